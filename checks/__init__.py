@@ -1,0 +1,1 @@
+"""The checks, one file each; `sbatchlint.registry` finds them by their names."""

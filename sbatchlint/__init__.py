@@ -1,0 +1,3 @@
+"""A static linter and autofixer for Slurm batch scripts."""
+
+__version__ = "0.1.0"

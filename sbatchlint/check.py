@@ -1,0 +1,186 @@
+"""What a check imports: its card, its findings and fixes, its examples, and the job it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from .job import Job
+from .source.edits import Edit
+from .source.text import Span
+
+__all__ = [
+    "Bad",
+    "Card",
+    "Edit",
+    "Finding",
+    "Fix",
+    "Good",
+    "Job",
+    "Option",
+    "Span",
+    "insert",
+    "remove",
+    "replace",
+]
+
+SEVERITIES = ("info", "warning", "error")
+
+
+class Option(NamedTuple):
+    """A setting of one check, under `[tool.sbatchlint.checks.NAME]`."""
+
+    name: str
+    default: object
+    help: str
+
+
+class Card(NamedTuple):
+    """What is known of a check without running it.
+
+    `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
+    `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
+    """
+
+    code: str
+    name: str
+    severity: str
+    fix: str
+    since: str
+    stage: str = "stable"
+    options: tuple[Option, ...] = ()
+
+
+class Fix(NamedTuple):
+    """A repair: what it does, in a few words; its edits; `safe` as the design defines it."""
+
+    title: str
+    edits: Sequence[Edit]
+    safe: bool = False
+
+
+class Related(NamedTuple):
+    """Another place that belongs to a finding."""
+
+    span: Span
+    label: str
+
+
+class Finding(NamedTuple):
+    """One fault at one place. `severity` None means the card's."""
+
+    span: Span
+    message: str
+    severity: str | None = None
+    related: Sequence[tuple[Span, str]] = ()
+    fix: Fix | None = None
+
+
+def insert(offset: int, content: str) -> Edit:
+    return Edit(Span(offset, offset), content)
+
+
+def remove(span: Span) -> Edit:
+    return Edit(span, "")
+
+
+def replace(span: Span, content: str) -> Edit:
+    return Edit(span, content)
+
+
+OPEN, CLOSE = "«", "»"
+
+
+class Example(NamedTuple):
+    """A script as the linter sees it, and the places marked in it."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+def _dedent(text: str) -> str:
+    from textwrap import dedent  # examples are read by tests, explain and the docs only, never by a run
+
+    return dedent(text)
+
+
+def unmark(marked: str) -> Example:
+    """Takes the marks «…» out of a script; an example that begins with a newline or blanks is dedented."""
+    text = _dedent(marked)
+    parts: list[str] = []
+    spans: list[Span] = []
+    starts: list[int] = []
+    size = at = 0
+    for index, character in enumerate(text):
+        if character not in (OPEN, CLOSE):
+            continue
+        parts.append(text[at:index])
+        size += index - at
+        at = index + 1
+        if character == OPEN:
+            starts.append(size)
+        else:
+            spans.append(Span(starts.pop(), size))
+    parts.append(text[at:])
+    if starts:
+        raise ValueError("a mark is not closed")
+    return Example("".join(parts), tuple(sorted(spans)))
+
+
+class Bad:
+    """A script with the fault: it is reported at the marked places, and nowhere else.
+
+    `fixed`: what `--fix` makes of it; `unsafe_fixed`: what `--fix --unsafe-fixes` makes of it (None: no such fix).
+    `severity`: of the finding, where it is not the card's. `missed`: a known limit, not reported yet.
+    `settings`: keys as in the configuration file, for instance {"site": {"shared-paths": ["/data"]}}.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        fixed: str | None = None,
+        unsafe_fixed: str | None = None,
+        severity: str | None = None,
+        missed: bool = False,
+        settings: Mapping[str, object] | None = None,
+        title: str = "",
+    ) -> None:
+        self._text = text
+        self._fixed = fixed
+        self._unsafe_fixed = unsafe_fixed
+        self.severity = severity
+        self.missed = missed
+        self.settings = settings or {}
+        self.title = title
+
+    @property
+    def example(self) -> Example:
+        return unmark(self._text)
+
+    @property
+    def fixed(self) -> str | None:
+        return None if self._fixed is None else _dedent(self._fixed)
+
+    @property
+    def unsafe_fixed(self) -> str | None:
+        return None if self._unsafe_fixed is None else _dedent(self._unsafe_fixed)
+
+
+class Good:
+    """A script without the fault: this check says nothing. `flagged`: a known false alarm."""
+
+    def __init__(
+        self, text: str, *, flagged: bool = False, settings: Mapping[str, object] | None = None, title: str = ""
+    ) -> None:
+        self._text = text
+        self.flagged = flagged
+        self.settings = settings or {}
+        self.title = title
+
+    @property
+    def example(self) -> Example:
+        return unmark(self._text)
+
+
+Cases = Iterable[Bad | Good]

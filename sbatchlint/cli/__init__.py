@@ -1,0 +1,67 @@
+"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `explain` and `checks` tell what there is.
+
+Exit codes: 0 nothing at or above --fail-on is left; 1 something is; 2 wrong usage, unreadable input or bad
+configuration; 3 a fault of sbatchlint itself; 130 interrupted; 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+ISSUES = "https://github.com/sbatchlint/sbatchlint/issues"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code. Nothing heavy is imported before it is known what is asked."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    from ..source.files import InputError
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names of files may hold what the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; without this the interpreter complains when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit:
+        raise
+    except Exception as error:
+        shown = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"fault: sbatchlint itself failed ({shown}); please report this at {ISSUES}", file=sys.stderr)
+        if "-v" in arguments or "--verbose" in arguments:
+            from traceback import print_exc
+
+            print_exc()
+        return 3
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments and arguments[0] in ("--version", "-V"):
+        from .. import __version__
+
+        print(f"sbatchlint {__version__}")
+        return 0
+    if arguments and arguments[0] == "explain":
+        from .explain import explain
+
+        return explain(arguments[1:])
+    if arguments and arguments[0] == "checks":
+        from .explain import checks
+
+        return checks(arguments[1:])
+    from .arguments import lint_options
+
+    options = lint_options(arguments)
+    from .lint import lint
+
+    return lint(options)

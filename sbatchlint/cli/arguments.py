@@ -1,0 +1,119 @@
+"""The options of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from ..configuration import LEVELS, wrong_version
+from ..registry import did_you_mean
+from ..report import FORMATS
+from ..source.files import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are `InputError`, with the nearest option for one that does not exist."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            word = next((word for word in unknown.split() if word.startswith("-")), unknown).partition("=")[0]
+            message = f"unknown option '{word}'{did_you_mean(word, self._option_string_actions)}"
+        raise InputError(f"{message}\n{self.format_usage().rstrip()}")
+
+
+def formatter(prog: str) -> argparse.HelpFormatter:
+    import shutil
+
+    return argparse.HelpFormatter(prog, max_help_position=34, width=min(shutil.get_terminal_size().columns, 110))
+
+
+def _version(text: str) -> str:
+    wrong = wrong_version(text)
+    if wrong:
+        raise argparse.ArgumentTypeError(wrong)
+    return text
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a number from 1 on")
+    return int(text)
+
+
+def lint_parser() -> Parser:
+    parser = Parser(
+        prog="sbatchlint",
+        usage="sbatchlint [OPTIONS] [PATH|-]...\n       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks",
+        description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
+        epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="files and folders; the current folder without any; - standard input")
+
+    group = parser.add_argument_group("fixing")
+    add = group.add_argument
+    add("--fix", action="store_true", help="repair what can be repaired safely")
+    add("--unsafe-fixes", action="store_true", help="with --fix or --diff: also repairs that encode a guess")
+    add("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    add("--fix-only", action="store_true", help="repair, and report nothing that is left")
+    add("--show-fixes", action="store_true", help="list what was repaired")
+
+    group = parser.add_argument_group("choosing checks (codes, prefixes, names, groups; comma separated)")
+    add = group.add_argument
+    add("--select", action="append", metavar="CHECKS", help="run these, instead of those of the configuration")
+    add("--extend-select", action="append", default=[], metavar="CHECKS", help="run these as well")
+    add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
+    add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
+    add("--slurm-version", type=_version, metavar="V|V-W", help="the Slurm the jobs meet: 23.11, or 23.11-25.05")
+
+    group = parser.add_argument_group("output")
+    add = group.add_argument
+    add("--output-format", choices=FORMATS, help="default: full")
+    add("--output-file", metavar="FILE", help="write the report there")
+    add("--statistics", action="store_true", help="count the findings of each check instead")
+    add("--show-files", action="store_true", help="list the scripts that would be linted")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto (NO_COLOR, FORCE_COLOR)")
+    add("-q", "--quiet", action="store_true", help="findings only")
+    add("-v", "--verbose", action="store_true", help="say more: files left out, configuration, tracebacks of faults")
+
+    group = parser.add_argument_group("files and configuration")
+    add = group.add_argument
+    add("--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting")
+    add("--isolated", action="store_true", help="read no configuration file")
+    add("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
+    add("--force-exclude", action="store_true", help="leave excluded files out even where they are named")
+    add("--jobs", type=_jobs, metavar="N", help="how many processes (default: one, more for many files)")
+
+    group = parser.add_argument_group("leaving")
+    add = group.add_argument
+    add("--exit-zero", action="store_true", help="findings do not fail the run")
+    add("--fail-on", choices=LEVELS[::-1], help="the least severity that fails the run (default: warning)")
+    add("-V", "--version", action="store_true", help="show the version")
+    return parser
+
+
+def lint_options(arguments: list[str]) -> argparse.Namespace:
+    """The parsed options. Raises `InputError`; exits with 0 after --help or --version."""
+    options = lint_parser().parse_intermixed_args(arguments)
+    if options.version:
+        from .. import __version__
+
+        print(f"sbatchlint {__version__}")
+        raise SystemExit(0)
+    if "-" in options.paths and len(options.paths) > 1:
+        raise InputError("- (standard input) cannot be mixed with other paths")
+    if options.stdin_filename and options.paths != ["-"]:
+        raise InputError("--stdin-filename needs - as the only path")
+    if options.quiet and options.verbose:
+        raise InputError("--quiet and --verbose exclude each other")
+    if options.diff and options.fix_only:
+        raise InputError("--diff and --fix-only exclude each other")
+    return options
+
+
+def listed(values: list[str] | None) -> tuple[str, ...]:
+    """The single selectors of an option that may be given more than once."""
+    return tuple(each.strip() for value in values or () for each in value.split(",") if each.strip())

@@ -1,0 +1,102 @@
+"""`explain` and `checks`: what the checks are, told from their own files."""
+
+from __future__ import annotations
+
+import sys
+
+from ..registry import GROUPS, Check, registry
+from ..report.terminal import Terminal
+from ..source.files import InputError
+from .arguments import Parser, formatter
+
+FORMATS = ("text", "markdown", "json")
+
+
+def explain(arguments: list[str]) -> int:
+    """`sbatchlint explain CODE|NAME|GROUP`."""
+    parser = Parser(
+        prog="sbatchlint explain",
+        description="Why a check is there, with examples, its fix, its limits and references.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    parser.add_argument("check", metavar="CODE|NAME|GROUP")
+    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    options = parser.parse_args(arguments)
+    entries = registry().select(options.check)
+    if not entries:
+        raise InputError(f"there is no check in '{options.check}' yet")
+    found = [registry().load(entry) for entry in entries]
+    single = registry().find(options.check) is not None
+    terminal = Terminal.of_stream(sys.stdout, options.color)
+    if options.output_format == "json":
+        import json
+
+        from .pages import as_value
+
+        values = [as_value(check) for check in found]
+        print(json.dumps(values[0] if single else values, indent=2))
+    elif options.output_format == "markdown":
+        from .pages import as_markdown
+
+        print("\n".join(as_markdown(check) for check in found), end="")
+    elif single:
+        from .pages import as_text
+
+        print(as_text(found[0], terminal), end="")
+    else:
+        print(table(found, terminal), end="")
+    return 0
+
+
+def checks(arguments: list[str]) -> int:
+    """`sbatchlint checks`."""
+    parser = Parser(
+        prog="sbatchlint checks",
+        description="Every check: code, name, severity, fix, and what it finds.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    options = parser.parse_args(arguments)
+    found = list(registry().load_all())
+    if options.output_format == "json":
+        import json
+
+        from .pages import card_value
+
+        print(json.dumps([card_value(check) for check in found], indent=2))
+    elif options.output_format == "markdown":
+        from .pages import markdown_table
+
+        print(markdown_table(found, ""), end="")
+    else:
+        print(table(found, Terminal.of_stream(sys.stdout, options.color)), end="")
+    return 0
+
+
+def table(found: list[Check], terminal: Terminal) -> str:
+    """One line for each check, under the names of the groups."""
+    room = max((len(check.entry.name) for check in found), default=0)
+    lines: list[str] = []
+    for group in GROUPS:
+        members = [check for check in found if check.entry.code.startswith(group.prefix)]
+        if members:
+            title = terminal.style("bold", f"{group.prefix} {group.name}: {group.summary}")
+            lines.append(f"\n{title}" if lines else title)
+        for check in members:
+            card = check.card
+            severity = terminal.style(card.severity, f"{card.severity:<7}")
+            name = terminal.link(check.entry.url, check.entry.name) + " " * (room - len(check.entry.name))
+            fix = {"always": "fix", "sometimes": "fix?", "never": ""}[card.fix]
+            stage = "" if card.stage == "stable" else f" ({card.stage}: runs only where it is selected)"
+            summary = plain(check.summary)
+            lines.append(f"{check.entry.code}  {name}  {severity} {fix:<4}  {summary}{stage}")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def plain(markdown: str) -> str:
+    """A sentence without the backquotes of Markdown."""
+    return markdown.replace("`", "")

@@ -1,0 +1,257 @@
+"""The page of a check, as text, Markdown or a JSON value; the documentation is made of the same."""
+
+from __future__ import annotations
+
+from ..check import Bad, Example, Good, Span
+from ..registry import Check
+from ..report.cells import wrap
+from ..report.snippet import Label, Line
+from ..report.terminal import Terminal
+from ..source.text import Source
+
+
+def sections(check: Check) -> tuple[str, list[tuple[str, str]]]:
+    """The text below the summary, and the `## ` sections, title and body each."""
+    _, _, body = (check.module.__doc__ or "").strip().partition("\n")
+    first, *rest = ("\n" + body).split("\n## ")
+    found = []
+    for part in rest:
+        title, _, text = part.partition("\n")
+        found.append((title.strip(), text.strip()))
+    return first.strip(), found
+
+
+def facts(check: Check) -> str:
+    """Severity, fix, version in one line."""
+    card = check.card
+    stage = "" if card.stage == "stable" else f", {card.stage}: runs only where it is selected by code or name"
+    return f"{card.severity}; fix: {card.fix}; since {card.since}{stage}"
+
+
+def card_value(check: Check) -> dict[str, object]:
+    """What is known of a check without its text."""
+    card = check.card
+    return {
+        "code": card.code,
+        "name": card.name,
+        "severity": card.severity,
+        "fix": card.fix,
+        "stage": card.stage,
+        "since": card.since,
+        "summary": check.summary,
+        "url": check.entry.url,
+    }
+
+
+def as_value(check: Check) -> dict[str, object]:
+    body, rest = sections(check)
+    examples = []
+    for case in check.cases:
+        example = case.example
+        source = Source(example.text)
+        spans = []
+        for span in example.spans:
+            (row, column), (end_row, end_column) = source.position(span.start), source.position(span.end)
+            spans.append(
+                {"location": {"row": row, "column": column}, "end_location": {"row": end_row, "column": end_column}}
+            )
+        bad = isinstance(case, Bad)
+        value: dict[str, object] = {"kind": "bad" if bad else "good", "title": case.title}
+        value.update({"script": example.text, "spans": spans})
+        if isinstance(case, Bad):
+            value.update({"fixed": case.fixed, "unsafe_fixed": case.unsafe_fixed})
+        value["known_limit"] = is_limit(case)
+        examples.append(value)
+    return {
+        **card_value(check),
+        "why": body,
+        "sections": [{"title": title, "text": text} for title, text in rest],
+        "options": [
+            {"name": option.name, "default": option.default, "help": option.help} for option in check.card.options
+        ],
+        "examples": examples,
+    }
+
+
+def is_limit(case: Bad | Good) -> bool:
+    return case.missed if isinstance(case, Bad) else case.flagged
+
+
+def _groups(check: Check) -> list[tuple[str, list[Bad | Good]]]:
+    cases = list(check.cases)
+    limits = [case for case in cases if is_limit(case)]
+    return [
+        ("Reported", [case for case in cases if isinstance(case, Bad) and case not in limits]),
+        ("Not reported", [case for case in cases if isinstance(case, Good) and case not in limits]),
+        ("Known limits", limits),
+    ]
+
+
+def _limit(case: Bad | Good) -> str:
+    return "Should be reported, and is not yet." if isinstance(case, Bad) else "Is reported, and should not be."
+
+
+def as_markdown(check: Check) -> str:
+    """A page of Markdown; marked places are underlined by a comment line below them."""
+    body, rest = sections(check)
+    card = check.card
+    lines = [f"# {card.name} ({card.code})", "", check.summary, "", f"*{facts(check)}*", ""]
+    if body:
+        lines += [body, ""]
+    for title, text in rest:
+        if title != "References":
+            lines += [f"## {title}", "", text, ""]
+    if card.options:
+        lines += ["## Options", "", f"In `[tool.sbatchlint.checks.{card.name}]`:", ""]
+        for option in card.options:
+            lines.append(f"- `{option.name}` (default `{_toml(option.default)}`): {option.help}")
+        lines.append("")
+    for title, cases in _groups(check):
+        if cases:
+            lines += [f"## {title}", ""]
+        for case in cases:
+            lines += _example_markdown(case)
+    for title, text in rest:
+        if title == "References":
+            lines += [f"## {title}", "", text, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _example_markdown(case: Bad | Good) -> list[str]:
+    lines = [case.title, ""] if case.title else []
+    if is_limit(case):
+        lines += [_limit(case), ""]
+    if case.settings:
+        lines += ["With the settings `" + ", ".join(_settings(case.settings)) + "`:", ""]
+    lines += _fence(_underlined(case.example), "text" if case.example.spans else "bash")
+    if isinstance(case, Bad):
+        for option, text in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
+            if text is not None:
+                lines += [f"`{option}` makes of it:", "", *_fence(_visible(text), "bash")]
+    return lines
+
+
+def _settings(settings: object, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key, value in settings.items() if isinstance(settings, dict) else ():
+        if isinstance(value, dict):
+            found.extend(_settings(value, f"{prefix}{key}."))
+        else:
+            found.append(f"{prefix}{key} = {_toml(value)}")
+    return found
+
+
+def _fence(text: str, language: str) -> list[str]:
+    mark = "```"
+    while mark in text:
+        mark += "`"
+    return [f"{mark}{language}", *text.rstrip("\n").split("\n"), mark, ""]
+
+
+def _visible(text: str) -> str:
+    return "\n".join(Line(line, [], 10_000).text for line in text.split("\n"))
+
+
+def _marked_lines(example: Example) -> list[tuple[str, list[Label]]]:
+    source = Source(example.text)
+    found = []
+    for row in range(1, source.rows + 1):
+        line = source.line(row)
+        full = source.full_line(row)
+        labels = []
+        for span in example.spans:
+            if span.start < full.end and span.end > line.start or line.start <= span.start == span.end <= line.end:
+                start, end = max(span.start, line.start), min(span.end, full.end)
+                labels.append(Label(start - line.start, max(end - line.start, start - line.start), "", True))
+        text = source.slice(Span(line.start, full.end)).removesuffix("\n")
+        found.append((text, labels))
+    return found
+
+
+def _underlined(example: Example, terminal: Terminal | None = None, room: int = 10_000) -> str:
+    out = []
+    for text, labels in _marked_lines(example):
+        line = Line(text, labels, room)
+        out.append(line.text)
+        out.extend(line.under(terminal or Terminal()))
+    return "\n".join(out)
+
+
+def as_text(check: Check, terminal: Terminal) -> str:
+    """For a terminal."""
+    card = check.card
+    body, rest = sections(check)
+    name = terminal.style("bold", terminal.link(check.entry.url, f"{card.code} {card.name}"))
+    lines = [f"{name}  {terminal.style('dim', facts(check))}", "", *_paragraph(check.summary, terminal), ""]
+    if body:
+        lines += [*_paragraphs(body, terminal), ""]
+    for title, text in rest:
+        if title != "References":
+            lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
+    if card.options:
+        lines.append(terminal.style("bold", f"Options, in [tool.sbatchlint.checks.{card.name}]"))
+        lines += [f"  {option.name} = {_toml(option.default)}  {option.help}" for option in card.options]
+        lines.append("")
+    for title, cases in _groups(check):
+        if cases:
+            lines.append(terminal.style("bold", title))
+        for case in cases:
+            notes = [case.title] if case.title else []
+            notes += [_limit(case)] if is_limit(case) else []
+            notes += ["with " + ", ".join(_settings(case.settings))] if case.settings else []
+            lines += [terminal.style("dim", f"  # {note}") for note in notes]
+            shown = _underlined(case.example, terminal, terminal.width - 4)
+            lines += [f"    {line}".rstrip() for line in shown.split("\n")]
+            if isinstance(case, Bad):
+                for option, fixed in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
+                    if fixed is not None:
+                        lines.append(terminal.style("dim", f"  {option} makes of it:"))
+                        lines += [f"    {line}".rstrip() for line in _visible(fixed).rstrip("\n").split("\n")]
+            lines.append("")
+    for title, text in rest:
+        if title == "References":
+            lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _paragraphs(markdown: str, terminal: Terminal) -> list[str]:
+    lines: list[str] = []
+    for block in markdown.split("\n\n"):
+        if lines:
+            lines.append("")
+        if block.startswith(("    ", "```", "|")):
+            lines += block.split("\n")
+            continue
+        items = [""]
+        for line in block.split("\n"):
+            if line.lstrip().startswith(("- ", "* ")):
+                items.append(line.strip())
+            else:
+                items[-1] = f"{items[-1]} {line.strip()}".strip()
+        for item in items:
+            if item:
+                lines += _paragraph(item, terminal)
+    return lines
+
+
+def _paragraph(text: str, terminal: Terminal) -> list[str]:
+    return wrap(text.replace("`", ""), min(terminal.width, 110))
+
+
+def markdown_table(found: list[Check], pages: str) -> str:
+    """The rows of every check; `pages`: where their pages lie, for the links."""
+    lines = ["| code | name | severity | fix | finds |", "|---|---|---|---|---|"]
+    for check in found:
+        card = check.card
+        summary = check.summary.replace("|", "\\|")
+        link = f"[{card.name}]({pages}{card.name}.md)" if pages else card.name
+        lines.append(f"| {card.code} | {link} | {card.severity} | {card.fix} | {summary} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,126 @@
+"""What is done with one file, in this process or in several."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ..engine import Diagnostic, Fault, inspect
+from ..fix import Refused, fix_source, unified_diff
+from ..report import shown_path
+from ..settings import Resolver
+from ..source.files import InputError, write
+from ..source.text import Source, Undecodable
+
+# Below this many files for each process, starting it costs more than it saves.
+FILES_PER_PROCESS = 48
+
+
+class Mode(NamedTuple):
+    """What to do: write fixes, or only show them; also unsafe ones; the text comes from standard input."""
+
+    fix: bool
+    diff: bool
+    unsafe: bool
+    standard_input: bool
+
+
+class Outcome(NamedTuple):
+    """What came of a file. `failing`: how many findings are at or above --fail-on; `applied`: code and name of each
+    fix; `text`: the bytes after fixing, for standard input; `origin`: the configuration file that was followed."""
+
+    path: str
+    diagnostics: list[Diagnostic]
+    hidden: int = 0
+    failing: int = 0
+    applied: tuple[tuple[str, str], ...] = ()
+    refused: tuple[Refused, ...] = ()
+    diff: str = ""
+    text: bytes = b""
+    faults: tuple[Fault, ...] = ()
+    error: str = ""
+    origin: str = ""
+
+
+Script = tuple[str, bytes]
+
+
+def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
+    """Lints one file, and fixes it where that is asked for. Raises `InputError` only for a wrong configuration."""
+    path, data = script
+    settings = resolver.settings(path)
+    try:
+        source = Source.from_bytes(data, path)
+    except Undecodable as error:
+        return Outcome(path, [], error=f"cannot read {path}: {error}")
+    inspection = inspect(source, settings)
+    applied: tuple[tuple[str, str], ...] = ()
+    refused: tuple[Refused, ...] = ()
+    diff = ""
+    before = source
+    if mode.fix or mode.diff:
+        fixed = fix_source(source, settings, mode.unsafe, inspection)
+        source, inspection = fixed.source, fixed.inspection
+        applied = tuple((each.code, each.name) for each in fixed.applied)
+        refused = tuple(fixed.refused)
+    if mode.diff and source.text != before.text:
+        diff = unified_diff(before, source, shown_path(path))
+    if mode.fix and source.text != before.text and not mode.standard_input:
+        try:
+            write(path, Source.encode(source.text))
+        except InputError as error:
+            return Outcome(path, [], faults=tuple(inspection.faults), error=str(error))
+    shown = [each for each in inspection.diagnostics if settings.shows(each.code, each.severity)]
+    return Outcome(
+        path,
+        shown,
+        hidden=len(inspection.diagnostics) - len(shown),
+        failing=sum(settings.fails(each.severity) for each in shown),
+        applied=applied,
+        refused=refused,
+        diff=diff,
+        text=Source.encode(source.text) if mode.standard_input else b"",
+        faults=tuple(inspection.faults),
+        origin=settings.origin or "",
+    )
+
+
+def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None) -> list[Outcome]:
+    """The outcomes in the order of the scripts."""
+    if jobs is None:
+        jobs = min(_cpus(), len(scripts) // FILES_PER_PROCESS)
+    jobs = min(jobs, len(scripts))
+    if jobs < 2:
+        return [process(script, resolver, mode) for script in scripts]
+    for path, _ in scripts[:1]:
+        resolver.settings(path)  # a wrong configuration is told before anything starts
+    from concurrent.futures import ProcessPoolExecutor
+    size = max(len(scripts) // (jobs * 8), 1)
+    pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode))
+    try:
+        return list(pool.map(_work, scripts, chunksize=size))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+_shared: tuple[Resolver, Mode] | None = None
+
+
+def _begin(resolver: Resolver, mode: Mode) -> None:
+    """In a new process: what is the same for all of its files. Interrupts are left to the parent."""
+    import signal
+
+    global _shared
+    _shared = (resolver, mode)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work(script: Script) -> Outcome:
+    assert _shared is not None
+    return process(script, *_shared)
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

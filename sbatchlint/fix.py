@@ -1,0 +1,226 @@
+"""Fixes: chosen, applied in rounds, and proven by reading the result again.
+
+A fix is taken back when its finding is still there afterwards, when it brings an error that was not there before, or
+when the shell can no longer parse what it could parse before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from .engine import Diagnostic, Inspection, inspect
+from .settings import Settings
+from .source.edits import Edit, apply, overlap
+from .source.text import Source, Span
+
+MAX_ROUNDS = 200
+
+
+class Refused(NamedTuple):
+    """A fix that was taken back, and why."""
+
+    diagnostic: Diagnostic
+    reason: str
+
+
+class Fixed(NamedTuple):
+    """A file after its fixes. `applied` holds the findings that are gone, each as it stood when it was fixed."""
+
+    source: Source
+    applied: list[Diagnostic]
+    refused: list[Refused]
+    inspection: Inspection
+
+
+class _State(NamedTuple):
+    source: Source
+    inspection: Inspection
+    parses: bool
+
+
+Accept = Callable[[Diagnostic], bool]
+
+
+def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
+    """Applies the fixes of the findings that are shown until none is left.
+
+    `unsafe`: those as well that encode a guess. `first`: what `inspect` said of the file, where it is known already.
+    Nothing is written.
+    """
+
+    def accepted(diagnostic: Diagnostic) -> bool:
+        fix = diagnostic.fix
+        return fix is not None and (fix.safe or unsafe) and settings.shows(diagnostic.code, diagnostic.severity)
+
+    state = _State(source, first or inspect(source, settings), True)
+    applied: list[Diagnostic] = []
+    refused: list[Refused] = []
+    banned: set[tuple[str, int]] = set()
+    asked_bash = False
+    for _ in range(MAX_ROUNDS):
+        batch = _choose(state.inspection.diagnostics, accepted, banned)
+        if not batch:
+            break
+        if not asked_bash:
+            state = state._replace(parses=bash_parses(source))
+            asked_bash = True
+        after, reason = _try(state, batch, settings)
+        if reason and len(batch) > 1:
+            batch = batch[:1]  # one of them is to blame: go on one by one
+            after, reason = _try(state, batch, settings)
+        if reason:
+            refused.append(Refused(batch[0], reason))
+            banned.add((batch[0].name, batch[0].span.start))
+            continue
+        move = Moves(_edits(batch, state.source))
+        banned = {(name, move.offset(at)) for name, at in banned}
+        applied.extend(batch)
+        state = after
+    return Fixed(state.source, applied, refused, state.inspection)
+
+
+def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:
+    """The fixes of one round, in the order of the file: no two of them touch."""
+    chosen: list[Diagnostic] = []
+    edits: list[Edit] = []
+    for diagnostic in diagnostics:
+        if diagnostic.fix is None or not accepted(diagnostic) or (diagnostic.name, diagnostic.span.start) in banned:
+            continue
+        if not overlap(diagnostic.fix.edits, edits):
+            chosen.append(diagnostic)
+            edits.extend(diagnostic.fix.edits)
+    return chosen
+
+
+def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
+    """The edits of several findings, with the newlines of the file, as one that only changes what differs."""
+    found = []
+    for diagnostic in batch:
+        for edit in diagnostic.fix.edits if diagnostic.fix else ():
+            content = edit.content
+            if source.newline != "\n":
+                content = re.sub(r"\r?\n", source.newline, content)
+            found.append(Edit(Span(*edit.span), content))
+    return sorted(found, key=lambda edit: edit.span)
+
+
+class Moves:
+    """Where a place of the old text stands in the new one."""
+
+    __slots__ = ("_edits",)
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self._edits = edits
+
+    def offset(self, at: int, behind: bool = True) -> int:
+        """`behind`: a place at which text was inserted moves behind it."""
+        moved = 0
+        for (start, end), content in self._edits:
+            if start > at or start == end == at and not behind:
+                break
+            if at < end:
+                return start + moved + min(at - start, len(content))
+            moved += len(content) - (end - start)
+        return at + moved
+
+
+def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str]:
+    """The file after a round, and why the round must be taken back; an empty reason where it is good."""
+    edits = _edits(batch, state.source)
+    try:
+        text = apply(state.source.text, edits)
+    except ValueError:
+        return state, "its edits overlap"
+    text = _with_same_end(state.source, text)
+    if text == state.source.text:
+        return state, "it changes nothing"
+    source = Source(text, state.source.path)
+    inspection = inspect(source, settings)
+    after = _State(source, inspection, state.parses)
+    if inspection.faults and not state.inspection.faults:
+        return state, "sbatchlint could not read the result"
+    reason = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, Moves(edits))
+    if reason:
+        return state, reason
+    if inspection.syntax_errors > state.inspection.syntax_errors or state.parses and not bash_parses(source):
+        return state, "the result would not be valid bash"
+    return after, ""
+
+
+def _with_same_end(before: Source, text: str) -> str:
+    """A file without a newline at its end stays one, and so does a file with it: a line may have been moved there."""
+    if text and before.text and text.endswith("\n") != before.text.endswith("\n"):
+        return text + before.newline if before.text.endswith("\n") else text.removesuffix("\n").removesuffix("\r")
+    return text
+
+
+def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], moves: Moves) -> str:
+    """What speaks against a round: a finding that stays, or an error that comes."""
+    old = Counter(each.name for each in before)
+    gone = Counter(each.name for each in batch)
+    new = Counter(each.name for each in after)
+    old_errors = Counter(each.name for each in before if each.severity == "error")
+    for name, count in gone.items():
+        if new[name] > old[name] - count:
+            return "its finding would remain"
+    for each in batch:
+        start, end = moves.offset(each.span.start), moves.offset(each.span.end, behind=False)
+        others = [other for other in before if other.name == each.name and other is not each]
+        stays = [d for d in after if d.name == each.name and _touch(d.span, start, end)]
+        expected = [o for o in others if o not in batch and _touch(o.span, *each.span)]
+        if len(stays) > len(expected):
+            return "its finding would remain"
+    for each in after:
+        if each.severity == "error" and each.name not in gone:
+            old_errors[each.name] -= 1
+            if old_errors[each.name] < 0:
+                return f"it would bring an error: {each.message}"
+    return ""
+
+
+def _touch(span: Span, start: int, end: int) -> bool:
+    return span.start < end and start < span.end or span.start == start and span.end == end
+
+
+def bash_parses(source: Source) -> bool:
+    """Whether `bash -n` takes the text, which it reads and does not run; False too where there is no bash."""
+    from subprocess import DEVNULL, run
+
+    environment = {name: value for name, value in os.environ.items() if name not in ("BASH_ENV", "ENV", "SHELLOPTS")}
+    environment["LC_ALL"] = "C"
+    try:
+        done = run(
+            ["bash", "--norc", "--noprofile", "-n"],
+            input=Source.encode(source.text),
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            env=environment,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, ValueError):
+        return False
+    except Exception as error:  # TimeoutExpired, whose module is not loaded before it is needed
+        if type(error).__name__ == "TimeoutExpired":
+            return False
+        raise
+    return done.returncode == 0
+
+
+def unified_diff(before: Source, after: Source, path: str) -> str:
+    """The change as `diff -u` writes it; every line ends in a newline."""
+    from difflib import unified_diff as lines_of_diff
+
+    lines = lines_of_diff(_lines(before.text), _lines(after.text), path, path)
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only a newline ends a line."""
+    parts = text.split("\n")
+    lines = [part + "\n" for part in parts[:-1]]
+    return lines + ([parts[-1]] if parts[-1] else [])

@@ -1,0 +1,133 @@
+"""Recognising launchers: commands that start the workers of a distributed program."""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces, span_of
+from ...source.text import Span
+from ..words import Argv, Lookup, basename
+from . import accelerate, deepspeed, mpi, others, swift, torchrun
+from .accelerate import Accelerate
+from .deepspeed import DeepSpeed
+from .model import Launcher, Rendezvous, Setting
+from .mpi import Mpi
+from .others import Other
+from .python import Python, is_python, python_command
+from .swift import Swift
+from .torchrun import Torchrun
+
+__all__ = [
+    "Accelerate",
+    "DeepSpeed",
+    "Launcher",
+    "Mpi",
+    "Other",
+    "Python",
+    "Rendezvous",
+    "Setting",
+    "Swift",
+    "Torchrun",
+    "is_python",
+    "nothing_exported",
+    "python_command",
+    "recognise",
+]
+
+_FILES = {
+    "torch/distributed/run.py": "torch.distributed.run",
+    "torch/distributed/launch.py": "torch.distributed.launch",
+    "accelerate/commands/launch.py": "accelerate.commands.launch",
+    "deepspeed/launcher/runner.py": "deepspeed.launcher.runner",
+    "deepspeed/launcher/launch.py": "deepspeed.launcher.launch",
+}
+
+
+def nothing_exported(name: str) -> Pieces | None:
+    """The lookup of a script that exports nothing."""
+    return None
+
+
+def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | None:
+    """The launcher that an argv calls; None where it calls something else, or nobody knows what.
+
+    Only the command's own name counts (its last path component), or the module after `python -m`. Wrappers are taken
+    off first (`sbatchlint.job.wrappers`). `environment` gives exported variables: PET_NNODES, NPROC_PER_NODE ….
+    """
+    if not argv:
+        return None
+    name = basename(argv[0])
+    if name is None:
+        return None
+    if is_python(argv[0]):
+        return _of_python(argv, name, environment)
+    return _named(name, name, argv, 0, 1, span_of(argv[0]), environment)
+
+
+def _of_python(argv: Argv, interpreter: str, environment: Lookup) -> Launcher | None:
+    command = python_command(argv)
+    if command is None or command.target is None:
+        return None
+    span = span_of(argv[0])
+    end = span_of(argv[command.at]) if command.at < len(argv) else span
+    span = Span(span.start, end.end) if end.start >= span.end else end
+    if command.kind == "module":
+        module = command.text
+        if module is None:
+            return None
+        return _module(module, f"{interpreter} -m {module}", argv, command, span, environment)
+    if command.kind == "script":
+        written = command.text
+        for path, module in _FILES.items():
+            if written is not None and (written == path or written.endswith("/" + path)):
+                return _module(module, f"{interpreter} {written}", argv, command, span, environment)
+        name = basename(command.target)
+        if name is None or name.endswith(".py"):
+            return None
+        return _named(name, f"{interpreter} {name}", argv, command.at, command.after, span, environment)
+    return None
+
+
+def _module(module: str, name: str, argv: Argv, command: Python, span: Span, environment: Lookup) -> Launcher | None:
+    index, after = command.at, command.after
+    module = module.removesuffix(".__main__")
+    if module in torchrun.MODULES:
+        return torchrun.torchrun(torchrun.MODULES[module], name, argv, index, after, span, environment)
+    if module in accelerate.MODULES:
+        return accelerate.accelerate(name, argv, index, after, span, environment)
+    if module in deepspeed.MODULES:
+        return deepspeed.deepspeed(deepspeed.MODULES[module], name, argv, index, after, span, environment)
+    if module in others.MODULES:
+        return others.other(others.MODULES[module], name, argv, index, after, span, environment)
+    if module in swift.MODULES:
+        return swift.swift(name, argv, index, after, span, environment)
+    return None
+
+
+def _named(
+    base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup
+) -> Launcher | None:
+    if base == "torchrun":
+        return torchrun.torchrun("torchrun", name, argv, index, after, span, environment)
+    if base in ("accelerate", "accelerate-launch"):
+        return _accelerate(base, name, argv, index, after, span, environment)
+    if base in ("deepspeed", "deepspeed.pt", "ds"):
+        return deepspeed.deepspeed("deepspeed", name, argv, index, after, span, environment)
+    if base in ("swift", "megatron"):
+        return swift.swift(name, argv, index, after, span, environment)
+    if base in mpi.NAMES:
+        return mpi.mpi(name, argv, index, after, span, environment)
+    if base in others.NAMES:
+        return others.other(base, name, argv, index, after, span, environment)
+    return None
+
+
+def _accelerate(
+    base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup
+) -> Launcher | None:
+    from ...shell.values import text_of
+
+    if base == "accelerate":
+        if after >= len(argv) or text_of(argv[after]) != "launch":
+            return None
+        after += 1
+        name += " launch"
+    return accelerate.accelerate(name, argv, index, after, span, environment)

@@ -1,0 +1,107 @@
+"""`accelerate launch`, as in accelerate 1.15 (commands/launch.py, utils/launch.py).
+
+--num_processes counts the workers of all machines; each machine starts num_processes // num_machines of them. A
+configuration file, also the one `accelerate config` leaves in the user's cache folder, gives what no option gives.
+Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, host_and_port, nodes
+
+_FLAGS = """h/help q/quiet cpu multi_gpu tpu enable_cpu_affinity dynamo_use_fullgraph dynamo_use_dynamic
+dynamo_use_regional_compilation use_deepspeed use_fsdp use_parallelism_config use_megatron_lm same_network m/module
+no_python tpu_cluster no_tpu_cluster tpu_use_sudo downcast_bf16 fp8_use_autocast_during_eval debug use_mps_device
+use_xpu ipex fp16"""
+_VALUES = """config_file mixed_precision num_processes num_machines num_cpu_threads_per_process dynamo_backend
+dynamo_mode gpu_ids machine_rank main_process_ip main_process_port t/tee log_dir role rdzv_backend rdzv_conf
+max_restarts monitor_interval vm env main_training_function deepspeed_config_file zero_stage
+offload_optimizer_device offload_param_device offload_optimizer_nvme_path offload_param_nvme_path
+gradient_accumulation_steps gradient_clipping zero3_init_flag zero3_save_16bit_model deepspeed_hostfile
+deepspeed_exclusion_filter deepspeed_inclusion_filter deepspeed_multinode_launcher deepspeed_moe_layer_cls_names
+mpirun_hostfile mpirun_ccl aws_access_key_id aws_secret_access_key"""
+
+# Options of fsdp, megatron_lm, parallelism_config and fp8 all take a value; `greedy` covers those not listed.
+SYNTAX = syntax(_VALUES, _FLAGS, underscores=True, greedy=True, numbers=True)
+
+MODULES = {"accelerate.commands.launch": "accelerate"}
+
+
+class Accelerate(Launcher):
+    """`accelerate launch`."""
+
+    __slots__ = ()
+
+    @property
+    def cpu(self) -> bool:
+        return "cpu" in self.flags
+
+    @property
+    def config_file(self) -> Setting | None:
+        return self.setting("config_file")
+
+    @property
+    def total_processes(self) -> Setting | None:
+        return self.setting("num_processes")
+
+    @property
+    def machines(self) -> Setting | None:
+        return self.setting("num_machines")
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        return nodes(self.setting("num_machines"))
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        if self.cpu:
+            # --cpu goes to the simple launcher, which starts the program once.
+            return 1
+        total = self.setting("num_processes")
+        machines = self.setting("num_machines")
+        if total is None or total.number is None:
+            if total is None and self.certain and self.config_file is None and machines is None:
+                return "auto"
+            return None
+        if machines is None:
+            return total.number if self.certain and self.config_file is None else None
+        if not machines.number or machines.number < 1:
+            return None
+        return total.number // machines.number
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return self.setting("machine_rank")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        given = self.setting("rdzv_backend")
+        certain = self.certain and self.config_file is None
+        backend = given.text if given is not None else "static" if certain else None
+        address = self.setting("main_process_ip")
+        port = self.setting("main_process_port")
+        if address is not None and address.value is not None and port is None:
+            host, written = host_and_port(address)
+            if written is not None:
+                return Rendezvous(backend, host, written, None)
+        return Rendezvous(backend, address, port, None)
+
+    @property
+    def hostfile(self) -> Setting | None:
+        return self.setting("deepspeed_hostfile", "mpirun_hostfile")
+
+
+def accelerate(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+    """Reads the options that begin at `argv[after]`."""
+    reading = read(argv, after, SYNTAX)
+    launcher = Accelerate("accelerate", name, index, span, argv, reading, environment)
+    if "module" in launcher.flags:
+        launcher.program_kind = "module"
+    elif "no_python" in launcher.flags:
+        launcher.program_kind = "command"
+    if launcher.cpu:
+        launcher.spawns = "mpirun_hostfile" in launcher.options
+    return launcher

@@ -1,0 +1,94 @@
+"""The `deepspeed` runner and `python -m deepspeed.launcher.launch` (deepspeed/launcher/runner.py, launch.py).
+
+Without a hostfile (default /job/hostfile) the runner uses its own node only. With one it reaches the other nodes by
+itself (pdsh, ssh, mpirun, srun), unless --no_ssh is given, when every node starts its own runner with --node_rank.
+Options are read by argparse, written with `_`.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, count, nodes
+
+_FLAGS = """h/help module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
+bind_cores_to_rank"""
+_VALUES = """H/hostfile i/include e/exclude num_nodes min_elastic_nodes max_elastic_nodes num_accelerators/num_gpus
+master_port master_addr node_rank launcher launcher_args enable_each_rank_log autotuning comment account
+bind_core_list ssh_port venv_script"""
+
+SYNTAX = syntax(_VALUES, _FLAGS, abbreviations=True, numbers=True)
+LAUNCH_SYNTAX = syntax(
+    "node_rank master_addr master_port world_info enable_each_rank_log save_pid min_elastic_nodes max_elastic_nodes "
+    "bind_core_list log_level",
+    "h/help module no_python enable_elastic_training no_local_rank bind_cores_to_rank",
+    abbreviations=True,
+    numbers=True,
+)
+
+MODULES = {
+    "deepspeed": "deepspeed",
+    "deepspeed.launcher.runner": "deepspeed",
+    "deepspeed.launcher.launch": "deepspeed.launch",
+}
+
+
+class DeepSpeed(Launcher):
+    """The runner."""
+
+    __slots__ = ()
+
+    @property
+    def hostfile(self) -> Setting | None:
+        return self.setting("hostfile")
+
+    @property
+    def no_ssh(self) -> bool:
+        """Whether each node starts its own runner."""
+        return "no_ssh" in self.flags
+
+    @property
+    def backend(self) -> Setting | None:
+        """`--launcher`: what reaches the other nodes; pdsh without it."""
+        return self.setting("launcher")
+
+    @property
+    def machines(self) -> Setting | None:
+        return self.setting("num_nodes")
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        return nodes(self.setting("num_nodes"))
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        if self.kind != "deepspeed":
+            return None
+        setting = self.setting("num_gpus")
+        if setting is None:
+            for name in ("include", "exclude", "hostfile"):
+                if name in self.options:
+                    return None
+            return "auto" if self.certain else None
+        found = count(setting)
+        return None if found == -1 else found
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return self.setting("node_rank")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
+
+
+def deepspeed(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+    """Reads the options that begin at `argv[after]`."""
+    reading = read(argv, after, LAUNCH_SYNTAX if kind == "deepspeed.launch" else SYNTAX)
+    launcher = DeepSpeed(kind, name, index, span, argv, reading, environment)
+    if "module" in launcher.flags:
+        launcher.program_kind = "module"
+    elif "no_python" in launcher.flags:
+        launcher.program_kind = "command"
+    return launcher

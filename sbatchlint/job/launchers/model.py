@@ -1,0 +1,241 @@
+"""What is known of a launcher: the command that starts the workers of a distributed program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ...shell.values import Pieces, is_open, text_of
+from ...source.text import Span
+from ..words import Argv, Given, Lookup, Reading, integer, partition
+
+
+class Setting(NamedTuple):
+    """A value that a launcher uses, and where it comes from.
+
+    `value`: None for a flag. `span`: of the option's word, or of the variable's value. `at`: index of the option's word
+    in argv, None where an environment variable gives it. `name`: the option's canonical name, or the variable's.
+    """
+
+    value: Pieces | None
+    span: Span
+    at: int | None
+    name: str
+
+    @property
+    def text(self) -> str | None:
+        return None if self.value is None else text_of(self.value)
+
+    @property
+    def number(self) -> int | None:
+        return integer(self.value)
+
+    @property
+    def from_environment(self) -> bool:
+        return self.at is None
+
+
+class Rendezvous(NamedTuple):
+    """How the launchers of several nodes find each other.
+
+    `backend`: `static`, `c10d`, `etcd` …, None where it is not known. `address`: the host that counts, from the
+    endpoint or from `--master_addr`; None where nothing gives one. `port` likewise. `endpoint`: `host:port` as given.
+    """
+
+    backend: str | None
+    address: Setting | None
+    port: Setting | None
+    endpoint: Setting | None
+
+
+class Launcher:
+    """A launcher as it is called.
+
+    `kind`: `torchrun`, `torch.distributed.launch`, `accelerate`, `deepspeed`, `deepspeed.launch`, `swift`, `mpi`,
+    `colossalai`, `composer`, `ray`, `horovod`, `torchpack`. `name`: as written (`python -m torch.distributed.run`).
+    `index`, `span`: of the word that names it. `spawns`: it starts several workers on its own node.
+    `options`: canonical name to the option that counts; `flags` to the flags given. `given`: all of them in order.
+    `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script` (a
+    Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
+    `forwards`: hands its options to another launcher, which itself spawns (accelerate's deepspeed, ray's jobs).
+    """
+
+    __slots__ = (
+        "argv",
+        "certain",
+        "environment",
+        "flags",
+        "given",
+        "index",
+        "kind",
+        "name",
+        "options",
+        "program",
+        "program_certain",
+        "program_kind",
+        "span",
+        "spawns",
+        "variables",
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        index: int,
+        span: Span,
+        argv: Argv,
+        reading: Reading,
+        environment: Lookup,
+        *,
+        spawns: bool = True,
+        variables: Mapping[str, str] | None = None,
+        program_kind: str = "script",
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.index = index
+        self.span = span
+        self.argv = argv
+        self.given = reading.given
+        self.options: dict[str, Given] = {}
+        self.flags: dict[str, Given] = {}
+        for each in reading.given:
+            (self.flags if each.value is None else self.options)[each.name] = each
+        self.program = reading.operand
+        self.program_certain = reading.operand_certain and reading.operand is not None
+        self.program_kind = program_kind
+        self.certain = reading.certain
+        self.spawns = spawns
+        self.environment = environment
+        # Option name to the environment variable that stands in for it.
+        self.variables = dict(variables or {})
+
+    def setting(self, *names: str) -> Setting | None:
+        """The value of the first of these options that is given, or that its environment variable gives."""
+        for name in names:
+            given = self.options.get(name) or self.flags.get(name)
+            if given is not None:
+                return Setting(given.value, given.span, given.at, name)
+        for name in names:
+            variable = self.variables.get(name)
+            if variable is None:
+                continue
+            value = self.environment(variable)
+            if value is not None:
+                span = Span(value[0].start, value[-1].end) if value else Span(0, 0)
+                return Setting(value, span, None, variable)
+        return None
+
+    def missing(self, *names: str) -> bool:
+        """Whether it is certain that none of these options is given."""
+        return self.certain and self.setting(*names) is None
+
+    @property
+    def program_words(self) -> Argv:
+        """What it runs, with its arguments; empty where that is not known."""
+        return () if self.program is None else self.argv[self.program :]
+
+    @property
+    def program_name(self) -> str | None:
+        """The file or module it runs, where that is known."""
+        return None if self.program is None else text_of(self.argv[self.program])
+
+    # Views that every kind answers; the kinds with other rules replace them.
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        """Workers that each start of it makes on its node: a number, `auto` (as many as devices), None: not known."""
+        return None
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        """Nodes that take part: a number, (least, most), the field that is not known; None: not given."""
+        return None
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return None
+
+    @property
+    def rendezvous(self) -> Rendezvous | None:
+        return None
+
+    @property
+    def standalone(self) -> bool:
+        return False
+
+    @property
+    def total_processes(self) -> Setting | None:
+        """The option that counts workers over all nodes."""
+        return None
+
+    @property
+    def machines(self) -> Setting | None:
+        """The option that counts nodes."""
+        return None
+
+    @property
+    def config_file(self) -> Setting | None:
+        """A file that may hold any of its options."""
+        return None
+
+    @property
+    def cpu(self) -> bool:
+        """Whether it is told to use no GPU."""
+        return False
+
+    @property
+    def hostfile(self) -> Setting | None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"Launcher({self.kind!r}, {sorted(self.options)}, {sorted(self.flags)}, program={self.program_name!r})"
+
+
+def count(setting: Setting | None) -> int | str | None:
+    """A number of processes, `auto` for the words that count devices, None where it is not known."""
+    text = None if setting is None else setting.text
+    if text is None:
+        return None
+    if text in ("auto", "gpu", "cpu", "xpu"):
+        return "auto"
+    number = integer(setting.value if setting else None)
+    return number if number is not None and number >= 0 else None
+
+
+def nodes(setting: Setting | None) -> int | tuple[int, int] | Pieces | None:
+    """`4`, `2:4`, or the field itself where it is not known (or no number)."""
+    if setting is None or setting.value is None:
+        return None
+    text = setting.text
+    if text is None:
+        return setting.value
+    least, _, most = text.partition(":")
+    if least.strip().isdigit() and (not most or most.strip().isdigit()):
+        if not most or int(least) == int(most):
+            return int(least)
+        return int(least), int(most)
+    return setting.value
+
+
+def host_and_port(setting: Setting) -> tuple[Setting, Setting | None]:
+    """An endpoint `host:port` in its two parts; the port None where none is written."""
+    value = setting.value
+    if value is None:
+        return setting, None
+    text = setting.text
+    if text is not None and text.startswith("["):
+        # [::1]:29500
+        from ...shell.values import cut
+
+        end = text.find("]") + 1
+        host = cut(value, 0, end)
+        port = cut(value, end + 1, len(text)) if text[end : end + 1] == ":" else None
+    else:
+        host, port = partition(value, ":")
+    return setting._replace(value=host), setting._replace(value=port) if port else None
+
+
+def hides(field: Pieces | None) -> bool:
+    return field is not None and is_open(field)

@@ -1,0 +1,75 @@
+"""Commands of the Python interpreter: which script, module or code they run."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ...shell.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
+from ..words import Argv, basename, hides_options
+
+_NAME = re.compile(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
+_FLAGS = frozenset("bBdEhiIOPqsSuvVx?")
+
+
+class Python(NamedTuple):
+    """A call of the interpreter.
+
+    `kind`: `script`, `module`, `code` (`-c`), `stdin`. `target`: the file, the module's name or the code; None where
+    it is missing. `at`: index of the word that holds it. `after`: of the first argument. `certain`: it is no guess.
+    """
+
+    kind: str
+    target: Pieces | None
+    at: int
+    after: int
+    certain: bool = True
+
+    @property
+    def text(self) -> str | None:
+        return None if self.target is None else text_of(self.target)
+
+
+def is_python(field: Pieces) -> bool:
+    """Whether a word names the Python interpreter (`python3.11`, `/opt/venv/bin/python`, `$VENV/bin/python`)."""
+    name = basename(field)
+    return name is not None and bool(_NAME.fullmatch(name))
+
+
+def python_command(argv: Argv, start: int = 0) -> Python | None:
+    """Reads `python [options] …` at `argv[start]`; None where that is no interpreter, or what it runs is not known."""
+    if start >= len(argv) or not is_python(argv[start]):
+        return None
+    at = start + 1
+    while at < len(argv):
+        field = argv[at]
+        prefix = known_prefix(field)
+        if not prefix:
+            if hides_options(field) and is_open(field):
+                return None
+            return Python("script", field, at, at + 1, not is_open(field)) if field else None
+        if prefix == "-":
+            return Python("stdin", None, at, at + 1)
+        if prefix == "--" and len(shown_text(field)) == 2:
+            return Python("script", argv[at + 1], at + 1, at + 2) if at + 1 < len(argv) else None
+        if prefix.startswith("--"):
+            at += 2 if prefix == "--check-hash-based-pycs" else 1
+            continue
+        if prefix[0] != "-":
+            return Python("script", field, at, at + 1)
+        for place, letter in enumerate(prefix[1:], 1):
+            if letter in "mcWX":
+                size = len(shown_text(field))
+                glued = cut(field, place + 1, size) if size > place + 1 else None
+                index = at if glued is not None else at + 1
+                if letter in "mc":
+                    if glued is None and index >= len(argv):
+                        return None
+                    target = glued if glued is not None else argv[index]
+                    return Python("module" if letter == "m" else "code", target, index, index + 1)
+                at = index
+                break
+            if letter not in _FLAGS:
+                return None
+        at += 1
+    return Python("stdin", None, at, at) if at > start + 1 or len(argv) == start + 1 else None

@@ -1,0 +1,70 @@
+"""`swift sft …` and `megatron sft …` of ms-swift, which become torchrun where the environment says so.
+
+swift/cli/main.py: with NPROC_PER_NODE or NNODES exported, `swift pt|sft|rlhf|infer` (older releases also dpo, orpo,
+simpo) and every `megatron` command run `python -m torch.distributed.run` with NPROC_PER_NODE, NNODES, NODE_RANK,
+MASTER_ADDR and MASTER_PORT as options; what is not exported keeps torchrun's default (or its PET_ variable). Without
+either, swift starts one process, and recent megatron refuses to start.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import shown_text, span_of, text_of
+from ...source.text import Span
+from ..words import Argv, Lookup, Reading
+from .torchrun import Torchrun
+
+SPAWNING = frozenset({"pt", "sft", "rlhf", "infer", "dpo", "orpo", "simpo"})
+_MEGATRON = frozenset({"pt", "sft", "rlhf", "export"})
+
+VARIABLES = {
+    "nproc_per_node": "NPROC_PER_NODE",
+    "nnodes": "NNODES",
+    "node_rank": "NODE_RANK",
+    "master_addr": "MASTER_ADDR",
+    "master_port": "MASTER_PORT",
+}
+_PET = {name: "PET_" + name.upper() for name in (*VARIABLES, "rdzv_backend", "rdzv_endpoint", "rdzv_id", "standalone")}
+
+MODULES = {"swift.cli.main": "swift", "swift.cli._megatron.main": "megatron"}
+
+
+class Swift(Torchrun):
+    """`swift sft` and its like; `spawns` tells whether the environment makes it a torchrun."""
+
+    __slots__ = ("method",)
+
+    def __init__(
+        self, name: str, method: str, index: int, span: Span, argv: Argv, reading: Reading, environment: Lookup
+    ) -> None:
+        super().__init__("swift", name, index, span, argv, reading, environment, variables=_PET)
+        self.method = method
+        for option, variable in VARIABLES.items():
+            if environment(variable) is not None:
+                self.variables[option] = variable
+        started = environment("NPROC_PER_NODE") is not None or environment("NNODES") is not None
+        self.spawns = started and (method in SPAWNING or name.startswith("megatron"))
+        self.program_kind = "command"
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        return super().processes_per_task if self.spawns else 1
+
+
+def swift(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Swift | None:
+    """`swift METHOD …`; None for methods that never spawn workers, and where the method is not known."""
+    if after >= len(argv):
+        return None
+    method = text_of(argv[after])
+    if method is None:
+        return None
+    method = method.replace("_", "-")
+    if method not in (_MEGATRON if name.startswith("megatron") or name.endswith("_megatron.main") else SPAWNING):
+        return None
+    # A configuration file as first argument may set the environment too.
+    certain = True
+    if after + 1 < len(argv) and shown_text(argv[after + 1]).endswith((".yaml", ".yml", ".json")):
+        certain = False
+    whole = f"{name} {method}"
+    end = span_of(argv[after])
+    joined = Span(span.start, end.end) if span.start <= end.end and end.start >= span.start else span
+    return Swift(whole, method, index, joined, argv, Reading((), after, certain), environment)

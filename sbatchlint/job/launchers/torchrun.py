@@ -1,0 +1,95 @@
+"""torchrun, `python -m torch.distributed.run`, `python -m torch.distributed.launch`.
+
+Options and environment as in torch/distributed/run.py, launch.py and argparse_util.py of torch 2.13: every option but
+--logs-specs, --numa-binding and --use-env takes its default from PET_<NAME>; options are read by argparse, so that
+unique beginnings of them will do; the first word that is no option is the program.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, count, host_and_port, nodes
+
+_VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
+start_method event_log_handler role log_dir r/redirects t/tee local_ranks_filter duplicate_stdout_filters
+duplicate_stderr_filters node_rank master_addr master_port local_addr logs_specs numa_binding signals_to_handle
+shutdown_timeout"""
+_FLAGS = "standalone m/module no_python run_path virtual_local_rank h/help"
+
+SYNTAX = syntax(_VALUES, _FLAGS, underscores=True, abbreviations=True, numbers=True)
+LAUNCH_SYNTAX = syntax(_VALUES, _FLAGS + " use_env", underscores=True, abbreviations=True, numbers=True)
+
+_VARIABLES = {
+    name: "PET_" + name.upper() for name in (SYNTAX.values | SYNTAX.flags) - {"logs_specs", "numa_binding", "help"}
+}
+
+MODULES = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launcher.api": "torchrun",
+    "torch.distributed.launch": "torch.distributed.launch",
+    "torch.distributed.elastic.multiprocessing.api": "torchrun",
+}
+
+
+class Torchrun(Launcher):
+    """torchrun and its module forms."""
+
+    __slots__ = ()
+
+    def _flag(self, name: str) -> bool:
+        if name in self.flags:
+            return True
+        setting = self.setting(name)
+        return setting is not None and setting.from_environment and setting.text not in ("0", "", None)
+
+    @property
+    def standalone(self) -> bool:
+        return self._flag("standalone")
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        setting = self.setting("nproc_per_node")
+        if setting is None:
+            return 1 if self.certain else None
+        return count(setting)
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        return nodes(self.setting("nnodes"))
+
+    @property
+    def machines(self) -> Setting | None:
+        return self.setting("nnodes")
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return self.setting("node_rank")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        if self.standalone:
+            # run.py: standalone replaces backend, endpoint and id by a c10d store on a free port of localhost.
+            return Rendezvous("c10d", None, None, None)
+        given = self.setting("rdzv_backend")
+        backend = "static" if given is None and self.certain else None if given is None else given.text
+        endpoint = self.setting("rdzv_endpoint")
+        if endpoint is not None and endpoint.text != "":
+            address, port = host_and_port(endpoint)
+            return Rendezvous(backend, address, port, endpoint)
+        if given is not None and backend is not None and backend != "static":
+            return Rendezvous(backend, None, None, None)
+        return Rendezvous(backend, self.setting("master_addr"), self.setting("master_port"), None)
+
+
+def torchrun(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+    """Reads the options that begin at `argv[after]`; the launcher is named by `argv[index]`."""
+    known = LAUNCH_SYNTAX if kind == "torch.distributed.launch" else SYNTAX
+    reading = read(argv, after, known)
+    launcher = Torchrun(kind, name, index, span, argv, reading, environment, variables=_VARIABLES)
+    if launcher._flag("module"):
+        launcher.program_kind = "module"
+    elif launcher._flag("no_python"):
+        launcher.program_kind = "command"
+    return launcher

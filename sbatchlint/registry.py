@@ -1,0 +1,175 @@
+"""Finds the checks by the names of their files, and loads only those that are asked for.
+
+`sb401_early_task_variable.py` is the check SB401, `early-task-variable`. Nothing is imported to know that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+from .source.files import InputError
+
+if TYPE_CHECKING:
+    from .check import Card, Cases, Finding
+
+PACKAGE = "sbatchlint.checks"
+DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/"
+
+
+class Group(NamedTuple):
+    """A family of checks: those whose codes begin with `prefix`."""
+
+    prefix: str
+    name: str
+    summary: str
+
+
+GROUPS = (
+    Group("SB0", "file", "the file, and the linter itself"),
+    Group("SB1", "directives", "what sbatch reads"),
+    Group("SB2", "resources", "what is asked for"),
+    Group("SB3", "launch", "how many processes, where, with which rank"),
+    Group("SB4", "expansion", "when a variable gets its value"),
+    Group("SB5", "containers", "what runs in a container, and what it sees"),
+    Group("SB6", "environment", "environment, caches, tools"),
+    Group("SB7", "logs", "logs, exit status, arrays"),
+    Group("SB8", "steps", "steps, and the life of the job"),
+    Group("SB9", "security", "security and policy"),
+)
+
+
+class Entry(NamedTuple):
+    """A check as its file name tells it."""
+
+    code: str
+    name: str
+    module: str
+
+    @property
+    def url(self) -> str:
+        return f"{DOCUMENTATION}{self.name}.md"
+
+
+class Check(NamedTuple):
+    """A loaded check. `run` takes the job, and the options as a mapping where the card declares any."""
+
+    entry: Entry
+    card: Card
+    run: Callable[..., Iterable[Finding]]
+    module: ModuleType
+
+    @property
+    def summary(self) -> str:
+        return (self.module.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def cases(self) -> Cases:
+        cases: Cases = self.module.CASES
+        return cases
+
+
+def folder() -> str:
+    """The folder of the check files: inside an installed package, beside the package in a checkout."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(package, "checks")
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "checks")
+
+
+def parse_file_name(file_name: str) -> Entry | None:
+    """The entry of `sbNNN_some_name.py`; None for other files."""
+    stem, extension = os.path.splitext(file_name)
+    number, _, words = stem.partition("_")
+    if extension != ".py" or not words or len(number) != 5 or number[:2] != "sb" or not number[2:].isdigit():
+        return None
+    return Entry(number.upper(), words.replace("_", "-"), stem)
+
+
+def _import(module: str) -> ModuleType:
+    from importlib import import_module
+
+    if PACKAGE not in sys.modules:
+        # One way for a checkout and an installation: the package is its folder, wherever that is.
+        package = ModuleType(PACKAGE)
+        package.__path__ = [folder()]
+        sys.modules[PACKAGE] = package
+    return import_module(f"{PACKAGE}.{module}")
+
+
+class Registry:
+    """The checks there are, sorted by code."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = tuple(sorted(entries))
+        self._by_key = {key: entry for entry in self.entries for key in (entry.code.lower(), entry.name)}
+        self._loaded: dict[str, Check] = {}
+
+    def find(self, key: str) -> Entry | None:
+        """The check with this code or name, in any case of letters."""
+        return self._by_key.get(key.strip().lower().replace("_", "-"))
+
+    def select(self, selector: str) -> tuple[Entry, ...]:
+        """The checks of a code, a name, a prefix of codes, a group or `ALL`. Raises `InputError` for anything else."""
+        key = selector.strip()
+        if key.upper() == "ALL":
+            return self.entries
+        entry = self.find(key)
+        if entry is not None:
+            return (entry,)
+        prefix = key.upper()
+        for group in GROUPS:
+            if key.lower() == group.name:
+                prefix = group.prefix
+        known = any(group.prefix.startswith(prefix) for group in GROUPS) or prefix in [each.prefix for each in GROUPS]
+        found = tuple(entry for entry in self.entries if entry.code.startswith(prefix))
+        if prefix.startswith("SB") and (found or known):
+            return found
+        raise InputError(f"unknown check '{selector}'{self.suggestion(key)}")
+
+    def specificity(self, selector: str) -> int:
+        """0 for `ALL`, then the length of the prefix, 9 for one check: a closer selector wins over a wider one."""
+        key = selector.strip()
+        if key.upper() == "ALL":
+            return 0
+        if self.find(key) is not None:
+            return 9
+        return 3 if any(key.lower() == group.name for group in GROUPS) else len(key)
+
+    def suggestion(self, key: str) -> str:
+        """` (did you mean …?)`, or nothing."""
+        words = [*self._by_key, *(group.name for group in GROUPS)]
+        return did_you_mean(key.lower(), words, lambda word: word.upper() if word.startswith("sb") else word)
+
+    def load(self, entry: Entry) -> Check:
+        """Imports a check. Whatever its file raises comes through."""
+        check = self._loaded.get(entry.module)
+        if check is None:
+            module = _import(entry.module)
+            check = self._loaded[entry.module] = Check(entry, module.CARD, module.check, module)
+        return check
+
+    def load_all(self) -> tuple[Check, ...]:
+        return tuple(self.load(entry) for entry in self.entries)
+
+
+def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """` (did you mean 'select'?)` for the nearest known word, or nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean '{shown(near[0])}'?)" if near else ""
+
+
+_registry: Registry | None = None
+
+
+def registry() -> Registry:
+    """The registry of this installation."""
+    global _registry
+    if _registry is None:
+        found = (parse_file_name(name) for name in os.listdir(folder()))
+        _registry = Registry(entry for entry in found if entry is not None)
+    return _registry

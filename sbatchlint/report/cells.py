@@ -1,0 +1,63 @@
+"""Characters as a terminal shows them: escaped where they would do something, counted in cells."""
+
+from __future__ import annotations
+
+from unicodedata import category, combining, east_asian_width
+
+TAB = "    "
+
+
+def shown(character: str) -> tuple[str, int]:
+    """What stands for a character in a report, and how many cells that takes.
+
+    Control characters, blanks other than the space, marks of direction and the like are written as their number:
+    a script cannot move the cursor or hide a part of itself.
+    """
+    if " " <= character <= "~":
+        return character, 1
+    if character == "\t":
+        return TAB, 4
+    code = ord(character)
+    if code < 0x20 or 0x7F <= code < 0xA0:
+        names = {"\r": "\\r", "\n": "\\n", "\x1b": "\\x1b"}
+        text = names.get(character, f"\\x{code:02x}")
+        return text, len(text)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}", 4
+    kind = category(character)
+    if kind[0] == "C" or kind in ("Zs", "Zl", "Zp"):
+        text = f"<U+{code:04X}>"
+        return text, len(text)
+    if combining(character) or kind in ("Mn", "Me"):
+        return character, 0
+    return character, 2 if east_asian_width(character) in "WF" else 1
+
+
+def escape(text: str) -> str:
+    """A text on one line, as `shown` writes each character."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join([shown(character)[0] for character in text])
+
+
+def width(text: str) -> int:
+    """The cells that a text takes once it is escaped."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return sum(shown(character)[1] for character in text)
+
+
+def wrap(text: str, room: int, first: int | None = None) -> list[str]:
+    """Breaks a text at blanks into lines of at most `room` cells (`first` for the first one); long words stay whole."""
+    lines: list[str] = []
+    line = ""
+    used = 0
+    for word in text.split(" "):
+        size = width(word)
+        limit = room if lines or first is None else first
+        if line and used + 1 + size > limit:
+            lines.append(line)
+            line, used = word, size
+        else:
+            line, used = (f"{line} {word}", used + 1 + size) if line else (word, size)
+    return [*lines, line]

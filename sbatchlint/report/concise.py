@@ -1,0 +1,21 @@
+"""One line for each finding."""
+
+from __future__ import annotations
+
+from . import Report, shown_path
+from .cells import escape
+from .summary import summary
+from .terminal import Terminal
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    """`path:line:column: severity code name message [*]`; `[*]` where a safe fix exists."""
+    lines = []
+    for each in report.diagnostics:
+        row, column = each.source.position(each.span.start)
+        path = terminal.style("bold", escape(shown_path(each.source.path)))
+        severity = terminal.style(each.severity, each.severity)
+        name = terminal.link(each.url, f"{each.code} {each.name}")
+        mark = " [*]" if each.fix is not None and each.fix.safe else ""
+        lines.append(f"{path}:{row}:{column}: {severity} {name} {escape(each.message)}{mark}\n")
+    return "".join(lines) + summary(report, terminal)

@@ -1,0 +1,98 @@
+"""The report for people: the lines in question, every label underlined, what to do, the fix as a small diff."""
+
+from __future__ import annotations
+
+from ..engine import Diagnostic
+from ..source.text import Source, Span
+from . import Report, shown_path
+from .cells import escape, wrap
+from .patch import render_fix
+from .snippet import Label, Line
+from .summary import summary
+from .terminal import Terminal
+
+# A label over more rows than this is shown by its first two rows and its last one.
+MOST_ROWS = 5
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    findings = [render_diagnostic(each, terminal) for each in report.diagnostics]
+    return "\n".join([*findings, summary(report, terminal)])
+
+
+def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
+    """One finding, several lines."""
+    source = diagnostic.source
+    rows = _rows(diagnostic)
+    gutter = max(len(str(max(rows))), 2)
+    lines = _heading(diagnostic, terminal)
+    position = source.position(diagnostic.span.start)
+    bar = terminal.style("gutter", " " * gutter + " |")
+    place = f"{escape(shown_path(source.path))}:{position.row}:{position.column}"
+    lines.append(terminal.style("gutter", " " * gutter + "--> ") + place)
+    lines.append(bar)
+    before = 0
+    for row in sorted(rows):
+        if before and row == before + 2:
+            lines.extend(_row(source, before + 1, [], gutter, bar, terminal))
+        elif before and row > before + 2:
+            lines.append(terminal.style("gutter", "..."))
+        lines.extend(_row(source, row, rows[row], gutter, bar, terminal))
+        before = row
+    if diagnostic.fix is not None:
+        lines.append(bar)
+        lines.extend(render_fix(source, diagnostic.fix, gutter, terminal))
+    return "\n".join(lines) + "\n"
+
+
+def _heading(diagnostic: Diagnostic, terminal: Terminal) -> list[str]:
+    severity = diagnostic.severity
+    size = len(f"{severity}[{diagnostic.code}] {diagnostic.name}: ")
+    name = terminal.style("bold", terminal.link(diagnostic.url, diagnostic.name))
+    first = f"{terminal.style(severity, f'{severity}[{diagnostic.code}]')} {name}: "
+    message = wrap(escape(diagnostic.message), terminal.width - 2, terminal.width - size)
+    return [first + message[0], *("  " + line for line in message[1:])]
+
+
+def _rows(diagnostic: Diagnostic) -> dict[int, list[Label]]:
+    """For each row that is shown, the labels in it; their columns are characters of the line, from 0."""
+    rows: dict[int, list[Label]] = {}
+    source = diagnostic.source
+    for span, text in diagnostic.related:
+        _add(rows, source, span, text, False)
+    _add(rows, source, diagnostic.span, "", True)
+    return rows
+
+
+def _add(rows: dict[int, list[Label]], source: Source, span: Span, text: str, primary: bool) -> None:
+    first = source.row(span.start)
+    last = max(source.row(max(span.end - 1, span.start)), first)
+    numbers = list(range(first, last + 1))
+    if len(numbers) > MOST_ROWS:
+        numbers = [first, first + 1, last]
+    for row in numbers:
+        line = source.line(row)
+        start = max(span.start, line.start)
+        end = min(span.end, max(source.full_line(row).end, line.start))
+        if row != first:  # not under the indentation
+            body = source.text[line.start : line.end]
+            start = min(line.start + len(body) - len(body.lstrip()), max(end - 1, start))
+        if end > line.end and span.start < line.end:
+            end = line.end
+        rows.setdefault(row, []).append(
+            Label(start - line.start, max(end - line.start, start - line.start), text if row == last else "", primary)
+        )
+
+
+def _row(source: Source, row: int, labels: list[Label], gutter: int, bar: str, terminal: Terminal) -> list[str]:
+    line = source.line(row)
+    text = source.slice(line)
+    most = max((label.end for label in labels), default=0)
+    if most > len(text):  # a label on the end of the line itself
+        text = source.slice(source.full_line(row)).removesuffix("\n")
+    room = terminal.width - gutter - 4
+    drawn = Line(text, labels, room)
+    number = terminal.style("gutter", f"{row:>{gutter}} |")
+    out = [f"{number} {drawn.text}".rstrip() if not drawn.text else f"{number} {drawn.text}"]
+    out.extend(f"{bar} {under}" for under in drawn.under(terminal))
+    return out

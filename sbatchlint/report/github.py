@@ -1,0 +1,50 @@
+"""Workflow commands of GitHub Actions, which become annotations.
+
+A step shows ten errors and ten warnings, so the worst come first.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import Report
+from .json import clean
+from .terminal import Terminal
+
+_COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    lines = []
+    for each in sorted(report.diagnostics, key=lambda each: list(_COMMANDS).index(each.severity)):
+        start, end = each.source.position(each.span.start), each.source.position(each.span.end)
+        properties = {
+            "file": _path(each.source.path),
+            "line": str(start.row),
+            "col": str(start.column),
+            "endLine": str(end.row),
+            # columns are only taken where both ends stand on one line
+            "endColumn": str(end.column) if end.row == start.row else "",
+            "title": f"{each.name} ({each.code})",
+        }
+        given = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+        lines.append(f"::{_COMMANDS[each.severity]} {given}::{_data(each.message)}\n")
+    return "".join(lines)
+
+
+def _path(path: str) -> str:
+    """Relative to the workspace, which is what annotations are attached to."""
+    top = os.environ.get("GITHUB_WORKSPACE")
+    if path.startswith("<"):
+        return path
+    full = os.path.abspath(path)
+    relative = os.path.relpath(full, top or os.getcwd())
+    return full if relative.startswith("..") else relative.replace(os.sep, "/")
+
+
+def _data(text: str) -> str:
+    return clean(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

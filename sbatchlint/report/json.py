@@ -1,0 +1,51 @@
+"""A JSON list of findings. Rows and columns count from 1, columns in characters; `end_location` is exclusive."""
+
+from __future__ import annotations
+
+import json
+
+from ..engine import Diagnostic
+from ..source.text import Source, Span
+from . import Report, shown_path
+from .terminal import Terminal
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    values = [finding(each) for each in report.diagnostics]
+    return json.dumps(values, indent=2) + "\n"
+
+
+def finding(diagnostic: Diagnostic) -> dict[str, object]:
+    """The value of one finding, for this format and for those built on it."""
+    source = diagnostic.source
+    fix = diagnostic.fix
+    return {
+        "code": diagnostic.code,
+        "name": diagnostic.name,
+        "severity": diagnostic.severity,
+        "message": clean(diagnostic.message),
+        "url": diagnostic.url,
+        "filename": clean(shown_path(source.path)),
+        **locations(source, diagnostic.span),
+        "related": [{"message": clean(label), **locations(source, span)} for span, label in diagnostic.related],
+        "fix": None
+        if fix is None
+        else {
+            "applicability": "safe" if fix.safe else "unsafe",
+            "message": clean(fix.title),
+            "edits": [{"content": clean(edit.content), **locations(source, edit.span)} for edit in fix.edits],
+        },
+    }
+
+
+def locations(source: Source, span: Span) -> dict[str, object]:
+    start, end = source.position(span.start), source.position(span.end)
+    return {
+        "location": {"row": start.row, "column": start.column},
+        "end_location": {"row": end.row, "column": end.column},
+    }
+
+
+def clean(text: str) -> str:
+    """Bytes that are not UTF-8 have no place in JSON: each is shown as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

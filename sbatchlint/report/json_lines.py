@@ -1,0 +1,13 @@
+"""A JSON object on a line for each finding."""
+
+from __future__ import annotations
+
+import json
+
+from . import Report
+from .json import finding
+from .terminal import Terminal
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    return "".join([json.dumps(finding(each)) + "\n" for each in report.diagnostics])

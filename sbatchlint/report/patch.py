@@ -1,0 +1,100 @@
+"""A fix as a small diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..check import Fix
+from ..source.edits import Edit, apply
+from ..source.text import Source, Span
+from .cells import escape, width, wrap
+from .snippet import Line
+from .terminal import Terminal
+
+MOST_LINES = 12
+
+
+class Hunk(NamedTuple):
+    """Rows from `row` on (old and new numbering): lines that go, lines that come, and the line before them."""
+
+    row: int
+    new_row: int
+    old: list[str]
+    new: list[str]
+    context: str | None
+
+
+def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> list[str]:
+    """`help: …` with the fix's title, marked safe or unsafe, and the lines it changes."""
+    kind = "safe fix" if fix.safe else "unsafe fix"
+    option = "--fix" if fix.safe else "--fix --unsafe-fixes"
+    text = wrap(f"{escape(fix.title)} ({kind}: {option})", terminal.width - 6)
+    lines = [terminal.style("help", "help: ") + text[0], *("      " + line for line in text[1:])]
+    room = terminal.width - gutter - 4
+    left = MOST_LINES
+    for hunk in hunks(source, fix.edits):
+        if hunk.context is not None:
+            lines.append(_line(hunk.row - 1, "|", hunk.context, gutter, room, terminal))
+        signed = [*(("-", each) for each in hunk.old), *(("+", each) for each in hunk.new)]
+        for number, (sign, body) in enumerate(signed):
+            if not left:
+                return [*lines, terminal.style("gutter", "...")]
+            left -= 1
+            row = hunk.row + number if sign == "-" else hunk.new_row + number - len(hunk.old)
+            lines.append(_line(row, sign, body, gutter, room, terminal))
+    return lines
+
+
+def _line(row: int, sign: str, text: str, gutter: int, room: int, terminal: Terminal) -> str:
+    shown = Line(text, [], room).text if width(text) > room else escape(text).replace("\\t", "    ")
+    if sign == "|":
+        return terminal.style("gutter", f"{row:>{gutter}} |") + f" {shown}".rstrip()
+    name = "removed" if sign == "-" else "added"
+    return terminal.style("gutter", f"{row:>{gutter}} ") + terminal.style(name, f"{sign} {shown}".rstrip())
+
+
+def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
+    """The rows that edits change, in order; edits on neighbouring rows are one hunk."""
+    given = sorted((Edit(Span(*edit.span), edit.content) for edit in edits), key=lambda edit: edit.span)
+    groups: list[tuple[int, int, list[Edit]]] = []
+    for edit in given:
+        first, last = source.row(edit.span.start), source.row(edit.span.end)
+        if groups and first <= groups[-1][1] + 1:
+            old = groups.pop()
+            groups.append((old[0], max(last, old[1]), [*old[2], edit]))
+        else:
+            groups.append((first, last, [edit]))
+    found = []
+    moved = 0
+    for first, last, members in groups:
+        start, end = source.full_line(first).start, source.full_line(last).end
+        shifted = [Edit(Span(s - start, e - start), content) for (s, e), content in members]
+        before = source.text[start:end]
+        after = apply(before, shifted)
+        hunk = _trimmed(source, first, first + moved, _lines(before), _lines(after))
+        moved += len(hunk.new) - len(hunk.old)
+        if hunk.old or hunk.new:
+            found.append(hunk)
+    return found
+
+
+def _trimmed(source: Source, row: int, new_row: int, old: list[str], new: list[str]) -> Hunk:
+    """Without the lines that stay at both ends."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if [line.rstrip("\r") for line in old] != [line.rstrip("\r") for line in new]:
+        old, new = [line.rstrip("\r") for line in old], [line.rstrip("\r") for line in new]
+    row += head
+    context = source.slice(source.line(row - 1)) if not (old and new) and row > 1 else None
+    return Hunk(row, new_row + head, old, new, context)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines

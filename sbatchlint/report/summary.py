@@ -1,0 +1,75 @@
+"""The line that counts, and the statistics."""
+
+from __future__ import annotations
+
+from . import Report
+from .terminal import Terminal
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def summary(report: Report, terminal: Terminal) -> str:
+    """`3 findings (1 error, 2 warnings) in 2 of 41 scripts; 2 fixable with --fix, 1 more with --unsafe-fixes`."""
+    found = report.diagnostics
+    parts = []
+    scripts = count(report.scripts, "script")
+    if found:
+        severities = []
+        for severity in ("error", "warning", "info"):
+            number = sum(each.severity == severity for each in found)
+            if number:
+                severities.append(count(number, severity) if severity != "info" else f"{number} info")
+        files = len({each.source.path for each in found})
+        left = " left" if report.fixed else ""
+        counted = terminal.style("bold", count(len(found), "finding") + left)
+        parts.append(f"{counted} ({', '.join(severities)}) in {files} of {scripts}")
+    else:
+        parts.append(f"{terminal.style('bold', 'no findings')}{' left' if report.fixed else ''} in {scripts}")
+    if report.fixed:
+        parts.insert(0, f"{report.fixed} fixed")
+    safe = sum(each.fix is not None and each.fix.safe for each in found)
+    unsafe = sum(each.fix is not None and not each.fix.safe for each in found)
+    if safe and unsafe:
+        parts.append(f"{safe} fixable with --fix, {unsafe} more with --unsafe-fixes")
+    elif safe:
+        parts.append(f"{safe} fixable with --fix")
+    elif unsafe:
+        parts.append(f"{unsafe} fixable with --fix --unsafe-fixes")
+    if report.hidden:
+        parts.append(f"{report.hidden} of severity info not shown (--min-severity info)")
+    return "; ".join(parts) + "\n"
+
+
+def statistics(report: Report, terminal: Terminal) -> str:
+    """How many findings each check has, most first; `[*]` where some have a safe fix."""
+    numbers: dict[str, list[int]] = {}
+    about: dict[str, tuple[str, str, str]] = {}
+    for each in report.diagnostics:
+        entry = numbers.setdefault(each.code, [0, 0])
+        entry[0] += 1
+        entry[1] += each.fix is not None and each.fix.safe
+        about.setdefault(each.code, (each.severity, each.name, each.url))
+    rows = sorted(numbers.items(), key=lambda item: (-item[1][0], item[0]))
+    room = max((len(str(number)) for _, (number, _) in rows), default=0)
+    lines = []
+    for code, (number, safe) in rows:
+        severity, name, url = about[code]
+        mark = "[*]" if safe else "   "
+        styled = terminal.style(severity, f"{severity:<7}")
+        lines.append(f"{number:>{room}} {styled} {mark} {terminal.link(url, f'{code} {name}')}\n")
+    return "".join(lines)
+
+
+def statistics_json(report: Report) -> str:
+    """The same as a JSON list."""
+    import json
+
+    found: dict[str, dict[str, object]] = {}
+    counts: dict[str, int] = {}
+    for each in report.diagnostics:
+        counts[each.code] = counts.get(each.code, 0) + 1
+        found.setdefault(each.code, {"code": each.code, "name": each.name, "severity": each.severity})
+        found[each.code]["count"] = counts[each.code]
+    return json.dumps(sorted(found.values(), key=lambda row: (-counts[str(row["code"])], row["code"])), indent=2) + "\n"

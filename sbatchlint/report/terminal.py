@@ -1,0 +1,76 @@
+"""What the place that text goes to can show: its width, colours, links."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+_CODES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "help": "1;36",
+    "gutter": "1;34",
+    "bold": "1",
+    "dim": "2",
+    "added": "32",
+    "removed": "31",
+    "related": "1;34",
+}
+
+
+class Terminal:
+    """`width` in cells; `colour` and `links` say whether escape sequences may be written."""
+
+    __slots__ = ("colour", "links", "width")
+
+    def __init__(self, width: int = 100, colour: bool = False, links: bool = False) -> None:
+        self.width = width
+        self.colour = colour
+        self.links = links
+
+    @classmethod
+    def of_stream(cls, stream: TextIO, colour: str = "auto") -> Terminal:
+        """What a stream can show. `colour`: auto, always or never; NO_COLOR and FORCE_COLOR decide for auto."""
+        environment = os.environ
+        try:
+            is_terminal = stream.isatty()
+        except ValueError:  # closed
+            is_terminal = False
+        width = 0
+        if environment.get("COLUMNS", "").isdigit():
+            width = int(environment["COLUMNS"])
+        if not width and is_terminal:
+            try:
+                width = os.get_terminal_size(stream.fileno()).columns
+            except (OSError, ValueError):
+                width = 0
+        if colour == "auto":
+            if environment.get("NO_COLOR"):
+                coloured = False
+            elif environment.get("FORCE_COLOR", "") not in ("", "0"):
+                coloured = True
+            else:
+                coloured = is_terminal and environment.get("TERM") != "dumb"
+        else:
+            coloured = colour == "always"
+        return cls(max(width or 100, 40), coloured, coloured and is_terminal and _knows_links())
+
+    def style(self, name: str, text: str) -> str:
+        return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if self.colour and text else text
+
+    def link(self, url: str, text: str) -> str:
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.links else text
+
+
+def _knows_links() -> bool:
+    """Whether the terminal is known to understand OSC 8."""
+    environment = os.environ
+    if environment.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"):
+        return True
+    if environment.get("TERM", "") in ("xterm-kitty", "alacritty", "foot", "xterm-ghostty"):
+        return True
+    if any(environment.get(name) for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")):
+        return True
+    version = environment.get("VTE_VERSION", "")
+    return version.isdigit() and int(version) >= 5000

@@ -1,0 +1,285 @@
+"""The settings: what a configuration file may say, and what is in force for a path.
+
+`[tool.sbatchlint]` in pyproject.toml, or the top level of sbatchlint.toml or .sbatchlint.toml. The nearest file wins;
+`extend = "path"` reads another one first. The command line stands above both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from .configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
+from .job.site import Site
+from .registry import Check, Entry, did_you_mean, registry
+from .source.files import InputError
+
+Table = Mapping[str, object]
+
+
+class Overrides(NamedTuple):
+    """What the command line says. None, and empty: not said.
+
+    `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, already as one table.
+    """
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    slurm_version: str | None = None
+    fail_on: str | None = None
+    min_severity: str | None = None
+    isolated: bool = False
+    configuration: str | None = None
+    pairs: Table = {}
+
+
+class Settings:
+    """What is in force for the files below `root`.
+
+    `selected`: the checks that run; `named`: the codes of those that were asked for one by one, whose advice is shown.
+    `origin`: the configuration file, None without one.
+    """
+
+    __slots__ = (
+        "_options",
+        "_per_file_ignores",
+        "exclude",
+        "extend_exclude",
+        "fail_on",
+        "min_severity",
+        "named",
+        "origin",
+        "root",
+        "selected",
+        "severities",
+        "site",
+    )
+
+    def __init__(self, table: Table, overrides: Overrides, root: str, origin: str | None = None) -> None:
+        where = f"{origin}: " if origin else ""
+        self.root = root
+        self.origin = origin
+        self.fail_on = overrides.fail_on or _text(table, "fail-on") or "warning"
+        self.min_severity = overrides.min_severity or "warning"
+        self.exclude = _texts(table, "exclude") if "exclude" in table else None
+        self.extend_exclude = _texts(table, "extend-exclude") or ()
+        self.selected, self.named = _select(table, overrides, where)
+        self.severities = {
+            entry.code: str(value)
+            for selector, value in sorted(
+                _table(table, "severity").items(), key=lambda item: registry().specificity(item[0])
+            )
+            for entry in _resolve(selector, where + "severity: ")
+        }
+        self._per_file_ignores = tuple(
+            (pattern, frozenset(entry.code for each in _names(value) for entry in _resolve(each, where)))
+            for pattern, value in _table(table, "per-file-ignores").items()
+        )
+        self._options = _options(_table(table, "checks"), where)
+        self.site = _site(table, overrides)
+
+    @classmethod
+    def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> Settings:
+        """Settings as a configuration file with this table would give them. Raises `InputError` for a wrong one."""
+        chosen = None if select is None else tuple(select)
+        checked = dict(table or {})
+        check_table(checked, "settings")
+        return cls(checked, Overrides(select=chosen), ".")
+
+    def checks(self, path: str) -> tuple[Entry, ...]:
+        """The checks that run on a file."""
+        if not self._per_file_ignores:
+            return self.selected
+        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        ignored: set[str] = set()
+        for pattern, codes in self._per_file_ignores:
+            if matches([pattern], relative):
+                ignored |= codes
+        return tuple(entry for entry in self.selected if entry.code not in ignored)
+
+    def options(self, check: Check) -> dict[str, object]:
+        """The options of a check: the defaults of its card, and what the configuration says."""
+        options = {option.name: option.default for option in check.card.options}
+        options.update(self._options.get(check.entry.name, {}))
+        return options
+
+    def shows(self, code: str, severity: str) -> bool:
+        """Whether a finding is reported: advice (info) only where it was asked for."""
+        return LEVELS.index(severity) >= LEVELS.index(self.min_severity) or code in self.named
+
+    def fails(self, severity: str) -> bool:
+        """Whether a finding makes the run fail."""
+        return LEVELS.index(severity) >= LEVELS.index(self.fail_on)
+
+    def excluded(self, path: str, is_folder: bool) -> bool:
+        """Whether a path found in a folder is left out."""
+        from .source.discover import DEFAULT_EXCLUDE
+
+        if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDE:
+            return True
+        patterns = (*(self.exclude or ()), *self.extend_exclude)
+        if not patterns:
+            return False
+        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        return not relative.startswith("../") and matches(patterns, relative + ("/" if is_folder else ""))
+
+
+def matches(patterns: Sequence[str], relative: str) -> bool:
+    """Whether a path, relative to where the patterns stand, matches one of them as a line of .gitignore would."""
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns).match_file(relative)
+
+
+def _text(table: Table, key: str) -> str | None:
+    value = table.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _texts(table: Table, key: str) -> tuple[str, ...] | None:
+    return _names(table[key]) if key in table else None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(str(each) for each in value) if isinstance(value, (list, tuple)) else ()
+
+
+def _table(table: Table, key: str) -> Table:
+    value = table.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _resolve(selector: str, where: str) -> tuple[Entry, ...]:
+    try:
+        return registry().select(selector)
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None
+
+
+def _layer(
+    chosen: set[str], select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str], where: str
+) -> None:
+    """Adds and takes away checks, wide selectors first, so that the closest one decides."""
+    steps = [(registry().specificity(selector), 0, selector) for selector in (*(select or ()), *extend)]
+    steps += [(registry().specificity(selector), 1, selector) for selector in ignore]
+    if select is not None:
+        chosen.clear()
+    for _, ignored, selector in sorted(steps):
+        found = {entry.code for entry in _resolve(selector, where)}
+        if ignored:
+            chosen -= found
+        else:
+            chosen |= found
+
+
+def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry, ...], frozenset[str]]:
+    chosen = {entry.code for entry in registry().entries}
+    select = _texts(table, "select")
+    extend = _texts(table, "extend-select") or ()
+    _layer(chosen, select, extend, _texts(table, "ignore") or (), where)
+    _layer(chosen, overrides.select, overrides.extend_select, overrides.ignore, "")
+    asked = (*(overrides.select if overrides.select is not None else select or ()), *extend, *overrides.extend_select)
+    named = frozenset(entry.code for each in asked if (entry := registry().find(each)) is not None)
+    return tuple(entry for entry in registry().entries if entry.code in chosen), named
+
+
+def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for key, value in table.items():
+        entry = registry().find(key)
+        if entry is None:
+            raise InputError(f"{where}checks: unknown check '{key}'{registry().suggestion(key)}")
+        known = {option.name: option for option in registry().load(entry).card.options}
+        given = found.setdefault(entry.name, {})
+        for name, setting in value.items() if isinstance(value, Mapping) else ():
+            at = f"{where}checks.{entry.name}"
+            if name not in known:
+                raise InputError(f"{at}: unknown key '{name}'{did_you_mean(name, known)}")
+            default = known[name].default
+            if isinstance(default, tuple) and isinstance(setting, list):
+                setting = tuple(setting)
+            if default is not None and type(setting) is not type(default):
+                expected = {"str": "text", "bool": "true or false", "int": "a number", "tuple": "a list"}
+                kind = type(default).__name__
+                raise InputError(f"{at}.{name}: must be {expected.get(kind, kind)}, not {setting!r}")
+            given[name] = setting
+    return found
+
+
+def _site(table: Table, overrides: Overrides) -> Site:
+    fields: dict[str, object] = {}
+    for key, value in _table(table, "site").items():
+        fields[key.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
+    if "plugin-options" in table:
+        fields["plugin_options"] = _texts(table, "plugin-options")
+    version = overrides.slurm_version or _text(table, "slurm-version")
+    if version is not None:
+        low, _, high = version.partition("-")
+        fields["slurm_versions"] = (low.strip(), (high or low).strip())
+    return Site(**fields)  # type: ignore[arg-type]  # the table was checked key by key
+
+
+class Resolver:
+    """Finds the settings of a path, reading each configuration file once."""
+
+    def __init__(self, overrides: Overrides) -> None:
+        self.overrides = overrides
+        self._by_folder: dict[str, Settings] = {}
+        self._of_file: dict[str, Settings] = {}
+        self._fixed: Settings | None = None
+        if overrides.configuration is not None:
+            self._fixed = self._load(overrides.configuration, os.path.dirname(overrides.configuration) or ".")
+        elif overrides.isolated:
+            self._fixed = self._default()
+
+    def __reduce__(self) -> tuple[type[Resolver], tuple[Overrides]]:
+        return (Resolver, (self.overrides,))  # a worker process reads the files it needs itself
+
+    def settings(self, path: str) -> Settings:
+        """The settings of a file. Raises `InputError` where its configuration is wrong."""
+        if self._fixed is not None:
+            return self._fixed
+        folder = os.path.dirname(os.path.abspath(path))
+        return self._of_folder(folder)
+
+    def of_folder(self, folder: str) -> Settings:
+        return self._fixed or self._of_folder(os.path.abspath(folder))
+
+    def _of_folder(self, folder: str) -> Settings:
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._search(folder)
+        return known
+
+    def _search(self, folder: str) -> Settings:
+        for name in CONFIGURATION_FILES:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                table = read_configuration(path)
+                if table is not None:
+                    return self._made(path, table, folder)
+        parent = os.path.dirname(folder)
+        return self._default() if parent == folder else self._of_folder(parent)
+
+    def _load(self, path: str, root: str) -> Settings:
+        return self._made(path, read_configuration(path, required=True) or {}, root)
+
+    def _made(self, path: str, table: dict[str, object], root: str) -> Settings:
+        known = self._of_file.get(path)
+        if known is None:
+            relative = os.path.relpath(path)
+            shown = path if relative.startswith("..") else relative
+            known = self._of_file[path] = Settings(
+                merge_tables([table, self.overrides.pairs]), self.overrides, root, shown
+            )
+        return known
+
+    def _default(self) -> Settings:
+        known = self._of_file.get("")
+        if known is None:
+            known = self._of_file[""] = Settings(dict(self.overrides.pairs), self.overrides, ".")
+        return known

@@ -1,0 +1,76 @@
+"""What words are made of: the runs of ordinary characters in every kind of quotes, names, operators, escapes.
+
+Every pattern stops at `END`, which follows the last character of a text that is read.
+"""
+
+from __future__ import annotations
+
+import re
+
+END = "\0"
+
+# Where a plain word ends, if nothing else in it is special.
+BREAKS = frozenset(" \t\n;&|)" + END)
+
+plain_run = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`\0]+").match
+parenthesis_run = re.compile(r"[^()'\"\\$`\0]+").match
+regex_run = re.compile(r"[^ \t\r\n;&()<>'\"\\$`\0]+").match
+double_run = re.compile(r"[^\"\\$`\0]+").match
+heredoc_run = re.compile(r"[^\\$`\0]+").match
+brace_run = re.compile(r"[^}'\"\\$`\0]+").match
+pattern_run = re.compile(r"[^}/'\"\\$`\0]+").match
+offset_run = re.compile(r"[^}:?()'\"\\$`\0]+").match
+index_run = re.compile(r"[^'\"\\$`\0]+").match
+ansi_run = re.compile(r"[^'\\\0]+").match
+
+parameter = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]").match
+braced_parameter = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}").match
+parameter_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]").match
+parameter_operator = re.compile(r":[-=?+]|[-=?+:]|##?|%%?|/[/#%]?|\^\^?|,,?|@").match
+ansi_escape = re.compile(
+    r"\\(?:[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|x\{[0-9A-Fa-f]*\}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|c.|[^\0])", re.S
+).match
+backquote_escape = re.compile(r"\\[$`\\]").search
+quoted_backquote_escape = re.compile(r"\\[$`\\\"]").search
+ansi_characters = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+
+
+blank_run = re.compile(r"(?:[ \t]+|\\\r?\n|\r(?=\n))*+").match
+gap_run = re.compile(r"(?:[ \t\n]+|\\\r?\n|#[^\n\0]*|\r(?=\n))*+").match
+comment = re.compile(r"#[^\n\0]*").match
+EDGE = r"(?=[ \t\r\n;&|()<>\0])"
+reserved = re.compile(
+    r"(?:if|then|elif|else|fi|for|do|done|while|until|case|esac|select|function|time|coproc|\{|\}|!|\[\[)" + EDGE
+).match
+CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
+OPENERS = frozenset(("if", "for", "while", "until", "case", "select", "{", "[["))
+
+
+class Fault(Exception):
+    """A syntax error: where it was noticed, and whether the text ended (`end`) or a closing word came (`closer`)."""
+
+    __slots__ = ("kind", "where")
+
+    def __init__(self, where: int, kind: str = "") -> None:
+        self.where = where
+        self.kind = kind
+
+
+def unescape(escape: str) -> str:
+    """The characters that an escape of `$'…'` stands for."""
+    kind = escape[1]
+    if kind in ansi_characters:
+        return ansi_characters[kind]
+    try:
+        if kind in "01234567":
+            return chr(int(escape[1:], 8) & 255)
+        if kind in "xuU" and len(escape) > 2:
+            return chr(int(escape[2:].strip("{}") or "0", 16))
+    except (ValueError, OverflowError):
+        return "\ue000"
+    if kind == "c" and len(escape) == 3:
+        return chr(ord(escape[2]) & 31)
+    return escape

@@ -1,0 +1,307 @@
+"""Programs inside values: shells with `-c`, scripts on standard input or in files, and what other commands start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..source.text import Span
+from .expand import Scope
+from .state import NO_GUARDS, Alternative, State, Variable
+from .trace import Context, Invocation, Submission
+from .values import Phase, Piece, Pieces, Text, cut, is_open, text_of
+
+if TYPE_CHECKING:
+    from .evaluate import Interpreter, Spawn
+
+SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
+SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
+BATCH_SCRIPT = re.compile(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
+
+
+# --- what a command prints -----------------------------------------------------------------------
+
+
+def join_fields(fields: Sequence[Pieces]) -> Pieces:
+    """Fields joined by blanks."""
+    out: list[Piece] = []
+    for number, field in enumerate(fields):
+        if number:
+            at = field[0].start if field else 0
+            out.append(Piece(" ", at, at + 1))
+        out.extend(field)
+    return tuple(out)
+
+
+def without_final_newlines(pieces: Pieces) -> Pieces:
+    while pieces and pieces[-1].text is not None:
+        last = pieces[-1]
+        text = str(last.text)
+        kept = text.rstrip("\n")
+        if kept == text:
+            break
+        pieces = (*pieces[:-1], *cut((last,), 0, len(kept)))
+    return pieces
+
+
+def printed(invocation: Invocation) -> Pieces | None:
+    """What a command writes to standard output, where the script tells: echo, printf, cat of a heredoc."""
+    name = text_of(invocation.argv[0])
+    arguments = invocation.argv[1:]
+    if name == "cat" and invocation.stdin is not None and (not arguments or text_of(arguments[0]) == "-"):
+        return invocation.stdin.field
+    if name == "tee" and invocation.stdin is not None:
+        return invocation.stdin.field
+    if name == "echo":
+        while arguments and re.fullmatch(r"-[neE]+", text_of(arguments[0]) or ""):
+            if "e" in (text_of(arguments[0]) or ""):
+                return None
+            arguments = arguments[1:]
+        end = invocation.span.end
+        return (*join_fields(arguments), Piece("\n", end, end + 1))
+    if name == "printf" and arguments:
+        return _formatted(arguments[0], arguments[1:])
+    if name == "declare" or name == "typeset":
+        return None
+    return None
+
+
+def _formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
+    """`printf` with `%s`, `%d`, `\\n` only, used once."""
+    text = text_of(pattern)
+    if text is None:
+        return None
+    out: list[Piece] = []
+    used = 0
+    at = 0
+    for match in re.finditer(r"%[sdb%]|\\[nt\\\"]|%.|\\.", text):
+        out.extend(cut(pattern, at, match.start()))
+        at = match.end()
+        span = cut(pattern, match.start(), match.end())
+        if match[0] in ("%s", "%d", "%b"):
+            out.extend(arguments[used] if used < len(arguments) else ())
+            used += 1
+        elif match[0] == "%%":
+            out.append(Piece("%", span[0].start, span[0].start + 2))
+        elif match[0] in ("\\n", "\\t", "\\\\", '\\"'):
+            character = {"n": "\n", "t": "\t"}.get(match[0][1], match[0][1])
+            out.append(Piece(character, span[0].start, span[0].start + 2))
+        else:
+            return None
+    out.extend(cut(pattern, at, len(text)))
+    return tuple(out) if used >= len(arguments) else None
+
+
+def printed_text(invocations: Sequence[Invocation], simple: bool) -> Text | None:
+    """What one element of a pipeline hands to the next, where that is known."""
+    if not simple or len(invocations) != 1:
+        return None
+    pieces = printed(invocations[0])
+    return None if pieces is None else Text(pieces)
+
+
+# --- files that the script writes ------------------------------------------------------------------
+
+
+def file_name(field: Pieces) -> str | None:
+    """A name by which a file is found again: its text, with the names of what is unknown in it."""
+    parts = []
+    for piece in field:
+        if piece.text is not None:
+            parts.append(piece.text)
+        elif piece.expansion is not None and piece.expansion.name:
+            parts.append(f"\0{piece.expansion.name}\0")
+        else:
+            return None
+    name = "".join(parts)
+    while name.startswith("./"):
+        name = name[2:]
+    return name or None
+
+
+def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
+    """Keeps what a command writes to files, so that a program in them can be followed."""
+    targets: list[tuple[str, bool]] = []
+    for redirect in invocation.redirects:
+        if redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target:
+            name = file_name(redirect.target)
+            if name is not None:
+                targets.append((name, redirect.operator == ">>"))
+    if invocation.name == "tee" and invocation.stdin is not None:
+        arguments = [text_of(field) for field in invocation.argv[1:]]
+        append = "-a" in arguments
+        for field, word in zip(invocation.argv[1:], arguments, strict=True):
+            name = None if word is not None and word.startswith("-") else file_name(field)
+            if name is not None:
+                targets.append((name, append))
+    if not targets:
+        return
+    content = printed(invocation)
+    for name, append in targets:
+        if content is None:
+            scope.state.files.pop(name, None)
+            continue
+        old = scope.state.files.get(name, ()) if append else ()
+        if old:
+            scope.state.files[name] = tuple(
+                Alternative(((each.fields or ((),))[0] + content,), each.guards) for each in old
+            )
+        else:
+            scope.state.files[name] = (Alternative((content,), NO_GUARDS),)
+        text = Text(content)
+        if BATCH_SCRIPT.match(text.string) and scope.context.phase is not Phase.TASK:
+            quoted = not any(piece.expansion is not None for piece in content)
+            interpreter.trace.submissions.append(Submission(text, span_of_text(text), quoted, None))
+
+
+def span_of_text(text: Text) -> Span:
+    return Span(text.field[0].start, text.field[-1].end) if text.field else Span(0, 0)
+
+
+def read_file(state: State, field: Pieces) -> Text | None:
+    """The text of a file that the script wrote, where it has only one."""
+    name = file_name(field)
+    found = state.files.get(name, ()) if name is not None else ()
+    if len(found) == 1 and found[0].fields:
+        return Text(found[0].fields[0])
+    return None
+
+
+# --- starting programs ---------------------------------------------------------------------------
+
+
+def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None) -> Scope:
+    """The scope of what a command starts: a new process, with the exported environment."""
+    state = invocation.state.child()
+    phase = scope.context.phase
+    if spawn is not None:
+        phase = spawn.phase
+        if spawn.cleared:
+            state.variables = {}
+        for name in spawn.dropped:
+            state.variables[name] = Variable(())
+        for name, field in spawn.variables:
+            state.variables[name] = Variable((Alternative((field,)),), exported=True)
+    context = scope.context.replace(parent=invocation, phase=phase, shell=scope.context.shell + 1)
+    return Scope(state, scope.text, context)
+
+
+def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
+    """Runs the command that another one starts (`srun …`, `env …`, `apptainer exec IMAGE …`)."""
+    if spawn.kind == "sbatch":
+        submit(interpreter, invocation, spawn, scope)
+        return
+    if spawn.index is None or spawn.index >= len(invocation.argv):
+        return
+    inner = child_scope(invocation, scope, spawn)
+    argv = invocation.argv[spawn.index :]
+    child = Invocation(
+        argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind
+    )
+    child.stdin = invocation.stdin
+    from .commands import note, run
+
+    note(interpreter, child)
+    run(interpreter, child, inner)
+
+
+def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> bool:
+    """Runs a shell's program (`bash -c`, a script, standard input). Whether the command was a shell or such a file."""
+    name = invocation.name
+    if name not in SHELLS:
+        text = read_file(scope.state, invocation.argv[0])
+        if text is None or is_open(invocation.argv[0]) or "/" not in (text_of(invocation.argv[0]) or "/"):
+            return False
+        _run_text(interpreter, invocation, scope, text, invocation.argv[1:], "script")
+        return True
+    found = shell_arguments(invocation.argv)
+    if found is None:
+        return True
+    kind, at = found
+    if kind == "-c":
+        _run_text(interpreter, invocation, scope, Text(invocation.argv[at]), invocation.argv[at + 2 :], f"{name} -c")
+    elif kind == "script":
+        text = read_file(scope.state, invocation.argv[at])
+        if text is not None:
+            _run_text(interpreter, invocation, scope, text, invocation.argv[at + 1 :], "script")
+    elif invocation.stdin is not None:
+        _run_text(interpreter, invocation, scope, invocation.stdin, invocation.argv[at:], "stdin")
+    return True
+
+
+def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
+    """How a shell gets its program: ("-c", index of the text), ("script", index of the file) or ("stdin", index of
+    the first argument); None where an unknown word stands in the way."""
+    at = 1
+    command = False
+    stdin = False
+    while at < len(argv):
+        word = text_of(argv[at])
+        if word is None:
+            if is_open(argv[at]) and not command:
+                return None
+            break
+        if word in SHELL_OPTIONS_WITH_VALUE:
+            at += 2
+            continue
+        if word == "--":
+            at += 1
+            break
+        if word == "-" or word.startswith("--"):
+            at += 1
+            continue
+        if word[:1] not in "-+" or len(word) < 2:
+            break
+        command = command or word[0] == "-" and "c" in word
+        stdin = stdin or word[0] == "-" and "s" in word
+        # `-eo pipefail`: the cluster's last letter takes the next word
+        at += 2 if word[-1] in "oO" else 1
+    if command:
+        return ("-c", at) if at < len(argv) else None
+    if at < len(argv) and not stdin:
+        return ("script", at)
+    return ("stdin", at)
+
+
+def shell_flags(argv: Sequence[Pieces], end: int) -> set[str]:
+    """The options (`errexit`, `pipefail` …) that a shell gets on its command line."""
+    flags = set()
+    letters = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
+    for number, field in enumerate(argv[1:end], 1):
+        word = text_of(field) or ""
+        if word.startswith("-") and not word.startswith("--"):
+            flags.update(letters[letter] for letter in word[1:] if letter in letters)
+            if word[-1] == "o" and number + 1 < len(argv):
+                flags.add(text_of(argv[number + 1]) or "")
+    return flags
+
+
+def _run_text(
+    interpreter: Interpreter, invocation: Invocation, scope: Scope, text: Text, arguments: Sequence[Pieces], kind: str
+) -> None:
+    if not text.field or all(piece.text is None for piece in text.field):
+        return
+    invocation.text = text
+    inner = child_scope(invocation, scope)
+    inner.state.positional = tuple(arguments)
+    for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
+        inner.state.options[flag] = True
+    interpreter.program(text, Scope(inner.state, text, inner.context))
+
+
+def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
+    """sbatch with a script that the file itself holds: on standard input, or in a file that it wrote."""
+    text = invocation.stdin if spawn.index is None else read_file(scope.state, invocation.argv[spawn.index])
+    if text is None or not text.field:
+        return
+    span = span_of_text(text)
+    found = interpreter.trace.submissions
+    for number, each in enumerate(found):
+        if each.span == span:
+            found[number] = each._replace(command=invocation)
+            return
+    quoted = not any(piece.expansion is not None for piece in text.field)
+    found.append(Submission(text, span, quoted, invocation))
+
+

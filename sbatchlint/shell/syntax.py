@@ -1,0 +1,319 @@
+"""The syntax tree of a shell program, as small as evaluation needs it.
+
+`start` and `end` of every node count characters of the text that was parsed (`Text.span` leads to the file). Quotes and
+backslashes are resolved: a word is a sequence of parts, each knowing whether it was quoted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Union
+
+
+class Literal(NamedTuple):
+    """Characters that stand for themselves.
+
+    `text` has the length of the range, except for one escaped character (`\\$`: `text` is `$`, the range has 2) and for
+    escapes of `$'…'` (one part an escape). A backslash-newline gives no part at all.
+    """
+
+    text: str
+    start: int
+    end: int
+    quoted: bool
+
+
+class Parameter(NamedTuple):
+    """`$NAME`, `${NAME}`, `${NAME:-word}`, `${#NAME}`, `${!NAME}`, `${NAME[@]:1:2}` …
+
+    `name`: a variable, or one of `@ * # ? - $ !` or digits. `index`: the subscript as a word, None without one.
+    `operator`: '' or one of `:- - := = :? ? :+ + # ## % %% / // /# /% ^ ^^ , ,, : @ length indirect prefix`
+    (`:` is the substring `${X:a:b}`, `@` is `${X@Q}`, `prefix` is `${!X*}`, `length` is `${#X}`, `indirect` with an
+    `index` of `@` or `*` is the list of keys `${!X[@]}`). Blanks and newlines are ordinary characters of the arguments.
+    `arguments`: the words after the operator: one (maybe without parts), or two for `/` with a replacement and for `:`
+    with a length. Literal parts of patterns, offsets and subscripts are `quoted` only where they are quoted themselves.
+    """
+
+    name: str
+    operator: str
+    arguments: tuple[Word, ...]
+    index: Word | None  # type: ignore[assignment]
+    start: int
+    end: int
+    quoted: bool
+
+
+class CommandSubstitution(NamedTuple):
+    """`$(…)` or backquotes. In backquotes a body with `\\$`, or one that bash would refuse, is one `Unparsed`."""
+
+    body: tuple[Statement, ...]
+    start: int
+    end: int
+    quoted: bool
+    backquoted: bool
+
+
+class Arithmetic(NamedTuple):
+    """`$((…))` or `$[…]`; `expression` is the range between the parentheses, parsed by the evaluator."""
+
+    expression_start: int
+    expression_end: int
+    start: int
+    end: int
+    quoted: bool
+
+
+class ProcessSubstitution(NamedTuple):
+    """`<(…)` or `>(…)`."""
+
+    body: tuple[Statement, ...]
+    direction: str
+    start: int
+    end: int
+
+
+class Broken(NamedTuple):
+    """A part that could not be understood: its value is unknown."""
+
+    start: int
+    end: int
+    quoted: bool
+
+
+Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstitution, Broken]
+
+
+class Word(NamedTuple):
+    """One word before expansion. `quoted_empty`: `""` or `''` is in it: it is a field even if its parts give none."""
+
+    parts: tuple[Part, ...]
+    start: int
+    end: int
+    quoted_empty: bool = False
+
+
+class ArrayLiteral(NamedTuple):
+    """`(a b "$c")`; `keys[i]` is the subscript of `[k]=v` elements, None for plain ones."""
+
+    elements: tuple[Word, ...]
+    keys: tuple[Word | None, ...]
+    start: int
+    end: int
+
+
+class Assignment(NamedTuple):
+    """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None is an empty value."""
+
+    name: str
+    name_start: int
+    index: Word | None  # type: ignore[assignment]
+    append: bool
+    value: Word | ArrayLiteral | None
+    start: int
+    end: int
+
+
+class Heredoc:
+    """The body of `<<WORD`: parts (one literal where the delimiter is quoted; tabs of `<<-` are left out).
+
+    `body` ends before the delimiter's line and lies outside the range of its redirect. `closed`: whether that line was
+    found; without it bash warns and takes the rest of the text.
+    """
+
+    __slots__ = ("body", "closed", "delimiter", "quoted", "strip_tabs")
+
+    def __init__(self, body: Word, delimiter: str, quoted: bool, strip_tabs: bool, closed: bool = True) -> None:
+        self.body = body
+        self.delimiter = delimiter
+        self.quoted = quoted
+        self.strip_tabs = strip_tabs
+        self.closed = closed
+
+    def __repr__(self) -> str:
+        return f"Heredoc({self.body!r}, {self.delimiter!r}, {self.quoted}, {self.strip_tabs}, {self.closed})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Heredoc) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((self.delimiter, self.body.start))
+
+
+class Redirect(NamedTuple):
+    """`2> file`, `<<EOF`, `<<< word`, `2>&1`, `&> file`; `operator` as written.
+
+    `fd`: the number, or `{name}` as written; None without one. `target` is None for heredocs alone.
+    """
+
+    operator: str
+    fd: str | None
+    target: Word | None
+    heredoc: Heredoc | None
+    start: int
+    end: int
+
+
+class Simple(NamedTuple):
+    """A simple command: assignments, words, redirects; all three are empty after a bare `!` or `time`.
+
+    `words` holds plain words; for declaration commands (declare, export, local, readonly, typeset) an argument that is
+    an assignment is an `Assignment` in `words`.
+    """
+
+    assignments: tuple[Assignment, ...]
+    words: tuple[Word | Assignment, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class Pipeline(NamedTuple):
+    """`a | b |& c`, `! a`, `time a`; one command only where it is negated or timed.
+
+    `negated` of `! ! a` is False. `|&` gives no redirect.
+    """
+
+    commands: tuple[Statement, ...]
+    negated: bool
+    start: int
+    end: int
+
+
+class AndOr(NamedTuple):
+    """`left && right` or `left || right` (`operator`)."""
+
+    left: Statement
+    operator: str
+    right: Statement
+    start: int
+    end: int
+
+
+class Background(NamedTuple):
+    """`statement &`, and `coproc [NAME] command`."""
+
+    statement: Statement
+    start: int
+    end: int
+
+
+class If(NamedTuple):
+    """Pairs of condition and body (if, elif …), and the body of else (None without one)."""
+
+    branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
+    otherwise: tuple[Statement, ...] | None
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class For(NamedTuple):
+    """`for NAME in words` (words None: over "$@") and `select`."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: tuple[Statement, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class ArithmeticFor(NamedTuple):
+    """`for ((…; …; …))`; `header` is the range between the parentheses."""
+
+    header_start: int
+    header_end: int
+    body: tuple[Statement, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class While(NamedTuple):
+    """`while`, or `until` where `negated`."""
+
+    condition: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    negated: bool
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class Case(NamedTuple):
+    """`case word in pattern | pattern) body ;;`: each item has its patterns, its body and its terminator."""
+
+    word: Word
+    items: tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class Group(NamedTuple):
+    """`{ …; }`, or `( … )` where `subshell`."""
+
+    body: tuple[Statement, ...]
+    subshell: bool
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class Function(NamedTuple):
+    """A definition; `body` is the compound command that a call runs."""
+
+    name: str
+    body: Statement
+    start: int
+    end: int
+
+
+class TestCommand(NamedTuple):
+    """`[[ … ]]`: its words and operators in order, operators as words too (one literal, not quoted)."""
+
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class ArithmeticCommand(NamedTuple):
+    """`(( … ))`; the range between the parentheses."""
+
+    expression_start: int
+    expression_end: int
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+
+
+class Unparsed(NamedTuple):
+    """What could not be understood. Anything may happen in it, and after it the state is uncertain."""
+
+    start: int
+    end: int
+
+
+Statement = Union[
+    Simple,
+    Pipeline,
+    AndOr,
+    Background,
+    If,
+    For,
+    ArithmeticFor,
+    While,
+    Case,
+    Group,
+    Function,
+    TestCommand,
+    ArithmeticCommand,
+    Unparsed,
+]
+
+
+class Program(NamedTuple):
+    """A parsed text: its statements, and the ranges in which the parser found an error."""
+
+    statements: tuple[Statement, ...]
+    errors: tuple[tuple[int, int], ...]

@@ -1,0 +1,1 @@
+"""What Slurm knows: options, values, versions, environment, and the reading of directives."""

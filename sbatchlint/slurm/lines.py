@@ -1,0 +1,232 @@
+"""Directive lines, and the words that sbatch takes out of them.
+
+Follows `get_argument()` and `_opt_batch_script()` of Slurm's src/sbatch/opt.c; what changed between releases is said
+where it matters. Offsets count characters of the text that is read; spans are of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Protocol
+
+from ..source.text import Span
+from .getopt import UNKNOWN
+
+MAGIC = ("#SBATCH", "#SLURM")
+# isspace() of the C locale; a no-break space is none.
+BLANKS = " \t\v\f\r"
+
+# A template's placeholder stands for something that is not known here.
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
+_ORDINARY = re.compile(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
+
+
+class Readable(Protocol):
+    """A text whose characters lead back to the file: a whole file, or a script inside one."""
+
+    @property
+    def string(self) -> str: ...
+
+    def span(self, start: int, end: int) -> Span: ...
+
+
+class Token(NamedTuple):
+    """A word as sbatch gets it. `positions`: where each character stands; None where they stand side by side."""
+
+    text: str
+    start: int
+    end: int
+    positions: tuple[int, ...] | None = None
+
+    def offset(self, index: int) -> int:
+        """Where character `index` stands; the end of the word for the index behind its last character."""
+        if index >= len(self.text):
+            return self.end
+        return self.start + index if self.positions is None else self.positions[index]
+
+    def part(self, index: int) -> tuple[int, int]:
+        """The range in which the text from character `index` on is written, quotes around it included."""
+        if index == 0 or self.positions is None:
+            return self.start + index, self.end
+        return self.positions[index - 1] + 1, self.end
+
+
+class LineFault(NamedTuple):
+    """Why sbatch gives up on a line: `unmatched-quote` or `leading-colon`, with what it says."""
+
+    kind: str
+    start: int
+    end: int
+    message: str
+
+
+class DirectiveLine:
+    """One line that begins with the magic word.
+
+    `span`: without its newline, `full`: with it. `words_start`: the offset behind the magic word. `comment`: the
+    trailing comment from its `#` on, None without one. `component`: of a heterogeneous job, from 0; -1 for a line
+    that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: text behind an empty word, which sbatch
+    leaves out.
+    """
+
+    __slots__ = (
+        "comment",
+        "comment_start",
+        "component",
+        "dropped",
+        "end",
+        "fault",
+        "full",
+        "magic",
+        "separator",
+        "span",
+        "start",
+        "tokens",
+        "words_start",
+    )
+
+    def __init__(self, text: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
+        self.magic = magic
+        self.start = start
+        self.end = end
+        self.words_start = start + len(magic)
+        self.component = component
+        self.span = text.span(start, end)
+        self.full = text.span(start, full_end)
+        self.tokens: tuple[Token, ...] = ()
+        self.comment_start = -1
+        self.comment: Span | None = None
+        self.dropped: Span | None = None
+        self.fault: LineFault | None = None
+        self.separator = False
+
+    @property
+    def offset(self) -> int:
+        """Where the line begins in the file."""
+        return self.span.start
+
+    def __repr__(self) -> str:
+        return f"DirectiveLine({[token.text for token in self.tokens]})"
+
+
+class Words(NamedTuple):
+    """The words of a line, where its comment begins, where what is left out begins, and why reading failed."""
+
+    tokens: tuple[Token, ...]
+    comment: int | None
+    dropped: int | None
+    fault: LineFault | None
+
+
+def magic_of(string: str, start: int) -> str | None:
+    """The magic word with which the line at `start` begins."""
+    if not string.startswith("#S", start):
+        return None
+    for magic in MAGIC:
+        if string.startswith(magic, start):
+            return magic
+    return None
+
+
+def separator_at(string: str, at: int, end: int) -> bool:
+    """Whether the word `hetjob` (or `packjob`, any case) stands here (releases since 21.08)."""
+    for word in ("hetjob", "packjob"):
+        behind = at + len(word)
+        if string[at:behind].lower() == word and (behind >= end or string[behind] in BLANKS):
+            return True
+    return False
+
+
+def read_words(string: str, start: int, end: int, escaped_blank: bool = True, strict_separator: bool = True) -> Words:
+    """Splits the characters from `start` to `end` into words.
+
+    `escaped_blank`: a backslash joins a blank to the word (since 24.05; before, the word ends there).
+    `strict_separator`: a word `hetjob` ends the line (since 21.08).
+    """
+    tokens: list[Token] = []
+    at = start
+    while True:
+        before = at
+        while at < end and string[at] in BLANKS:
+            at += 1
+        if at >= end:
+            return Words(tuple(tokens), None, None, None)
+        if strict_separator and string[at] in "hHpP" and separator_at(string, at, end):
+            return Words(tuple(tokens), None, at, None)
+        if string[at] == ":":
+            shown = string[before if tokens else at : end]
+            fault = LineFault("leading-colon", at, end, f"Unexpected `:` in [{shown}]")
+            return Words(tuple(tokens), None, None, fault)
+        simple = _ORDINARY.match(string, at, end)
+        if simple is not None and (simple.end() >= end or string[simple.end()] in BLANKS):
+            tokens.append(Token(simple.group(), at, simple.end()))
+            at = simple.end()
+            continue
+        token, fault_at = _word(string, at, end, escaped_blank)
+        if fault_at is not None:
+            quote = string[fault_at]
+            shown = string[before if tokens else at : end]
+            fault = LineFault("unmatched-quote", fault_at, end, f"Unmatched `{quote}` in [{shown}]")
+            return Words(tuple(tokens), None, None, fault)
+        if not token.text:
+            if string[at] == "#":
+                return Words(tuple(tokens), at, None, None)
+            # An empty word ends the line: get_argument() gives NULL for it as for the end.
+            return Words(tuple(tokens), None, token.end, None)
+        tokens.append(token)
+        at = token.end
+
+
+def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token, int | None]:
+    """One word, and the offset of a quote that is not closed."""
+    characters: list[str] = []
+    positions: list[int] = []
+    quote = ""
+    quote_at = at = start
+    escaped = False
+    while at < end and (quote or string[at] not in BLANKS):
+        character = string[at]
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            at += 1
+            if escaped_blank and at < end and string[at] == " ":
+                characters.append(" ")
+                positions.append(at)
+                at += 1
+            else:
+                escaped = True
+            continue
+        elif quote:
+            if character == quote:
+                quote = ""
+                at += 1
+                continue
+        elif character in "\"'":
+            quote = character
+            quote_at = at
+            at += 1
+            continue
+        elif character == "#":
+            break
+        if character in "{<":
+            placeholder = _PLACEHOLDER.match(string, at, end)
+            if placeholder is not None:
+                characters.append(UNKNOWN)
+                positions.append(at)
+                at = placeholder.end()
+                continue
+        characters.append(character)
+        positions.append(at)
+        at += 1
+    at = min(at, end)
+    text = "".join(characters)
+    return Token(text, start, at, tuple(positions)), (quote_at if quote else None)
+
+
+def template_line(line: str) -> bool:
+    """Whether a line holds nothing but statements of a template, or nothing that is known."""
+    stripped = line.strip(BLANKS)
+    if not stripped or stripped[0] not in "{<" + UNKNOWN:
+        return False
+    return not _PLACEHOLDER.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS)

@@ -1,0 +1,205 @@
+"""The options of sbatch, srun and salloc, by release.
+
+Read from `common_options[]` of Slurm's src/common/slurm_opt.c (20.11 to 26.05) by tools/build_options.py; options that
+SPANK plugins add are data too (data/plugins.json), because they are legal where the plugin is installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .versions import MAJORS, expand, is_before
+
+_DATA = Path(__file__).parent / "data"
+
+COMMANDS = ("sbatch", "srun", "salloc")
+
+
+class Option:
+    """One row of Slurm's table.
+
+    `name`: the long name without dashes. `letter`: the short form or None. `commands`: which commands take it, in which
+    releases. `alias_of`: the name that counts for a second spelling. `early`: accepted and without effect in a script's
+    directive (sbatch's early pass). `kind`: the grammar of its value. `plugin`: the SPANK plugin that adds it, or None.
+    `environment`: by command, the variables that set it. `excludes`: options it conflicts with, and what happens.
+    """
+
+    __slots__ = (
+        "_argument",
+        "alias_of",
+        "commands",
+        "early",
+        "environment",
+        "excludes",
+        "form",
+        "kind",
+        "letter",
+        "name",
+        "plugin",
+        "words",
+    )
+
+    def __init__(self, row: Mapping[str, Any], plugin: str | None = None) -> None:
+        self.name: str = row["name"]
+        self.letter: str | None = row.get("letter")
+        self.alias_of: str | None = row.get("alias_of")
+        self.early: bool = row.get("early", False)
+        self.kind: str = row.get("kind", "string")
+        self.form: str | None = row.get("form")
+        self.words: Any = row.get("words", ())
+        self.excludes: Mapping[str, str] = row.get("excludes", {})
+        self.environment: Mapping[str, Mapping[str, str]] = row.get("environment", {})
+        self.commands: Mapping[str, frozenset[str]] = {
+            command: expand(releases) for command, releases in row["commands"].items()
+        }
+        self.plugin = plugin
+        argument = row["argument"]
+        self._argument: tuple[tuple[str, str], ...] = (
+            ((MAJORS[0], argument),) if isinstance(argument, str) else tuple((since, name) for since, name in argument)
+        )
+
+    @property
+    def canonical(self) -> str:
+        """The name under which its value is kept."""
+        return self.alias_of or self.name
+
+    def argument(self, version: str) -> str:
+        """`none`, `required` or `optional` in this release."""
+        found = self._argument[0][1]
+        for since, name in self._argument:
+            if not is_before(version, since):
+                found = name
+        return found
+
+    def taken_by(self, command: str, version: str) -> bool:
+        return version in self.commands.get(command, ())
+
+    def __repr__(self) -> str:
+        return f"Option(--{self.name})"
+
+
+@cache
+def all_options() -> tuple[Option, ...]:
+    """Every option of Slurm's own, in the order of its table. `wait` occurs twice, of sbatch and of srun."""
+    rows = json.loads((_DATA / "options.json").read_text(encoding="utf-8"))["options"]
+    return tuple([Option(row) for row in rows if "name" in row])
+
+
+@cache
+def plugin_options() -> Mapping[str, Option]:
+    """The options that known SPANK plugins add, by long name."""
+    found: dict[str, Option] = {}
+    for plugin in json.loads((_DATA / "plugins.json").read_text(encoding="utf-8"))["plugins"]:
+        commands = dict.fromkeys(plugin["commands"], "all")
+        for name, argument in plugin["options"].items():
+            found[name] = Option({"name": name, "argument": argument, "commands": commands}, plugin["name"])
+    return found
+
+
+class Table(NamedTuple):
+    """The options of one command in one release, by long name (in the table's order) and by letter."""
+
+    names: Mapping[str, Option]
+    letters: Mapping[str, Option]
+
+
+@cache
+def table(command: str, version: str) -> Table:
+    """The option table of `sbatch`, `srun` or `salloc` in a major release."""
+    names: dict[str, Option] = {}
+    letters: dict[str, Option] = {}
+    for option in all_options():
+        if option.taken_by(command, version):
+            names[option.name] = option
+            if option.letter:
+                letters[option.letter] = option
+    return Table(names, letters)
+
+
+def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Option | None:
+    """The option with exactly this long name, of Slurm or of a known plugin."""
+    option = table(command, version).names.get(name)
+    if option is None:
+        option = plugin_options().get(name)
+        if option is not None and command not in option.commands:
+            option = None
+    return option
+
+
+def releases_with(name: str, command: str) -> frozenset[str]:
+    """The releases in which this command has exactly this long option; plugins do not count."""
+    return frozenset(version for version in MAJORS if name in table(command, version).names)
+
+
+def releases_with_letter(letter: str, command: str) -> frozenset[str]:
+    return frozenset(version for version in MAJORS if letter in table(command, version).letters)
+
+
+def matches(name: str, command: str, version: str) -> list[Option]:
+    """What glibc's getopt_long takes a long name for: one option, or all candidates of an ambiguous abbreviation.
+
+    An exact name wins; abbreviations of spellings of one option are not ambiguous. Plugin options count only when they
+    are written in full: which plugins a site has is not known. Empty: no such option.
+    """
+    names = table(command, version).names
+    exact = names.get(name)
+    if exact is not None:
+        return [exact]
+    found = [option for long, option in names.items() if long.startswith(name)]
+    if found:
+        first = found[0]
+        argument = first.argument(version)
+        if all(each.canonical == first.canonical and each.argument(version) == argument for each in found):
+            return [first]
+        return found
+    plugin = plugin_options().get(name)
+    return [plugin] if plugin is not None and command in plugin.commands else []
+
+
+class Meaning(NamedTuple):
+    """What a written option is in some releases.
+
+    `option`: None when it is unknown or ambiguous; then `candidates` holds the long names it may stand for.
+    `argument`: none, required or optional. `versions`: None for all that were asked for.
+    """
+
+    option: Option | None
+    argument: str
+    candidates: tuple[str, ...]
+    versions: tuple[str, ...] | None
+
+
+def _grouped(found: Iterable[tuple[str, Option | None, str, tuple[str, ...]]]) -> tuple[Meaning, ...]:
+    groups: dict[tuple[Option | None, str, tuple[str, ...]], list[str]] = {}
+    for version, option, argument, candidates in found:
+        groups.setdefault((option, argument, candidates), []).append(version)
+    if len(groups) == 1:
+        return tuple([Meaning(*key, None) for key in groups])
+    return tuple([Meaning(*key, tuple(versions)) for key, versions in groups.items()])
+
+
+@lru_cache(maxsize=4096)
+def meanings(name: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
+    """What the long name (perhaps abbreviated) means, in order of releases; one entry when all agree."""
+    found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
+    for version in versions:
+        options = matches(name, command, version)
+        if len(options) == 1:
+            found.append((version, options[0], options[0].argument(version), ()))
+        else:
+            found.append((version, None, "none", tuple(each.name for each in options)))
+    return _grouped(found)
+
+
+@lru_cache(maxsize=1024)
+def letter_meanings(letter: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
+    """The same for the letter of a short option."""
+    found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
+    for version in versions:
+        option = table(command, version).letters.get(letter)
+        found.append((version, option, option.argument(version) if option is not None else "none", ()))
+    return _grouped(found)

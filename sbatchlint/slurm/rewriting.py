@@ -1,0 +1,108 @@
+"""Exact edits of directive lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..source.edits import Edit
+from ..source.text import Span
+from .lines import BLANKS, DirectiveLine, Token
+
+if TYPE_CHECKING:
+    from .directives import Directives, Setting
+
+_PLAIN_VALUE = re.compile(r"[^\s\"'\\#]+")
+# A comment that would come alive at the start of a line.
+_LIVE_COMMENT = re.compile(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
+
+
+def quote(value: str) -> str:
+    """A value as a directive must write it to reach sbatch unchanged."""
+    if _PLAIN_VALUE.fullmatch(value):
+        return value
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def insertion(directives: Directives, options: str, component: int) -> Edit:
+    """See `Directives.insertion`."""
+    text = directives.text
+    string = text.string
+    lines = [line for line in directives.lines if line.component == component]
+    if not lines and not string.startswith("#!"):
+        where = text.span(0, 0).start
+        return Edit(Span(where, where), f"#SBATCH {options}\n")
+    at = string.find("\n", lines[-1].end if lines else 0)
+    if at < 0:
+        where = text.span(len(string), len(string)).start
+        return Edit(Span(where, where), f"\n#SBATCH {options}")
+    newline = "\r\n" if string[at - 1] == "\r" else "\n"
+    where = text.span(at, at + 1).end
+    return Edit(Span(where, where), f"#SBATCH {options}{newline}")
+
+
+def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
+    """See `Directives.replacement`."""
+    quoted = quote(value)
+    if setting.value_token is None or setting.value_span is None:
+        equals = "=" if setting.written.startswith("--") else ""
+        return Edit(Span(setting.option_span.end, setting.option_span.end), equals + quoted)
+    token = setting.value_token
+    if setting.separate or setting.value_span.start != directives.text.span(token.start, token.end).start:
+        return Edit(setting.value_span, quoted)
+    # A quote that begins before the value: the whole word is written anew.
+    return Edit(setting.value_span, token.text[: setting.value_start] + quoted)
+
+
+def removal(directives: Directives, settings: Iterable[Setting]) -> list[Edit]:
+    """See `Directives.removal`."""
+    # By line, and by word of it, the characters to go (as indexes into the word).
+    lines: dict[int, tuple[DirectiveLine, dict[Token, set[int]]]] = {}
+
+    def take(line: DirectiveLine, token: Token, indexes: range) -> None:
+        lines.setdefault(id(line), (line, {}))[1].setdefault(token, set()).update(indexes)
+
+    for setting in settings:
+        token = setting.token
+        glued = setting.value_token is token
+        if setting.start == 0:
+            take(setting.line, token, range(len(token.text)))
+        else:
+            take(setting.line, token, range(setting.start, len(token.text) if glued else setting.start + 1))
+        if setting.separate and setting.value_token is not None and setting.value_line is not None:
+            take(setting.value_line, setting.value_token, range(len(setting.value_token.text)))
+    edits: list[Edit] = []
+    for line, taken in lines.values():
+        edits.extend(_cut(directives, line, taken))
+    return edits
+
+
+def _is_gone(token: Token, taken: set[int]) -> bool:
+    """Whether nothing is left of a word, or only the dash of its short options."""
+    return (
+        len(taken) == len(token.text) or token.text[0] == "-" and 0 not in taken and len(taken) == len(token.text) - 1
+    )
+
+
+def _cut(directives: Directives, line: DirectiveLine, taken: dict[Token, set[int]]) -> list[Edit]:
+    text = directives.text
+    string = text.string
+    gone = {token for token, indexes in taken.items() if _is_gone(token, indexes)}
+    if len(gone) == len(line.tokens) and line.dropped is None and line.fault is None and not line.separator:
+        if line.comment is None:
+            return [Edit(line.full, "")]
+        comment = string[line.comment_start : line.end].rstrip(BLANKS)
+        return [Edit(line.span, f"# {comment}" if _LIVE_COMMENT.match(comment) else comment)]
+    edits: list[Edit] = []
+    for token, indexes in taken.items():
+        if token in gone:
+            start = token.start
+            while start > line.words_start and string[start - 1] in BLANKS:
+                start -= 1
+            edits.append(Edit(text.span(start, token.end), ""))
+        else:
+            first, last = min(indexes), max(indexes)
+            end = token.end if last == len(token.text) - 1 else token.offset(last) + 1
+            edits.append(Edit(text.span(token.offset(first), end), ""))
+    return edits

@@ -1,0 +1,109 @@
+"""Slurm's major releases, and ranges of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
+_INDEX = {major: index for index, major in enumerate(MAJORS)}
+
+
+def major(text: str) -> str:
+    """The major release of a version such as `23.11.4`. Raises ValueError for one that is not in `MAJORS`."""
+    parts = text.strip().lower().removeprefix("slurm").lstrip(" -").replace("-", ".").split(".")
+    name = ".".join(parts[:2])
+    if name not in _INDEX or not all(part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a Slurm release between {MAJORS[0]} and {MAJORS[-1]}")
+    return name
+
+
+class Range(NamedTuple):
+    """All major releases from `first` to `last`, both included."""
+
+    first: str
+    last: str
+
+    @property
+    def majors(self) -> tuple[str, ...]:
+        return _majors(self.first, self.last)
+
+    def has(self, version: str) -> bool:
+        return _INDEX[self.first] <= _INDEX[version] <= _INDEX[self.last]
+
+    def all_since(self, version: str) -> bool:
+        """Whether every release of the range is `version` or newer."""
+        return not is_before(self.first, version)
+
+    def all_before(self, version: str) -> bool:
+        """Whether every release of the range is older than `version`."""
+        return is_before(self.last, version)
+
+    def __str__(self) -> str:
+        return self.first if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@cache
+def _majors(first: str, last: str) -> tuple[str, ...]:
+    return MAJORS[_INDEX[first] : _INDEX[last] + 1]
+
+
+DEFAULT = Range("22.05", "26.05")
+
+
+def parse_range(text: str) -> Range:
+    """Reads `23.11`, `23.11.4` or `22.05-26.05`. Raises ValueError."""
+    first, dash, last = text.partition("-")
+    found = Range(major(first), major(last if dash else first))
+    if is_before(found.last, found.first):
+        raise ValueError(f"{text!r} ends before it begins")
+    return found
+
+
+def is_before(version: str, other: str) -> bool:
+    return _INDEX[version] < _INDEX[other]
+
+
+def expand(text: str) -> frozenset[str]:
+    """The releases of a list as the data files write it: `all`, `23.02-26.05`, `20.11-23.02,24.05-26.05`."""
+    if text == "all":
+        return frozenset(MAJORS)
+    found: set[str] = set()
+    for part in text.split(","):
+        found.update(parse_range(part).majors)
+    return frozenset(found)
+
+
+def shorten(versions: Iterable[str]) -> str:
+    """The reverse of `expand`."""
+    chosen = sorted({_INDEX[version] for version in versions})
+    if len(chosen) == len(MAJORS):
+        return "all"
+    runs: list[list[int]] = []
+    for index in chosen:
+        if runs and index == runs[-1][1] + 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    return ",".join(str(Range(MAJORS[first], MAJORS[last])) for first, last in runs)
+
+
+def describe(versions: Iterable[str], within: Iterable[str] = MAJORS) -> str:
+    """Releases in words: `before 23.02`, `from 24.05 on`, `in 23.11`, `from 22.05 to 23.11`; '' for all of `within`.
+
+    `within`: the releases that matter; those outside of it are not told apart.
+    """
+    chosen = {_INDEX[version] for version in versions}
+    domain = sorted(_INDEX[version] for version in within)
+    hit = [index for index in domain if index in chosen]
+    if not hit or len(hit) == len(domain):
+        return ""
+    first, last = domain.index(hit[0]), domain.index(hit[-1])
+    if last - first + 1 != len(hit):
+        return "in " + " and ".join(str(Range(MAJORS[index], MAJORS[index])) for index in hit)
+    if first == 0:
+        return f"before {MAJORS[domain[last + 1]]}"
+    if last == len(domain) - 1:
+        return f"from {MAJORS[hit[0]]} on"
+    return f"in {MAJORS[hit[0]]}" if len(hit) == 1 else f"from {MAJORS[hit[0]]} to {MAJORS[hit[-1]]}"

@@ -1,0 +1,1 @@
+"""Text with exact positions: bytes, encodings, newlines, spans, edits; finding scripts in folders."""

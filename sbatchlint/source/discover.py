@@ -1,0 +1,221 @@
+"""Which files are batch scripts.
+
+A file is one by its content: an `#SBATCH` line where a directive can stand. Folders are walked as git sees them: what
+.gitignore excludes is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
+
+# Folders that hold other people's files, by the names under which tools make them.
+DEFAULT_EXCLUDE = (
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "__pypackages__",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+
+_DIRECTIVE = re.compile(rb"^[ \t]*#SBATCH\b", re.MULTILINE)
+_WRAPPED = re.compile(rb"\bsbatch\b.*--wrap\b")
+_SHELL = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
+# A script of another language may still be given to sbatch; its directives stand in the comments at its head.
+_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+_OTHER_LANGUAGES = frozenset(
+    (
+        *(".c", ".cc", ".cpp", ".cu", ".css", ".go", ".h", ".hpp", ".html", ".ipynb", ".java", ".jl", ".js", ".json"),
+        *(".lua", ".m", ".md", ".nf", ".pl", ".py", ".pyi", ".r", ".rb", ".rmd", ".rs", ".rst", ".smk", ".tex"),
+        *(".toml", ".ts", ".txt", ".xml", ".yaml", ".yml"),
+    )
+)
+
+
+def is_batch_name(path: str) -> bool:
+    """Whether the ending of a path alone says that it is a batch script."""
+    return path.lower().endswith(BATCH_ENDINGS)
+
+
+def is_batch_script(data: bytes, path: str = "") -> bool:
+    """Whether a file's content makes it a batch script, or a shell script that submits one it holds."""
+    marked = b"#SBATCH" in data
+    if not marked and b"--wrap" not in data or b"\0" in data:
+        return False
+    shebang = data[:2] == b"#!" or data[:5] == b"\xef\xbb\xbf#!"
+    if shebang:
+        shell = _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None
+    else:
+        shell = os.path.splitext(path)[1].lower() not in _OTHER_LANGUAGES
+    if shell:
+        return _DIRECTIVE.search(data) is not None or (shebang and _WRAPPED.search(data) is not None)
+    head = _HEAD.match(data)
+    return head is not None and _DIRECTIVE.search(head.group()) is not None
+
+
+class Candidate(NamedTuple):
+    """A file to look at; `named` on the command line, or found in a folder."""
+
+    path: str
+    named: bool
+
+
+Excluded = Callable[[str, bool], bool]  # path, whether it is a folder
+
+
+def candidates(paths: list[str], excluded: Excluded, force_exclude: bool) -> Iterator[Candidate]:
+    """Every file that `paths` lead to, each once. Raises FileNotFoundError for a path that does not exist."""
+    seen: set[str] = set()
+    for path in paths:
+        if os.path.isdir(path):
+            found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded))
+        elif os.path.exists(path):
+            if force_exclude and excluded(path, False):
+                continue
+            found = iter([(path, True)])
+        else:
+            raise FileNotFoundError(path)
+        for each, named in found:
+            key = os.path.realpath(each)
+            if key not in seen:
+                seen.add(key)
+                yield Candidate(each, named)
+
+
+def _walk(folder: str, excluded: Excluded) -> Iterator[str]:
+    listed = _listed_by_git(folder)
+    if listed:
+        cache: dict[str, bool] = {"": False}
+        for name in listed:
+            path = name if folder == "." else os.path.join(folder, name)
+            if _folder_excluded(os.path.dirname(name), folder, excluded, cache) or excluded(path, False):
+                continue
+            if os.path.isdir(path):  # a repository inside the repository
+                if not os.path.islink(path) and os.path.realpath(path) != os.path.realpath(folder):
+                    yield from _walk(path, excluded)
+            elif os.path.isfile(path):
+                yield path
+        return
+    yield from _walk_without_git(folder, excluded)
+
+
+def _folder_excluded(name: str, root: str, excluded: Excluded, cache: dict[str, bool]) -> bool:
+    known = cache.get(name)
+    if known is None:
+        parent = os.path.dirname(name)
+        path = name if root == "." else os.path.join(root, name)
+        known = cache[name] = _folder_excluded(parent, root, excluded, cache) or excluded(path, True)
+    return known
+
+
+def git_environment() -> dict[str, str]:
+    """The environment without what a git hook sets, which would lead git to another repository."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def _listed_by_git(folder: str) -> list[str]:
+    """The files of a folder that git tracks or would track, sorted; none where git cannot tell."""
+    at = os.path.abspath(folder)
+    while not os.path.exists(os.path.join(at, ".git")):
+        parent = os.path.dirname(at)
+        if parent == at:
+            return []
+        at = parent
+    from subprocess import DEVNULL, run
+
+    # fsmonitor is a program named in the repository's own configuration: nothing of a repository is run.
+    command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = run(command, cwd=folder, stdin=DEVNULL, capture_output=True, env=git_environment(), check=False)
+    except OSError:
+        return []
+    if done.returncode != 0:
+        return []
+    return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
+
+
+def _walk_without_git(folder: str, excluded: Excluded) -> Iterator[str]:
+    ignores = _Ignores(folder)
+    for root, folders, files in os.walk(folder):
+        if root == "." or root.startswith("./") and folder == ".":
+            root = root[2:]
+        ignores.enter(root or ".")
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not excluded(os.path.join(root, name), True) and not ignores.match(os.path.join(root, name), True)
+        )
+        for name in sorted(files):
+            path = os.path.join(root, name)
+            if not excluded(path, False) and not ignores.match(path, False) and os.path.isfile(path):
+                yield path
+
+
+class _Ignores:
+    """The .gitignore files from a repository's top (or the first folder) downwards; the nearest decides."""
+
+    def __init__(self, folder: str) -> None:
+        self._specs: dict[str, object] = {}
+        at = os.path.abspath(folder)
+        above = [at]
+        while not os.path.exists(os.path.join(at, ".git")):
+            parent = os.path.dirname(at)
+            if parent == at:
+                above = above[:1]
+                break
+            at = parent
+            above.append(at)
+        for each in above:
+            self.enter(each)
+        at = above[0]
+        while at != above[-1]:
+            if self.match(at, True):  # a folder that was asked for in spite of being ignored
+                self._specs.clear()
+                break
+            at = os.path.dirname(at)
+
+    def enter(self, folder: str) -> None:
+        path = os.path.join(folder, ".gitignore")
+        if os.path.abspath(folder) in self._specs or not os.path.isfile(path):
+            return
+        from pathspec import GitIgnoreSpec
+
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                self._specs[os.path.abspath(folder)] = GitIgnoreSpec.from_lines(file.read().splitlines())
+        except (OSError, ValueError):
+            self._specs[os.path.abspath(folder)] = GitIgnoreSpec.from_lines([])
+
+    def match(self, path: str, is_folder: bool) -> bool:
+        if not self._specs:
+            return False
+        full = os.path.abspath(path)
+        at = os.path.dirname(full)
+        while True:
+            spec = self._specs.get(at)
+            if spec is not None:
+                relative = os.path.relpath(full, at).replace(os.sep, "/") + ("/" if is_folder else "")
+                result = spec.check_file(relative)  # type: ignore[attr-defined]
+                if result.include is not None:
+                    return bool(result.include)
+            parent = os.path.dirname(at)
+            if parent == at:
+                return False
+            at = parent

@@ -1,0 +1,95 @@
+"""Source files and the spans in them.
+
+Everywhere in the engine a position is an offset in characters from the start of the decoded file, and a span is a
+half-open pair of them. Rows and columns exist only in reports.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Characters `start` (inclusive) to `end` (exclusive) of the file."""
+
+    start: int
+    end: int
+
+
+class Position(NamedTuple):
+    """Row and column, both counted from 1; columns in characters."""
+
+    row: int
+    column: int
+
+
+class Undecodable(ValueError):
+    """The file is not text (NUL bytes, as in UTF-16 or binaries)."""
+
+
+class Source:
+    """One file: its decoded text, and the way back to its bytes.
+
+    Bytes that are not UTF-8 are kept as lone surrogates, so `encode` gives back every byte of what was read.
+    """
+
+    __slots__ = ("_line_starts", "newline", "path", "text")
+
+    def __init__(self, text: str, path: str = "<stdin>") -> None:
+        self.text = text
+        self.path = path
+        starts = [0]
+        find = text.find
+        at = find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = find("\n", at + 1)
+        self._line_starts = starts
+        self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > len(starts) - 1 else "\n"
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str = "<stdin>") -> Source:
+        """Decodes a file. Raises `Undecodable` where it holds NUL bytes."""
+        if b"\0" in data:
+            raise Undecodable("is not a text file (it holds NUL bytes)")
+        return cls(data.decode("utf-8", "surrogateescape"), path)
+
+    @staticmethod
+    def encode(text: str) -> bytes:
+        """The bytes of a text that came from `from_bytes`, edited or not."""
+        return text.encode("utf-8", "surrogateescape")
+
+    def row(self, offset: int) -> int:
+        """The row, from 1, on which a character stands."""
+        return bisect_right(self._line_starts, offset)
+
+    def position(self, offset: int) -> Position:
+        row = bisect_right(self._line_starts, offset)
+        return Position(row, offset - self._line_starts[row - 1] + 1)
+
+    @property
+    def rows(self) -> int:
+        """How many lines there are; a final newline does not begin another."""
+        count = len(self._line_starts)
+        return count - 1 if count > 1 and self._line_starts[-1] == len(self.text) else count
+
+    def line(self, row: int) -> Span:
+        """The span of row `row` (from 1), without its newline."""
+        start = self._line_starts[row - 1]
+        end = self._line_starts[row] - 1 if row < len(self._line_starts) else len(self.text)
+        if end > start and self.text[end - 1] == "\r":
+            end -= 1
+        return Span(start, end)
+
+    def line_of(self, offset: int) -> Span:
+        """The span of the line on which a character stands, without its newline."""
+        return self.line(self.row(offset))
+
+    def full_line(self, row: int) -> Span:
+        """The span of row `row` with its newline, if it has one."""
+        start = self._line_starts[row - 1]
+        return Span(start, self._line_starts[row] if row < len(self._line_starts) else len(self.text))
+
+    def slice(self, span: Span) -> str:
+        return self.text[span.start : span.end]

@@ -1,0 +1,363 @@
+"""The command line: exit codes, files, selection, configuration, errors of users."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import HEAD, ROOT, Command
+
+
+def names(command: Command, *arguments: str) -> list[str]:
+    result = command(*arguments, "--output-format", "json")
+    return [each["name"] for each in json.loads(result.out)]
+
+
+def test_exit_codes(command: Command) -> None:
+    command.write("good.sbatch", HEAD)
+    command.write("bad.sbatch", f"{HEAD}echo WRONG\n")
+    command.write("warned.sbatch", f"{HEAD}echo GUESS\n")
+    assert command("good.sbatch").code == 0
+    assert command("bad.sbatch").code == 1
+    assert command().code == 1
+    assert command("--exit-zero").code == 0
+    assert command("warned.sbatch").code == 1
+    assert command("--fail-on", "error", "warned.sbatch").code == 0
+    assert command("--fix", "bad.sbatch").code == 0
+    assert command("no-such-file").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.sbatch"], "error: there is no file or folder missing.sbatch"),
+        (["--sellect", "SB1"], "error: unknown option '--sellect' (did you mean '--select'?)"),
+        (["--select", "toy-wrog"], "error: unknown check 'toy-wrog' (did you mean 'toy-wrong'?)"),
+        (["--output-format", "yaml"], "invalid choice: 'yaml'"),
+        (["--slurm-version", "23"], "must be a Slurm version such as 23.11"),
+        (["--slurm-version", "24.05-23.11"], "must begin with the older version"),
+        (["--jobs", "0"], "must be a number from 1 on"),
+        (["-", "a.sbatch"], "cannot be mixed"),
+        (["--stdin-filename", "x"], "--stdin-filename needs -"),
+        (["--config", "nothing.toml"], "there is no file nothing.toml"),
+        (["--config", "select = 3"], "select: must be a list of texts, not 3"),
+        (["--config", "colour = true"], "unknown key 'colour'"),
+        (["explain", "nonsense"], "error: unknown check 'nonsense'"),
+        (["explain"], "error: the following arguments are required"),
+        (["explain", "SB9"], "there is no check in 'SB9' yet"),
+        (["-q", "-v"], "exclude each other"),
+    ],
+)
+def test_errors_of_users(command: Command, arguments: list[str], message: str) -> None:
+    result = command(*arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("select = [", "sbatchlint.toml: is not valid TOML"),
+        ("selekt = []", "sbatchlint.toml: unknown key 'selekt' (did you mean 'select'?)"),
+        ("[site]\ngpu-partition = []", "unknown key 'site.gpu-partition' (did you mean 'site.gpu-partitions'?)"),
+        ("gpus-per-node = 8", "unknown key 'gpus-per-node' (did you mean 'site.gpus-per-node'?)"),
+        ("[site]\nhome-is-shared = 1", "site.home-is-shared: must be true or false, not 1"),
+        ("[site]\ngpu-vendor = 'voodoo'", "must be nvidia, amd or intel, not 'voodoo'"),
+        ("fail-on = 'never'", "fail-on: must be info, warning or error"),
+        ("slurm-version = 'old'", "slurm-version: must be a Slurm version"),
+        ("[severity]\ntoy-hint = 'loud'", "severity: must give error, warning or info"),
+        ("select = ['toy-rong']", "sbatchlint.toml: unknown check 'toy-rong' (did you mean 'toy-wrong'?)"),
+        ("[checks.toy-limit]\nmist = 1", "checks.toy-limit: unknown key 'mist' (did you mean 'most'?)"),
+        ("[checks.toy-limit]\nmost = 'x'", "checks.toy-limit.most: must be a number, not 'x'"),
+        ("[checks.nobody]\nmost = 1", "checks: unknown check 'nobody'"),
+        ("extend = 'elsewhere.toml'", "extend: there is no file elsewhere.toml"),
+        ("extend = 'sbatchlint.toml'", "extends itself"),
+    ],
+)
+def test_errors_in_configuration_files(command: Command, text: str, message: str) -> None:
+    command.write("sbatchlint.toml", text)
+    command.write("a.sbatch", HEAD)
+    result = command("a.sbatch")
+    assert (result.code, message in result.err) == (2, True), result.err
+    assert command("--isolated", "a.sbatch").code == 0
+
+
+def test_undecodable_files(command: Command) -> None:
+    command.write("binary.sbatch", b"\x7fELF\0\0#SBATCH -N1\n")
+    command.write("sixteen.sbatch", f"{HEAD}".encode("utf-16"))
+    command.write("good.sbatch", f"{HEAD}WRONG\n")
+    result = command("binary.sbatch", "sixteen.sbatch", "good.sbatch")
+    assert result.code == 2
+    assert result.err.count("is not a text file") == 2
+    assert "toy-wrong" in result.out
+    assert command(".").code == 1  # in a folder, what is no text is no script
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable_file(command: Command) -> None:
+    command.write("a.sbatch", HEAD).chmod(0)
+    result = command("a.sbatch")
+    assert result.code == 2
+    assert "cannot read a.sbatch: permission denied" in result.err
+
+
+def test_a_link_to_nothing_and_an_empty_folder(command: Command) -> None:
+    (command.folder / "a.sbatch").symlink_to("gone")
+    assert "it is a link to nothing" in command("a.sbatch").err
+    (command.folder / "empty").mkdir()
+    result = command("empty")
+    assert result.code == 0
+    assert "no batch script found" in result.err
+
+
+def test_files_are_found_by_content(command: Command) -> None:
+    command.write("a.sbatch", "echo no directive\n")
+    command.write("b.txt", "notes\n#SBATCH is a word\n")
+    command.write("run", f"{HEAD}\n")
+    command.write("late.sh", "echo\n#SBATCH -N1\n")
+    command.write("python.py", "#!/usr/bin/env python\n#SBATCH -N1\nprint()\n")
+    command.write("template.py", 'text = """\n#SBATCH -N1\n"""\n')
+    command.write("data.bin", b"\0#SBATCH -N1\n")
+    command.write("node_modules/x.sbatch", HEAD)
+    command.write("wrap.sh", '#!/bin/bash\nsbatch -N1 --wrap="srun x"\n')
+    result = command("--show-files")
+    assert result.out.split() == ["late.sh", "python.py", "run", "wrap.sh"]
+    assert command("--show-files", "a.sbatch", "b.txt").out.split() == ["a.sbatch"]
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_gitignore_is_respected(command: Command, with_git: bool) -> None:
+    for name in ("a.sbatch", "out/b.sbatch", "keep/c.sbatch", "keep/d.sbatch", "sub/out/e.sbatch"):
+        command.write(name, HEAD)
+    command.write(".gitignore", "out/\n")
+    command.write("keep/.gitignore", "*.sbatch\n!c.sbatch\n")
+    if with_git:
+        subprocess.run(["git", "init", "-q"], check=True)
+    assert command("--show-files").out.split() == ["a.sbatch", "keep/c.sbatch"]
+    assert command("--show-files", "keep").out.split() == ["keep/c.sbatch"]
+    assert command("--show-files", "out/b.sbatch").out.split() == ["out/b.sbatch"]
+    assert command("--show-files", "out").out.split() == ["out/b.sbatch"]
+
+
+def test_git_variables_of_a_hook_do_not_matter(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.write("inner/a.sbatch", HEAD)
+    subprocess.run(["git", "init", "-q", "inner"], check=True)
+    subprocess.run(["git", "init", "-q", "other"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(command.folder / "other" / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", "nowhere")
+    assert command("--show-files", "inner").out.split() == ["inner/a.sbatch"]
+
+
+def test_a_program_named_by_a_repository_is_not_run(command: Command) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    hook = command.write("hook", "#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", str(hook)], check=True)
+    command.write("a.sbatch", HEAD)
+    assert command("--show-files").out.split() == ["a.sbatch"]
+    assert not (command.folder / "ran").exists()
+
+
+def test_exclude(command: Command) -> None:
+    command.write("a.sbatch", HEAD)
+    command.write("old/b.sbatch", HEAD)
+    command.write("sbatchlint.toml", 'extend-exclude = ["old/"]\n')
+    assert command("--show-files").out.split() == ["a.sbatch"]
+    assert command("--show-files", "old/b.sbatch").out.split() == ["old/b.sbatch"]
+    assert command("--show-files", "--force-exclude", "old/b.sbatch", "a.sbatch").out.split() == ["a.sbatch"]
+
+
+def test_selection(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG GUESS HINT MAYBE\n")
+    assert names(command) == ["toy-wrong", "toy-guess"]
+    assert names(command, "--select", "SB11") == ["toy-wrong"]
+    assert names(command, "--select", "directives") == ["toy-wrong", "toy-guess"]
+    assert names(command, "--select", "SB110,toy-guess", "--ignore", "SB110") == ["toy-guess"]
+    assert names(command, "--ignore", "SB1", "--extend-select", "toy-guess") == ["toy-guess"]
+    assert names(command, "--min-severity", "info") == ["toy-wrong", "toy-guess", "toy-hint"]
+    assert names(command, "--min-severity", "error") == ["toy-wrong"]
+    assert names(command, "--select", "toy-hint") == ["toy-hint"]
+    assert names(command, "--extend-select", "SB170") == ["toy-wrong", "toy-guess", "toy-maybe"]
+    assert names(command, "--select", "ALL", "--ignore", "toy_wrong") == ["toy-guess"]
+
+
+def test_configuration(command: Command) -> None:
+    script = f"{HEAD}WRONG GUESS HINT\n"
+    command.write("pyproject.toml", '[tool.sbatchlint]\nselect = ["toy-guess", "toy-hint"]\n')
+    command.write("a.sbatch", script)
+    command.write("sub/a.sbatch", script)
+    command.write("sub/deep/a.sbatch", script)
+    command.write("sub/.sbatchlint.toml", 'extend = "../site.toml"\nignore = ["toy-hint"]\n')
+    command.write("site.toml", 'ignore = ["toy-wrong"]\n[severity]\ntoy-guess = "error"\n')
+    assert names(command, "a.sbatch") == ["toy-guess", "toy-hint"]
+    found = json.loads(command("sub/deep/a.sbatch", "--output-format", "json").out)
+    assert [(each["name"], each["severity"]) for each in found] == [("toy-guess", "error")]
+    assert names(command, "a.sbatch", "--isolated") == ["toy-wrong", "toy-guess"]
+    assert names(command, "a.sbatch", "--config", "site.toml") == ["toy-guess"]
+    assert names(command, "a.sbatch", "--config", 'select = ["SB110"]') == ["toy-wrong"]
+    assert names(command, "a.sbatch", "--select", "SB110") == ["toy-wrong"]
+
+
+def test_per_file_ignores(command: Command) -> None:
+    command.write("sbatchlint.toml", '[per-file-ignores]\n"old/*" = ["toy-wrong"]\n')
+    command.write("old/a.sbatch", f"{HEAD}WRONG GUESS\n")
+    command.write("new/a.sbatch", f"{HEAD}WRONG\n")
+    assert names(command, ".") == ["toy-wrong", "toy-guess"]
+    assert names(command, "old") == ["toy-guess"]
+
+
+def test_diff_shows_and_changes_nothing(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG GUESS\n")
+    result = command("--diff")
+    assert result.code == 1
+    assert "-echo WRONG GUESS\n+echo RIGHT GUESS\n" in result.out
+    assert "1 finding would be fixed in 1 of 1 script" in result.err
+    assert "+echo RIGHT KNOWN" in command("--diff", "--unsafe-fixes", "--fix").out
+    assert path.read_text() == f"{HEAD}echo WRONG GUESS\n"
+    command.write("a.sbatch", f"{HEAD}echo GUESS\n")
+    assert command("--diff").code == 0
+
+
+def test_a_diff_is_a_patch(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}# \u00e9 \x0c \u2028 x\r\necho WRONG")
+    subprocess.run(["git", "init", "-q"], check=True)
+    command.write("patch", command("--diff").out)
+    subprocess.run(["git", "apply", "-p0", "patch"], check=True)
+    assert path.read_bytes().decode() == f"{HEAD}# \u00e9 \x0c \u2028 x\r\necho RIGHT"
+
+
+def test_fix_only_and_show_fixes(command: Command) -> None:
+    path = command.write("a.sbatch", f"{HEAD}echo WRONG WRONG GUESS\n")
+    result = command("--fix-only", "--show-fixes")
+    assert result.code == 0
+    assert "2 x SB110 toy-wrong" in result.out
+    assert "toy-guess" not in result.out
+    assert path.read_text() == f"{HEAD}echo RIGHT RIGHT GUESS\n"
+
+
+def test_fixes_that_are_taken_back_are_told(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}echo BREAK\n")
+    result = command("--fix")
+    assert result.code == 1
+    assert "note: a.sbatch:3:6: the fix of SB150 toy-breaker was taken back: the result would not be" in result.err
+
+
+def test_standard_input(command: Command) -> None:
+    script = f"{HEAD}echo WRONG GUESS\n".encode()
+    result = command("-", "--stdin-filename", "jobs/a.sbatch", "--output-format", "concise", stdin=script)
+    assert result.code == 1
+    assert result.out.startswith("jobs/a.sbatch:3:6: error SB110 toy-wrong")
+    result = command("-", "--fix", stdin=script)
+    assert result.out == f"{HEAD}echo RIGHT GUESS\n"
+    assert "toy-guess" in result.err
+    assert command("-", "--fix", stdin=HEAD.encode()).out == HEAD
+    assert command("-", stdin=b"\0").code == 2
+
+
+def test_a_fault_of_a_check_is_told_and_the_others_go_on(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}CRASH WRONG\n")
+    result = command("a.sbatch")
+    assert result.code == 3
+    assert "toy-wrong" in result.out
+    faults = [line for line in result.err.splitlines() if line.startswith("fault:")]
+    assert len(faults) == 1
+    assert "toy-crash on a.sbatch (RuntimeError: the check cannot go on); please report this at " in faults[0]
+    assert "Traceback" in command("-v", "a.sbatch").err
+    assert command("a.sbatch", "--exit-zero").code == 3
+
+
+def test_many_files_in_several_processes(command: Command) -> None:
+    for number in range(30):
+        command.write(f"{number:02}.sbatch", f"{HEAD}echo {'WRONG' if number % 3 else 'fine'}\n")
+    one = command("--jobs", "1", "--output-format", "json")
+    two = command("--jobs", "2", "--output-format", "json")
+    assert len(json.loads(one.out)) == 20
+    assert one == two
+    assert command("--jobs", "2", "--fix").code == 0
+    assert names(command) == []
+
+
+def test_statistics(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG GUESS WRONG\n")
+    result = command("--statistics")
+    assert result.out.splitlines()[:2] == ["2 error   [*] SB110 toy-wrong", "1 warning     SB120 toy-guess"]
+    found = json.loads(command("--statistics", "--output-format", "json").out)
+    assert [each["count"] for each in found] == [2, 1]
+
+
+def test_output_file_and_quiet(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG\n")
+    result = command("--output-file", "report.json", "--output-format", "json")
+    assert (result.code, result.out) == (1, "")
+    assert json.loads((command.folder / "report.json").read_text())[0]["name"] == "toy-wrong"
+    assert command("--output-file", "no/such/folder").code == 2
+    quiet = command("-q", "--output-format", "concise")
+    assert quiet.out.count("\n") == 1
+    (command.folder / "a.sbatch").write_text(HEAD)
+    assert command("-q").out == ""
+
+
+def test_options_may_stand_between_paths(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}WRONG\n")
+    command.write("b.sbatch", f"{HEAD}GUESS\n")
+    assert names(command, "a.sbatch", "--isolated", "b.sbatch") == ["toy-wrong", "toy-guess"]
+
+
+def test_explain_and_checks(command: Command) -> None:
+    text = command("explain", "toy-wrong").out
+    assert text.startswith("SB110 toy-wrong  error; fix: always; since 0.1.0\n")
+    assert "    a WRONG b\n      ^^^^^\n" in text
+    value = json.loads(command("explain", "sb110", "--output-format", "json").out)
+    assert value["examples"][0]["fixed"] == "a RIGHT b\n"
+    assert value["examples"][0]["spans"][0]["location"] == {"row": 1, "column": 3}
+    assert [each["title"] for each in value["sections"]] == ["Fix", "References"]
+    assert "# toy-wrong (SB110)" in command("explain", "SB110", "--output-format", "markdown").out
+    group = command("explain", "resources").out
+    assert "SB210" in group
+    assert "SB110" not in group
+    assert len(json.loads(command("checks", "--output-format", "json").out)) == 12
+    assert "SB170  toy-maybe" in command("checks").out
+
+
+def test_help_and_version(command: Command) -> None:
+    from sbatchlint import __version__
+
+    assert command("--version") == (0, f"sbatchlint {__version__}\n", "")
+    assert command("-q", "--version").out == f"sbatchlint {__version__}\n"
+    for arguments in (["--help"], ["explain", "--help"], ["checks", "--help"]):
+        assert "usage: sbatchlint" in command(*arguments).out
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "sbatchlint", *arguments],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    process = started(tmp_path, "checks")
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.wait(30) == 141
+    assert process.stderr.read() == b""
+
+
+def test_interrupt(tmp_path: Path) -> None:
+    process = started(tmp_path, "-")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, b"")
