@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+
 from sbatchlint import registry as registry_module
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Option, Span, insert, replace
 from sbatchlint.cli import main
@@ -123,7 +124,9 @@ def toy_registry() -> Registry:
     for toy in TOYS:
         name = f"toy-{toy.run.__name__}"
         entry = Entry(f"SB{toy.number}", name, f"sb{toy.number}_toy_{toy.run.__name__}")
-        module = ModuleType(entry.module, f"Summary of {name}.\n\nWhy it is there.\n\n## Fix\n\nBy hand.\n\n## References\n\nNone.\n")
+        module = ModuleType(
+            entry.module, f"Summary of {name}.\n\nWhy it is there.\n\n## Fix\n\nBy hand.\n\n## References\n\nNone.\n"
+        )
         module.CASES = [Bad("a «WRONG» b\n", fixed="a RIGHT b\n"), Good("fine\n")]  # type: ignore[attr-defined]
         card = Card(entry.code, name, toy.severity, toy.fix, "0.1.0", toy.stage, toy.options)
         loaded[entry.module] = Check(entry, card, toy.run, module)

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sbatchlint.engine import drops_comment, lint_source
+
+from conftest import HEAD, Command
 from sbatchlint.check import Fix, Span, insert, remove, replace
+from sbatchlint.engine import drops_comment, lint_source
 from sbatchlint.fix import Moves, fix_source, unified_diff
 from sbatchlint.registry import Registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source
-
-from conftest import HEAD, Command
 
 
 def fixed(text: str, unsafe: bool = False) -> tuple[str, list[str], list[str]]:
@@ -115,7 +115,12 @@ def test_a_diff_says_where_a_newline_is_missing() -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from(["WRONG", "GUESS", "STAY", "TROUBLE", "FATAL", "x", "\n", "\r\n", "# c\n", "é", '"']), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["WRONG", "GUESS", "STAY", "TROUBLE", "FATAL", "x", "\n", "\r\n", "# c\n", "é", '"']),
+        max_size=12,
+    )
+)
 def test_fixing_is_stable_and_never_adds_errors(toys: Registry, words: list[str]) -> None:
     before = Source(HEAD + " ".join(words), "job.sbatch")
     chosen = Settings.of_table()
@@ -157,7 +162,7 @@ def test_a_file_without_fixes_is_not_written(command: Command) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write .*missing"):
+    with pytest.raises(InputError, match="cannot write"):
         write(str(tmp_path / "missing" / "a"), b"")
 
 

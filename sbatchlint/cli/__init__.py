@@ -15,6 +15,11 @@ ISSUES = "https://github.com/sbatchlint/sbatchlint/issues"
 def main(argv: list[str] | None = None) -> int:
     """Runs the command and returns its exit code. Nothing heavy is imported before it is known what is asked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] in ("--version", "-V"):
+        from .. import __version__
+
+        sys.stdout.write(f"sbatchlint {__version__}\n")
+        return 0
     from ..source.files import InputError
 
     for stream in (sys.stdout, sys.stderr):
@@ -46,11 +51,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments and arguments[0] in ("--version", "-V"):
-        from .. import __version__
-
-        print(f"sbatchlint {__version__}")
-        return 0
     if arguments and arguments[0] == "explain":
         from .explain import explain
 

@@ -95,6 +95,7 @@ def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int
     for path, _ in scripts[:1]:
         resolver.settings(path)  # a wrong configuration is told before anything starts
     from concurrent.futures import ProcessPoolExecutor
+
     size = max(len(scripts) // (jobs * 8), 1)
     pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode))
     try:

@@ -57,14 +57,10 @@ _DOCKER_GLOBAL = syntax(
     "D/debug debug tls tlsverify v/version version r/remote remote noout syslog transient-store",
 )
 _SHIFTER = syntax(
-    "i/image image V/volume volume w/workdir workdir e/env env E/clearenv env-file m/module module u/user entrypoint",
-    "h/help help v/verbose verbose clearenv",
+    "i/image image V/volume volume w/workdir workdir e/env env env-file m/module module u/user user",
+    "h/help help v/verbose verbose E/clearenv clearenv entrypoint",
 )
-_SHIFTER = _SHIFTER._replace(
-    values=_SHIFTER.values - {"clearenv", "entrypoint"},
-    flags=_SHIFTER.flags | {"entrypoint", "clearenv"},
-)
-_ENROOT = syntax("c/rc rc conf/conf conf e/env env m/mount mount", "r/root root w/rw rw h/help help")
+_ENROOT = syntax("c/conf conf rc e/env env m/mount mount", "r/root root w/rw rw h/help help")
 _CH_RUN = syntax(
     "b/bind bind c/cd cd g/gid gid join-ct join-pid join-tag u/uid uid unset-env storage s/storage",
     "j/join join m/mount mount no-home no-passwd t/private-tmp private-tmp set-env unsafe q/quiet quiet v/verbose "
@@ -73,11 +69,14 @@ _CH_RUN = syntax(
 
 
 class Entry(NamedTuple):
-    """How a command enters a container: the container, the index of the program in it (None: the image's own), words
-    that stand before the program (`--entrypoint`), whether the image's own script or entry point gets the words."""
+    """How a command enters a container.
+
+    `at`: index of the program's first word (None: the image's own program). `prefix`: words that stand before it
+    (`--entrypoint`). `through_image`: the image's own script or entry point gets the words.
+    """
 
     container: Container
-    index: int | None
+    at: int | None
     prefix: tuple[Pieces, ...] = ()
     through_image: bool = False
 
@@ -180,8 +179,7 @@ def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
         found = mount_of(each)
         if found is not None:
             mounts.append(found)
-    for each in _all(given, "scratch"):
-        mounts.append(Mount((), each, "", span_of(each)))
+    mounts.extend(Mount((), each, "", span_of(each)) for each in _all(given, "scratch"))
     home_source = _one(given, "home") or _exported(lookup, "APPTAINER_HOME", "SINGULARITY_HOME")
     contained = _flag(given, "contain", "containall", "compat") or any(
         _truthy(lookup(prefix + name))
@@ -262,8 +260,7 @@ def docker(argv: Argv, kind: str) -> Entry | None:
             certain = certain and not is_unknown(each)
         else:
             mounts.append(mount)
-    for each in _all(given, "tmpfs"):
-        mounts.append(Mount((), partition(each, ":")[0], "", span_of(each)))
+    mounts.extend(Mount((), partition(each, ":")[0], "", span_of(each)) for each in _all(given, "tmpfs"))
     if any(each.name == "volumes-from" for each in given):
         certain = False
     field = None if operand is None else argv[operand]

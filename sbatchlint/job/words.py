@@ -313,12 +313,13 @@ class _Reader:
             self.given.append(Given(name or letter, None, index, span_of(field), index))
 
 
-def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True) -> Reading:
+def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusting: bool = False) -> Reading:
     """Reads options from `argv[start]` up to the first operand.
 
     An unknown word in the place of an option is taken for the operand where its name says so (`$SCRIPT`), where it is
     one word, or where nothing else can be it; where it may hold options the reading is not certain. With `one_word`
-    False even a quoted unknown is not trusted to be the operand.
+    False even a quoted unknown is not trusted to be the operand; `trusting` takes every unknown word for the operand
+    whose name does not speak of options.
     """
     reader = _Reader(argv, start, known)
     candidate: int | None = None
@@ -330,7 +331,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True) -> Rea
             # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
             return Reading(tuple(reader.given), candidate if candidate is not None else index, reader.certain)
         if is_unknown(field):
-            if names_program(field):
+            if names_program(field) or trusting and not hides_options(field):
                 return Reading(tuple(reader.given), index, reader.certain)
             hidden = hides_options(field)
             following = argv[index + 1] if index + 1 < len(argv) else None

@@ -65,34 +65,45 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
             groups.append((old[0], max(last, old[1]), [*old[2], edit]))
         else:
             groups.append((first, last, [edit]))
-    found = []
+    found: list[Hunk] = []
     moved = 0
     for first, last, members in groups:
         start, end = source.full_line(first).start, source.full_line(last).end
         shifted = [Edit(Span(s - start, e - start), content) for (s, e), content in members]
         before = source.text[start:end]
         after = apply(before, shifted)
-        hunk = _trimmed(source, first, first + moved, _lines(before), _lines(after))
-        moved += len(hunk.new) - len(hunk.old)
-        if hunk.old or hunk.new:
-            found.append(hunk)
+        old, new = _lines(before), _lines(after)
+        found.extend(_hunk(source, first, first + moved, old, new, *part) for part in _differences(old, new))
+        moved += len(new) - len(old)
     return found
 
 
-def _trimmed(source: Source, row: int, new_row: int, old: list[str], new: list[str]) -> Hunk:
-    """Without the lines that stay at both ends."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if [line.rstrip("\r") for line in old] != [line.rstrip("\r") for line in new]:
-        old, new = [line.rstrip("\r") for line in old], [line.rstrip("\r") for line in new]
-    row += head
-    context = source.slice(source.line(row - 1)) if not (old and new) and row > 1 else None
-    return Hunk(row, new_row + head, old, new, context)
+def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
+    """The ranges of lines that differ: start and end in the old ones, start and end in the new ones."""
+    if len(old) == 1 or len(new) == 1 or len(old) + len(new) > 200:
+        head = 0
+        while head < min(len(old), len(new)) and old[head] == new[head]:
+            head += 1
+        tail = 0
+        while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+            tail += 1
+        parts = (head, len(old) - tail, head, len(new) - tail)
+        return [parts] if parts[0] < parts[1] or parts[2] < parts[3] else []
+    from difflib import SequenceMatcher
+
+    return [part[1:] for part in SequenceMatcher(None, old, new, False).get_opcodes() if part[0] != "equal"]
+
+
+def _hunk(
+    source: Source, row: int, new_row: int, old: list[str], new: list[str], start: int, end: int, at: int, to: int
+) -> Hunk:
+    gone, come = old[start:end], new[at:to]
+    bare_gone, bare_come = [line.rstrip("\r") for line in gone], [line.rstrip("\r") for line in come]
+    if bare_gone != bare_come:  # ends of lines are only shown where they are what changes
+        gone, come = bare_gone, bare_come
+    row += start
+    context = source.slice(source.line(row - 1)) if not (gone and come) and row > 1 else None
+    return Hunk(row, new_row + at, gone, come, context)
 
 
 def _lines(text: str) -> list[str]:

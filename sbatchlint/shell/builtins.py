@@ -34,7 +34,8 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     """`export`, `declare`, `local`, `readonly`, `typeset`."""
     first = node.words[0]
     command = scope.text.string[first.start : first.end]
-    flags, names = "", []
+    flags = ""
+    names: list[tuple[Word, str | None]] = []
     for word in node.words[1:]:
         if isinstance(word, Word):
             text = text_of(interpreter.expander.single(word, scope))
@@ -79,13 +80,12 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 old = Variable((Alternative(None),), span=span)
             scope.state.variables[name] = old._replace(exported=True)
         elif local or command in ("declare", "typeset") and old is None:
-            scope.state.variables[name] = Variable((Alternative(((),)),) if "a" not in flags.lower() else (), span=span,
-                                                   array="a" in flags.lower())
+            scope.state.variables[name] = Variable(
+                (Alternative(((),)),) if "a" not in flags.lower() else (), span=span, array="a" in flags.lower()
+            )
 
 
-DECLARATIONS: dict[str, Declaration] = {
-    name: declare for name in ("export", "declare", "local", "readonly", "typeset")
-}
+DECLARATIONS: dict[str, Declaration] = {name: declare for name in ("export", "declare", "local", "readonly", "typeset")}
 
 
 # --- control -------------------------------------------------------------------------------------
@@ -310,7 +310,9 @@ def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
         text = Text(invocation.argv[1])
         if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
-            context = scope.context.replace(parent=invocation, handler=True, conditional=True, shell=scope.context.shell + 1)
+            context = scope.context.replace(
+                parent=invocation, handler=True, conditional=True, shell=scope.context.shell + 1
+            )
             interpreter.program(text, Scope(scope.state.copy(), text, context))
     return scope.state
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..source.text import Span
 from . import builtins, programs
-from .expand import Scope, combine
+from .expand import Scope
 from .state import (
-    MOST_ALTERNATIVES,
     NO_GUARDS,
     Alternative,
     Guards,
@@ -20,8 +18,8 @@ from .state import (
     merge_guards,
     widen,
 )
-from .syntax import ArrayLiteral, Assignment, Heredoc, Redirect, Simple, Statement, Word
-from .trace import Assigned, Context, Invocation, RedirectedTo
+from .syntax import ArrayLiteral, Assignment, Heredoc, Part, Redirect, Simple, Statement, Word
+from .trace import Assigned, Invocation, RedirectedTo
 from .values import Expansion, Piece, Pieces, Text, text_of
 
 if TYPE_CHECKING:
@@ -218,7 +216,12 @@ def record_assignment(
 
 
 def _append(
-    interpreter: Interpreter, node: Assignment, old: Variable | None, values: list[Alternative], array: bool, scope: Scope
+    interpreter: Interpreter,
+    node: Assignment,
+    old: Variable | None,
+    values: list[Alternative],
+    array: bool,
+    scope: Scope,
 ) -> list[Alternative]:
     """`NAME+=value`: what it was, then the new."""
     span = scope.text.span(node.name_start, node.name_start + len(node.name))
@@ -262,13 +265,12 @@ def _assign_element(
 
 
 def expand_redirects(
-    interpreter: Interpreter, redirects: Iterable[object], scope: Scope
+    interpreter: Interpreter, redirects: Iterable[Redirect], scope: Scope
 ) -> tuple[tuple[RedirectedTo, ...], Text | None]:
     """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
     found: list[RedirectedTo] = []
     stdin: Text | None = None
     for node in redirects:
-        assert isinstance(node, Redirect)
         span = scope.text.span(node.start, node.end)
         if node.heredoc is not None:
             stdin = Text(heredoc_value(interpreter, node.heredoc, scope))
@@ -289,7 +291,8 @@ def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> P
     # parts that differ are unknown, one by one, so that the rest stays known
     pieces: list[Piece] = []
     for part in heredoc.body.parts:
-        own = interpreter.expander.value(Word((part,), part.start, part.end), scope)
+        alone: tuple[Part, ...] = (part,)
+        own = interpreter.expander.value(Word(alone, part.start, part.end), scope)
         if len(own) == 1:
             pieces.extend(own[0][0])
         else:
@@ -301,7 +304,9 @@ def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> P
 
 # --- loops -------------------------------------------------------------------------------------
 
-SELF_READING = re.compile(r"(?:^|[\s;({])(\w+)\+?=[^\n]*\$\{?\1\b|(?:^|[\s;({])(\w+)\+=|\(\(\s*(\w+)\s*(?:\+\+|--|[-+*/]=)|\blet\s+\W?(\w+)")
+SELF_READING = re.compile(
+    r"(?:^|[\s;({])(\w+)\+?=[^\n]*\$\{?\1\b|(?:^|[\s;({])(\w+)\+=|\(\(\s*(\w+)\s*(?:\+\+|--|[-+*/]=)|\blet\s+\W?(\w+)"
+)
 SHIFTS = re.compile(r"(?:^|[\s;])shift\b", re.MULTILINE)
 
 
@@ -311,5 +316,3 @@ def changed_in_loop(statement: Statement, string: str) -> list[str]:
     if "=" not in source and "((" not in source and "let" not in source:
         return []
     return [next(name for name in match.groups() if name) for match in SELF_READING.finditer(source)]
-
-

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ..source.text import Span
 from . import commands, programs
 from .conditions import both, either, negate, test_truth
 from .expand import Environment, Expander, Scope, text_matches
@@ -39,6 +38,7 @@ from .syntax import (
     If,
     Pipeline,
     Program,
+    Redirect,
     Simple,
     Statement,
     TestCommand,
@@ -47,7 +47,7 @@ from .syntax import (
     Word,
 )
 from .trace import Context, Invocation, Ran, Trace
-from .values import Expansion, Phase, Piece, Pieces, Text, expansions, text_of
+from .values import Expansion, Phase, Piece, Pieces, Text, expansions, flattened, text_of
 
 MOST_STATEMENTS = 20_000
 DEEPEST = 6
@@ -57,13 +57,13 @@ REFERENCE = re.compile(r"\$\{?[#!]?(\w+)")
 class Spawn(NamedTuple):
     """What the job layer says of a command that starts another.
 
-    `index`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
+    `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
     `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared`: what happens to the
     environment on the way. `info`: the job layer's own record.
     """
 
     kind: str
-    index: int | None
+    command: int | None
     phase: Phase
     variables: tuple[tuple[str, Pieces], ...] = ()
     dropped: frozenset[str] = frozenset()
@@ -74,7 +74,8 @@ class Spawn(NamedTuple):
 class Hooks(Protocol):
     """What the evaluator asks the job layer."""
 
-    environment: Environment
+    @property
+    def environment(self) -> Environment: ...
 
     def spawn(self, invocation: Invocation) -> Spawn | None:
         """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
@@ -191,7 +192,9 @@ class Interpreter:
                 each.piped_to = each.piped_to or number < len(node.commands) - 1
             elements.append((invocations, scope.state))
             stdin = programs.printed_text(invocations, isinstance(element, Simple))
-        self.record(elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1)))
+        self.record(
+            elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1))
+        )
         return scope.state
 
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
@@ -217,9 +220,7 @@ class Interpreter:
             conditional=scope.context.conditional or not usual, guards=guards, restricted=restricted
         )
         right = self.statement(node.right, Scope(left.copy(), scope.text, context))
-        return join(
-            [(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase
-        )
+        return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
         context = scope.context.replace(background=True, shell=scope.context.shell + 1)
@@ -235,9 +236,7 @@ class Interpreter:
         return scope.state
 
     def on_function(self, node: Function, scope: Scope) -> State | None:
-        scope.state.functions[node.name] = ShellFunction(
-            node.body, scope.text, scope.text.pieces(node.start, node.end)
-        )
+        scope.state.functions[node.name] = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
         return scope.state
 
     def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
@@ -253,7 +252,7 @@ class Interpreter:
         scope.state.sourced = True
         return scope.state
 
-    def _redirects(self, redirects: Sequence[object], scope: Scope) -> None:
+    def _redirects(self, redirects: Sequence[Redirect], scope: Scope) -> None:
         commands.expand_redirects(self, redirects, scope)
 
     # --- conditions --------------------------------------------------------------------------
@@ -272,9 +271,7 @@ class Interpreter:
             if raw not in ("[", "test"):
                 return None
             choices = self.expander.argv(words[1:], scope)
-            results = {
-                test_truth(fields[:-1] if raw == "[" else fields, double=False) for fields, _ in choices
-            }
+            results = {test_truth(fields[:-1] if raw == "[" else fields, double=False) for fields, _ in choices}
             return results.pop() if len(results) == 1 else None
         if isinstance(statement, TestCommand):
             values = [self.expander.value(word, scope) for word in statement.words]
@@ -392,15 +389,19 @@ class Interpreter:
         key = ("case", source, *(id(each) for each in found))
         restricted = scope.context.restricted
         if scope.context.phase is Phase.TASK:
-            restricted |= {e.name for pieces, _ in subjects for e in expansions(pieces) if self.environment.differs(e.name)}
+            restricted |= {
+                e.name for pieces, _ in subjects for e in expansions(pieces) if self.environment.differs(e.name)
+            }
         ways: list[tuple[State | None, Guards]] = []
         certain = False
         for number, (patterns, body, _) in enumerate(node.items):
             truth: bool | None = False
             for pattern in patterns:
                 value = self.expander.single(pattern, scope)
-                truth = either(truth, text_matches(value, subject) if subject is not None else
-                               (True if text_of(value) == "*" else None))
+                truth = either(
+                    truth,
+                    text_matches(value, subject) if subject is not None else (True if text_of(value) == "*" else None),
+                )
             if truth is False:
                 continue
             labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
@@ -445,7 +446,7 @@ class Interpreter:
                 for number, item in enumerate(items)
             )
         else:
-            inputs = tuple(dict.fromkeys(each for field in items for each in expansions(field)))
+            inputs = flattened(each for field in items for each in expansions(field))
             unknown = Piece(None, *span, Expansion(node.name, span, scope.context.phase, inputs))
             alternatives = (Alternative(((unknown,),)),)
         old = scope.state.variables.get(node.name)
@@ -492,9 +493,7 @@ class Interpreter:
                     scope.state.variables[name] = old._replace(alternatives=grown)
                 continue
             unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase))
-            scope.state.variables[name] = old._replace(
-                alternatives=(*old.alternatives[:4], Alternative(((unknown,),)))
-            )
+            scope.state.variables[name] = old._replace(alternatives=(*old.alternatives[:4], Alternative(((unknown,),))))
 
     def _loop(
         self, body: Sequence[Statement], scope: Scope, name: str, variable: Variable | None, certain: bool,
@@ -509,7 +508,9 @@ class Interpreter:
                 self._forget(statement, here)
         if variable is not None:
             inside.variables[name] = variable
-        context = scope.context.replace(looped=several or scope.context.looped, conditional=scope.context.conditional or not certain)
+        context = scope.context.replace(
+            looped=several or scope.context.looped, conditional=scope.context.conditional or not certain
+        )
         self.breaks.append([])
         after = self.statements(body, Scope(inside, scope.text, context))
         ways: list[tuple[State | None, Guards]] = [(after, NO_GUARDS)]

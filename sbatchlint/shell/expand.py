@@ -26,7 +26,7 @@ from .syntax import (
     Word,
 )
 from .trace import Context
-from .values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, cut, expansions, text_of
+from .values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, cut, expansions, flattened, text_of
 
 if TYPE_CHECKING:
     from .parameters import ParameterExpander
@@ -122,7 +122,7 @@ def _widened(choices: list[Choice]) -> Segments:
     if model is None:
         return ()
     first = next(iter(inputs), None)
-    expansion = None if first is None else first._replace(inputs=(*first.inputs, *tuple(inputs)[1:]))
+    expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
     return (Segment(Piece(None, model.start, model.end, expansion, open=split), split),)
 
 
@@ -143,7 +143,9 @@ def split_fields(segments: Segments, separators: str | None = None) -> Fields:
             current = current if current is not None else []
             current.append(piece._replace(open=True))
         else:
-            words = BLANKS if separators is None else re.compile(f"[{re.escape(separators)}]+|[^{re.escape(separators)}]+")
+            words = (
+                BLANKS if separators is None else re.compile(f"[{re.escape(separators)}]+|[^{re.escape(separators)}]+")
+            )
             for match in words.finditer(piece.text):
                 if match[0][0] in (" \t\n" if separators is None else separators):
                     if current is not None:
@@ -211,7 +213,7 @@ class Expander:
         if word is None or not values:
             return ()
         span = scope.text.span(word.start, word.end)
-        inputs = tuple({each: None for pieces, _ in values for each in expansions(pieces)})
+        inputs = flattened(each for pieces, _ in values for each in expansions(pieces))
         return (Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs)),)
 
     def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
@@ -231,7 +233,7 @@ class Expander:
                         extended.append((fields + more, merged))
             if len(extended) > MOST_COMBINATIONS:
                 span = scope.text.span(word.start, word.end)
-                inputs = tuple({each: None for more, _ in choices for field in more for each in expansions(field)})
+                inputs = flattened(each for more, _ in choices for field in more for each in expansions(field))
                 piece = Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs), open=True)
                 extended = [((*fields, (piece,)), guards) for fields, guards in results]
             results = extended
@@ -306,7 +308,12 @@ class Expander:
         choices: list[list[Choice]] = []
         for number, part in enumerate(word.parts):
             if isinstance(part, Literal):
-                if number == 0 and not part.quoted and part.text[:1] == "~" and (len(part.text) > 1 or len(word.parts) == 1):
+                if (
+                    number == 0
+                    and not part.quoted
+                    and part.text[:1] == "~"
+                    and (len(part.text) > 1 or len(word.parts) == 1)
+                ):
                     pieces = self._tilde(part, scope)
                 else:
                     pieces = self.literal(part, scope)
@@ -332,7 +339,7 @@ class Expander:
             commands: list[tuple[str, ...]] = []
             self.substituter.output(part.body, scope, inputs, commands)
             name = scope.text.string[part.start : part.end]
-            expansion = Expansion(name, span, phase, tuple(dict.fromkeys(inputs)), tuple(commands))
+            expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
             return [((Segment(Piece(None, *span, expansion), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             return [((Segment(Piece(None, *span, Expansion("", span, phase), open=splitting), splitting),), NO_GUARDS)]
@@ -344,7 +351,7 @@ class Expander:
         known = self.substituter.output(part.body, scope, inputs, commands)
         inside = scope.text.string[part.start : part.end].strip("`")
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
-        expansion = Expansion(name, span, scope.context.phase, tuple(dict.fromkeys(inputs)), tuple(commands))
+        expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:
             return [((Segment(Piece(None, *span, expansion, open=splitting), splitting),), NO_GUARDS)]
         return [(tuple(Segment(piece, splitting) for piece in pieces), guards) for pieces, guards in known]
@@ -376,7 +383,7 @@ class Expander:
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
             expression += " sbatchlint_unknown " if text is None else text
         found = self.number_of(expression, scope, inputs)
-        return found, tuple(inputs)
+        return found, flattened(inputs)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> int | None:
         """The value of an expression without `$`; names are looked up, assignments made."""
@@ -411,7 +418,7 @@ class Expander:
             piece = Piece(
                 None if value is None else str(value),
                 *span,
-                Expansion(f"$(({name}))", span, scope.context.phase, tuple(inputs)),
+                Expansion(f"$(({name}))", span, scope.context.phase, flattened(inputs)),
             )
             scope.state.variables[name] = Variable(
                 (Alternative(((piece,),)),), exported=bool(old and old.exported), span=span

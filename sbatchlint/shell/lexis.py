@@ -20,6 +20,14 @@ heredoc_run = re.compile(r"[^\\$`\0]+").match
 brace_run = re.compile(r"[^}'\"\\$`\0]+").match
 pattern_run = re.compile(r"[^}/'\"\\$`\0]+").match
 offset_run = re.compile(r"[^}:?()'\"\\$`\0]+").match
+RUNS = {
+    "brace": brace_run,
+    "brace quoted": brace_run,
+    "offset": offset_run,
+    "pattern": pattern_run,
+    "slash pattern": pattern_run,
+}
+ESCAPED = {"double": '$`"\\', "heredoc": "$`\\"}
 index_run = re.compile(r"[^'\"\\$`\0]+").match
 ansi_run = re.compile(r"[^'\\\0]+").match
 

@@ -10,7 +10,7 @@ from ..source.text import Span
 from .patterns import pattern_to_regex, removed_range
 from .state import NO_GUARDS, Fields, Guards, Variable, merge_guards
 from .syntax import Parameter, Word
-from .values import Expansion, Piece, Pieces, cut, expansions, text_of
+from .values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
 
 if TYPE_CHECKING:
     from .expand import Choice, Expander, Scope, Segment
@@ -38,7 +38,11 @@ class ParameterExpander:
     ) -> tuple[Segment, ...]:
         from .expand import BREAK, Segment
 
-        several = index in ("@", "*") or part.name in ("@", "*") and part.operator in ("", ":", "#", "##", "%", "%%", "/", "//")
+        several = (
+            index in ("@", "*")
+            or part.name in ("@", "*")
+            and part.operator in ("", ":", "#", "##", "%", "%%", "/", "//")
+        )
         if not several:
             return tuple(Segment(piece, splitting) for piece in (fields[0] if fields else ()))
         joined = (index == "*" or part.name == "*") and not splitting
@@ -126,13 +130,15 @@ class ParameterExpander:
         if index in ("@", "*"):
             return [(() if fields is None else fields, guards) for fields, guards in choices]
         if part.index is None:
-            return [((fields[0] if fields else (),) if fields is not None else None, guards) for fields, guards in choices]
+            return [
+                ((fields[0] if fields else (),) if fields is not None else None, guards) for fields, guards in choices
+            ]
         results: list[ValueChoice] = []
         for fields, guards in choices:
             if fields is None:
                 results.append((None, guards))
                 continue
-            inputs = tuple(dict.fromkeys(each for field in fields for each in expansions(field)))
+            inputs = flattened(each for field in fields for each in expansions(field))
             name = inputs[0].name if len(fields) == 1 and inputs else part.name
             unknown = (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
             number = int(index) if index not in (None, "") else None
@@ -153,9 +159,7 @@ class ParameterExpander:
 
     # --- operators ---------------------------------------------------------------------------
 
-    def _operate(
-        self, part: Parameter, scope: Scope, span: Span, index: str | None
-    ) -> list[tuple[Fields, Guards]]:
+    def _operate(self, part: Parameter, scope: Scope, span: Span, index: str | None) -> list[tuple[Fields, Guards]]:
         operator = part.operator
         if operator in ("indirect", "prefix"):
             return self._indirect(part, scope, span)
@@ -232,9 +236,7 @@ class ParameterExpander:
             return [((value,) if value or quoted else (), guards) for value, guards in self.expander.value(word, scope)]
         return [((value,), guards) for value, guards in self.expander.value(word, scope)]
 
-    def _assign_default(
-        self, name: str, results: list[tuple[Fields, Guards]], scope: Scope, span: Span
-    ) -> None:
+    def _assign_default(self, name: str, results: list[tuple[Fields, Guards]], scope: Scope, span: Span) -> None:
         from .state import Alternative, widen
 
         old = scope.state.variables.get(name)
@@ -247,7 +249,7 @@ class ParameterExpander:
         self, field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span
     ) -> Pieces:
         """`#`, `%`, `/`, `^`, `,` and `@` on one field."""
-        inputs = tuple(dict.fromkeys(expansions(field)))
+        inputs = flattened(expansions(field))
         unknown = self.unknown(part.name, scope, span, inputs)
         text = text_of(field)
         if text is None:
@@ -277,14 +279,14 @@ class ParameterExpander:
 
     def _substring(self, fields: Fields, part: Parameter, scope: Scope, span: Span) -> Fields:
         """`${X:a:b}` and `${A[@]:a:b}`."""
-        bounds: list[int | None] = [
-            self.expander.number(word.start, word.end, scope)[0] for word in part.arguments
-        ]
-        inputs = tuple(dict.fromkeys(each for field in fields for each in expansions(field)))
+        bounds: list[int | None] = [self.expander.number(word.start, word.end, scope)[0] for word in part.arguments]
+        inputs = flattened(each for field in fields for each in expansions(field))
         several = part.name in ("@", "*") or (
             part.index is not None and scope.text.string[part.index.start : part.index.end] in ("@", "*")
         )
-        unknown = Piece(None, span.start, span.end, Expansion(part.name, span, scope.context.phase, inputs), open=several)
+        unknown = Piece(
+            None, span.start, span.end, Expansion(part.name, span, scope.context.phase, inputs), open=several
+        )
         if any(bound is None for bound in bounds) or not bounds:
             return ((unknown,),)
         start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None
@@ -308,7 +310,7 @@ class ParameterExpander:
     ) -> tuple[Fields, Guards]:
         several = index in ("@", "*") or part.name in ("@", "*")
         value: int | None
-        inputs = tuple(dict.fromkeys(each for field in fields or () for each in expansions(field)))
+        inputs = flattened(each for field in fields or () for each in expansions(field))
         if fields is None:
             value = 0
         elif several:
@@ -320,7 +322,9 @@ class ParameterExpander:
         return ((Piece(None if value is None else str(value), *span, expansion),),), guards
 
     def _indirect(self, part: Parameter, scope: Scope, span: Span) -> list[tuple[Fields, Guards]]:
-        unknown = Piece(None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted)
+        unknown = Piece(
+            None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted
+        )
         if part.operator == "prefix" or part.index is not None:
             return [(((unknown._replace(open=True),),), NO_GUARDS)]
         results: list[tuple[Fields, Guards]] = []

@@ -402,8 +402,6 @@ class Parser(SimpleCommands):
             self.at = at + size
             words.append(Word((Literal(text[at : self.at], at, self.at, False),), at, self.at))
             regex = False
-        if not words:
-            raise Fault(self.at)
         redirects, end = self.redirects(self.at)
         return TestCommand(tuple(words), redirects, start, end)
 

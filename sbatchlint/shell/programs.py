@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..source.text import Span
 from .expand import Scope
 from .state import NO_GUARDS, Alternative, State, Variable
-from .trace import Context, Invocation, Submission
+from .trace import Invocation, Submission
 from .values import Phase, Piece, Pieces, Text, cut, is_open, text_of
 
 if TYPE_CHECKING:
@@ -192,13 +192,11 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
     if spawn.kind == "sbatch":
         submit(interpreter, invocation, spawn, scope)
         return
-    if spawn.index is None or spawn.index >= len(invocation.argv):
+    if spawn.command is None or spawn.command >= len(invocation.argv):
         return
     inner = child_scope(invocation, scope, spawn)
-    argv = invocation.argv[spawn.index :]
-    child = Invocation(
-        argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind
-    )
+    argv = invocation.argv[spawn.command :]
+    child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
     child.stdin = invocation.stdin
     from .commands import note, run
 
@@ -266,7 +264,7 @@ def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
 
 def shell_flags(argv: Sequence[Pieces], end: int) -> set[str]:
     """The options (`errexit`, `pipefail` …) that a shell gets on its command line."""
-    flags = set()
+    flags: set[str] = set()
     letters = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
     for number, field in enumerate(argv[1:end], 1):
         word = text_of(field) or ""
@@ -292,7 +290,7 @@ def _run_text(
 
 def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
     """sbatch with a script that the file itself holds: on standard input, or in a file that it wrote."""
-    text = invocation.stdin if spawn.index is None else read_file(scope.state, invocation.argv[spawn.index])
+    text = invocation.stdin if spawn.command is None else read_file(scope.state, invocation.argv[spawn.command])
     if text is None or not text.field:
         return
     span = span_of_text(text)
@@ -303,5 +301,3 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
             return
     quoted = not any(piece.expansion is not None for piece in text.field)
     found.append(Submission(text, span, quoted, invocation))
-
-

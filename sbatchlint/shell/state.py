@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..source.text import Span
 from .syntax import Statement
-from .values import Expansion, Phase, Piece, Pieces, Text
+from .values import Expansion, Phase, Piece, Pieces, Text, flattened
 
 Guard = tuple[Hashable, int]
 Guards = frozenset[Guard]
@@ -84,7 +84,7 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
                 for piece in field:
                     if piece.expansion is not None:
                         inputs[piece.expansion] = None
-    unknown = Piece(None, span.start, span.end, Expansion(name, span, phase, tuple(inputs)), open=True)
+    unknown = Piece(None, span.start, span.end, Expansion(name, span, phase, flattened(inputs)), open=True)
     if known and all(len(fields) == 1 for fields in known):
         return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)),)
     shared = 0

@@ -6,10 +6,42 @@ backslashes are resolved: a word is a sequence of parts, each knowing whether it
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from collections.abc import Iterator
+from typing import Any, ClassVar, Union, dataclass_transform
 
 
-class Literal(NamedTuple):
+@dataclass_transform()
+class Node:
+    """A node: its annotated fields, in order, are the arguments of its constructor.
+
+    Plain classes, as neither the import of dataclasses nor named tuples (whose recursive types no type checker likes)
+    are wanted here.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+        arguments = "".join(f", {name}=cls.{name}" if hasattr(cls, name) else f", {name}" for name in cls._fields)
+        body = "".join(f"\n    self.{name} = {name}" for name in cls._fields)
+        space: dict[str, Any] = {"cls": cls}
+        exec(f"def __init__(self{arguments}):{body}", space)
+        setattr(cls, "__init__", space["__init__"])  # noqa: B010
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__.values())
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *[value for value in self.__dict__.values() if isinstance(value, (int, str))]))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+class Literal(Node):
     """Characters that stand for themselves.
 
     `text` has the length of the range, except for one escaped character (`\\$`: `text` is `$`, the range has 2) and for
@@ -22,7 +54,7 @@ class Literal(NamedTuple):
     quoted: bool
 
 
-class Parameter(NamedTuple):
+class Parameter(Node):
     """`$NAME`, `${NAME}`, `${NAME:-word}`, `${#NAME}`, `${!NAME}`, `${NAME[@]:1:2}` …
 
     `name`: a variable, or one of `@ * # ? - $ !` or digits. `index`: the subscript as a word, None without one.
@@ -36,13 +68,13 @@ class Parameter(NamedTuple):
     name: str
     operator: str
     arguments: tuple[Word, ...]
-    index: Word | None  # type: ignore[assignment]
+    index: Word | None
     start: int
     end: int
     quoted: bool
 
 
-class CommandSubstitution(NamedTuple):
+class CommandSubstitution(Node):
     """`$(…)` or backquotes. In backquotes a body with `\\$`, or one that bash would refuse, is one `Unparsed`."""
 
     body: tuple[Statement, ...]
@@ -52,7 +84,7 @@ class CommandSubstitution(NamedTuple):
     backquoted: bool
 
 
-class Arithmetic(NamedTuple):
+class Arithmetic(Node):
     """`$((…))` or `$[…]`; `expression` is the range between the parentheses, parsed by the evaluator."""
 
     expression_start: int
@@ -62,7 +94,7 @@ class Arithmetic(NamedTuple):
     quoted: bool
 
 
-class ProcessSubstitution(NamedTuple):
+class ProcessSubstitution(Node):
     """`<(…)` or `>(…)`."""
 
     body: tuple[Statement, ...]
@@ -71,7 +103,7 @@ class ProcessSubstitution(NamedTuple):
     end: int
 
 
-class Broken(NamedTuple):
+class Broken(Node):
     """A part that could not be understood: its value is unknown."""
 
     start: int
@@ -82,7 +114,7 @@ class Broken(NamedTuple):
 Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstitution, Broken]
 
 
-class Word(NamedTuple):
+class Word(Node):
     """One word before expansion. `quoted_empty`: `""` or `''` is in it: it is a field even if its parts give none."""
 
     parts: tuple[Part, ...]
@@ -91,7 +123,7 @@ class Word(NamedTuple):
     quoted_empty: bool = False
 
 
-class ArrayLiteral(NamedTuple):
+class ArrayLiteral(Node):
     """`(a b "$c")`; `keys[i]` is the subscript of `[k]=v` elements, None for plain ones."""
 
     elements: tuple[Word, ...]
@@ -100,45 +132,33 @@ class ArrayLiteral(NamedTuple):
     end: int
 
 
-class Assignment(NamedTuple):
+class Assignment(Node):
     """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None is an empty value."""
 
     name: str
     name_start: int
-    index: Word | None  # type: ignore[assignment]
+    index: Word | None
     append: bool
     value: Word | ArrayLiteral | None
     start: int
     end: int
 
 
-class Heredoc:
+class Heredoc(Node):
     """The body of `<<WORD`: parts (one literal where the delimiter is quoted; tabs of `<<-` are left out).
 
     `body` ends before the delimiter's line and lies outside the range of its redirect. `closed`: whether that line was
     found; without it bash warns and takes the rest of the text.
     """
 
-    __slots__ = ("body", "closed", "delimiter", "quoted", "strip_tabs")
-
-    def __init__(self, body: Word, delimiter: str, quoted: bool, strip_tabs: bool, closed: bool = True) -> None:
-        self.body = body
-        self.delimiter = delimiter
-        self.quoted = quoted
-        self.strip_tabs = strip_tabs
-        self.closed = closed
-
-    def __repr__(self) -> str:
-        return f"Heredoc({self.body!r}, {self.delimiter!r}, {self.quoted}, {self.strip_tabs}, {self.closed})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Heredoc) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash((self.delimiter, self.body.start))
+    body: Word
+    delimiter: str
+    quoted: bool
+    strip_tabs: bool
+    closed: bool = True
 
 
-class Redirect(NamedTuple):
+class Redirect(Node):
     """`2> file`, `<<EOF`, `<<< word`, `2>&1`, `&> file`; `operator` as written.
 
     `fd`: the number, or `{name}` as written; None without one. `target` is None for heredocs alone.
@@ -152,7 +172,7 @@ class Redirect(NamedTuple):
     end: int
 
 
-class Simple(NamedTuple):
+class Simple(Node):
     """A simple command: assignments, words, redirects; all three are empty after a bare `!` or `time`.
 
     `words` holds plain words; for declaration commands (declare, export, local, readonly, typeset) an argument that is
@@ -166,7 +186,7 @@ class Simple(NamedTuple):
     end: int
 
 
-class Pipeline(NamedTuple):
+class Pipeline(Node):
     """`a | b |& c`, `! a`, `time a`; one command only where it is negated or timed.
 
     `negated` of `! ! a` is False. `|&` gives no redirect.
@@ -178,7 +198,7 @@ class Pipeline(NamedTuple):
     end: int
 
 
-class AndOr(NamedTuple):
+class AndOr(Node):
     """`left && right` or `left || right` (`operator`)."""
 
     left: Statement
@@ -188,7 +208,7 @@ class AndOr(NamedTuple):
     end: int
 
 
-class Background(NamedTuple):
+class Background(Node):
     """`statement &`, and `coproc [NAME] command`."""
 
     statement: Statement
@@ -196,7 +216,7 @@ class Background(NamedTuple):
     end: int
 
 
-class If(NamedTuple):
+class If(Node):
     """Pairs of condition and body (if, elif …), and the body of else (None without one)."""
 
     branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
@@ -206,7 +226,7 @@ class If(NamedTuple):
     end: int
 
 
-class For(NamedTuple):
+class For(Node):
     """`for NAME in words` (words None: over "$@") and `select`."""
 
     name: str
@@ -217,7 +237,7 @@ class For(NamedTuple):
     end: int
 
 
-class ArithmeticFor(NamedTuple):
+class ArithmeticFor(Node):
     """`for ((…; …; …))`; `header` is the range between the parentheses."""
 
     header_start: int
@@ -228,7 +248,7 @@ class ArithmeticFor(NamedTuple):
     end: int
 
 
-class While(NamedTuple):
+class While(Node):
     """`while`, or `until` where `negated`."""
 
     condition: tuple[Statement, ...]
@@ -239,7 +259,7 @@ class While(NamedTuple):
     end: int
 
 
-class Case(NamedTuple):
+class Case(Node):
     """`case word in pattern | pattern) body ;;`: each item has its patterns, its body and its terminator."""
 
     word: Word
@@ -249,7 +269,7 @@ class Case(NamedTuple):
     end: int
 
 
-class Group(NamedTuple):
+class Group(Node):
     """`{ …; }`, or `( … )` where `subshell`."""
 
     body: tuple[Statement, ...]
@@ -259,7 +279,7 @@ class Group(NamedTuple):
     end: int
 
 
-class Function(NamedTuple):
+class Function(Node):
     """A definition; `body` is the compound command that a call runs."""
 
     name: str
@@ -268,7 +288,7 @@ class Function(NamedTuple):
     end: int
 
 
-class TestCommand(NamedTuple):
+class TestCommand(Node):
     """`[[ … ]]`: its words and operators in order, operators as words too (one literal, not quoted)."""
 
     words: tuple[Word, ...]
@@ -277,7 +297,7 @@ class TestCommand(NamedTuple):
     end: int
 
 
-class ArithmeticCommand(NamedTuple):
+class ArithmeticCommand(Node):
     """`(( … ))`; the range between the parentheses."""
 
     expression_start: int
@@ -287,7 +307,7 @@ class ArithmeticCommand(NamedTuple):
     end: int
 
 
-class Unparsed(NamedTuple):
+class Unparsed(Node):
     """What could not be understood. Anything may happen in it, and after it the state is uncertain."""
 
     start: int
@@ -312,7 +332,7 @@ Statement = Union[
 ]
 
 
-class Program(NamedTuple):
+class Program(Node):
     """A parsed text: its statements, and the ranges in which the parser found an error."""
 
     statements: tuple[Statement, ...]

@@ -8,6 +8,7 @@ name, the phase in which it happened, and where in the file it is written. Text 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ class Expansion(NamedTuple):
     """A `$NAME`, `$(…)` or `$((…))` that was expanded.
 
     `name`: the variable, or the command of a substitution written as `$(hostname -s)`, or `$((…))`.
-    `inputs`: for arithmetic, substrings and the like, the expansions that went into it.
+    `inputs`: for arithmetic, substrings and the like, the expansions that went into it (see `flattened`).
     `commands`: for a substitution, the known words of every command that ran in it.
     """
 
@@ -45,10 +46,22 @@ class Expansion(NamedTuple):
 
     def all(self) -> tuple[Expansion, ...]:
         """This expansion and every one that went into it."""
-        found = [self]
-        for each in self.inputs:
-            found.extend(each.all())
-        return tuple(found)
+        return (self, *self.inputs)
+
+
+# An expansion remembers at most so many others that went into it.
+MOST_INPUTS = 24
+
+
+def flattened(expansions: Iterable[Expansion]) -> tuple[Expansion, ...]:
+    """Expansions and what went into them, each once and without inputs of its own, for the inputs of another."""
+    found: dict[Expansion, None] = {}
+    for expansion in expansions:
+        for each in (expansion, *expansion.inputs):
+            found[each._replace(inputs=()) if each.inputs else each] = None
+        if len(found) >= MOST_INPUTS:
+            break
+    return tuple(found)[:MOST_INPUTS]
 
 
 class Piece(NamedTuple):

@@ -10,21 +10,20 @@ from __future__ import annotations
 from .lexis import (
     BREAKS,
     END,
+    ESCAPED,
+    RUNS,
     Fault,
     ansi_escape,
     ansi_run,
     backquote_escape,
-    brace_run,
     braced_parameter,
     double_run,
     heredoc_run,
     index_run,
-    offset_run,
     parameter,
     parameter_name,
     parameter_operator,
     parenthesis_run,
-    pattern_run,
     plain_run,
     quoted_backquote_escape,
     regex_run,
@@ -106,7 +105,10 @@ class Words:
                 at = self.escape(at, parts)
             elif character == "`":
                 at = self.backquotes(at, parts, False)
-            elif character == "(" and (depth or regex or self.opens_pattern(start, at)):
+            elif character == "(" and (
+                depth or regex or (at > start and text[at - 1] in "?*+@!" and text[at + 1] != ")")
+            ):
+                # A part of a regex, or of an extended pattern such as `@(a|b)`.
                 depth += 1
                 run = parenthesis_run
                 parts.append(Literal("(", at, at + 1, False))
@@ -131,10 +133,6 @@ class Words:
         self.at = at
         return Word(tuple(parts), start, at, empty)
 
-    def opens_pattern(self, start: int, at: int) -> bool:
-        """Whether the `(` at `at` belongs to an extended pattern such as `@(a|b)`."""
-        return at > start and self.text[at - 1] in "?*+@!" and self.text[at + 1] != ")"
-
     def single(self, at: int, parts: list[Part]) -> int:
         """`'…'`; gives the position behind it."""
         end = self.text.find("'", at + 1)
@@ -148,10 +146,8 @@ class Words:
         """A backslash outside quotes."""
         text = self.text
         character = text[at + 1]
-        if character == "\n":
-            return at + 2
-        if character == "\r" and text[at + 2] == "\n":
-            return at + 3
+        if text.startswith(("\n", "\r\n"), at + 1):
+            return at + (2 if character == "\n" else 3)
         if character == END:
             parts.append(Literal("\\", at, at + 1, True))
             return at + 1
@@ -405,7 +401,7 @@ class Words:
         empty = False
         at = start
         depth = ternary = 0
-        plain = _RUNS[mode]
+        plain = RUNS[mode]
         bare = mode == "brace quoted"
         apostrophe = start
         while True:
@@ -485,7 +481,7 @@ class Words:
                 if character == "$":
                     at = inner.dollar(at, parts, quoted)
                 elif character == "\\":
-                    at = inner.escape(at, parts) if loose else inner.escape_in_quotes(at, parts, _ESCAPED[mode])
+                    at = inner.escape(at, parts) if loose else inner.escape_in_quotes(at, parts, ESCAPED[mode])
                 elif character == "`":
                     at = inner.backquotes(at, parts, quoted)
                 elif loose and character == "'":
@@ -498,17 +494,7 @@ class Words:
                 else:
                     parts.append(Literal(character, at, at + 1, True))
                     at += 1
-        except Fault:
+        except (Fault, RecursionError):
             parts.append(Broken(at, end, quoted))
         del inner.errors[errors:]
         return Word(tuple(parts), start, end, empty)
-
-
-_ESCAPED = {"double": '$`"\\', "heredoc": "$`\\"}
-_RUNS = {
-    "brace": brace_run,
-    "brace quoted": brace_run,
-    "offset": offset_run,
-    "pattern": pattern_run,
-    "slash pattern": pattern_run,
-}

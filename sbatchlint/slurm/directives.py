@@ -9,15 +9,20 @@ All spans are of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..source.edits import Edit
 from ..source.text import Span
 from .getopt import UNKNOWN, Fault, Given, parse
-from .lines import BLANKS, DirectiveLine, Readable, Token, magic_of, read_words, separator_at, template_line
-from .options import Option
+from .lines import BLANKS, DirectiveLine, Readable, Token, magic_of, read_words, separator_at, template_end
+from .model import Problem, Setting, StopLine
 from .versions import DEFAULT, Range, is_before
+
+if TYPE_CHECKING:
+    from .suggest import Suggestion
+
+__all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Setting", "StopLine", "read_directives"]
 
 # Options that begin anew in each component of a heterogeneous job (`reset_each_pass`, src/common/slurm_opt.c 26.05).
 _RESET = (
@@ -25,81 +30,10 @@ _RESET = (
     " distribution exclusive external extra-node-info gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket"
     " gpus-per-task gres gres-flags hint licenses mail-type mail-user mem-bind mem-per-cpu mem-per-gpu mincpus network"
     " nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres"
-    " overcommit oversubscribe partition resources resv-ports segment sockets-per-node spread-job spread-segments switches"
-    " thread-spec threads-per-core tmp tres-bind tres-per-task umask use-min-nodes"
+    " overcommit oversubscribe partition resources resv-ports segment sockets-per-node spread-job spread-segments"
+    " switches thread-spec threads-per-core tmp tres-bind tres-per-task umask use-min-nodes"
 )
 RESET_PER_COMPONENT = frozenset(_RESET.split())
-
-
-class StopLine(NamedTuple):
-    """The line that ended the reading. `offset`: its first character that is no blank.
-
-    `certain`: False where the line begins with something unknown, which may be no command at all.
-    """
-
-    span: Span
-    offset: int
-    certain: bool
-
-
-class Setting(NamedTuple):
-    """One option in the block.
-
-    `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one; it
-    holds `UNKNOWN` where a part is not known. `span`: option and value; `option_span`: the option alone, without `=`;
-    `value_span`: the value with its quotes, None without one. `value_line`: where the value stands, maybe a later line
-    than the option's. `plugin`: the SPANK plugin that adds it, `site` for one of the site's own, None for Slurm's.
-    `versions`: the releases that read it so, None for all.
-    """
-
-    name: str
-    written: str
-    value: str | None
-    span: Span
-    option_span: Span
-    value_span: Span | None
-    line: DirectiveLine
-    value_line: DirectiveLine | None
-    component: int
-    plugin: str | None
-    versions: tuple[str, ...] | None
-    option: Option | None
-    token: Token
-    start: int
-    value_token: Token | None
-    value_start: int
-
-    @property
-    def known(self) -> bool:
-        """Whether the value is literal (or there is none)."""
-        return self.value is None or UNKNOWN not in self.value
-
-    @property
-    def text(self) -> str | None:
-        """The value where it is known."""
-        return self.value if self.known else None
-
-    @property
-    def separate(self) -> bool:
-        """Whether the value is a word of its own."""
-        return self.value_token is not None and self.value_token is not self.token
-
-
-class Problem(NamedTuple):
-    """Something for which sbatch refuses the script.
-
-    `kind`: `unknown-option`, `ambiguous-option`, `missing-value`, `unexpected-value`, `stray-word`, `unmatched-quote`
-    or `leading-colon`. `message`: what sbatch says. `written`: the option or word. `candidates`: the long names that an
-    ambiguous option may stand for, or the one it is. `versions`: the releases that refuse it, None for all.
-    """
-
-    kind: str
-    span: Span
-    message: str
-    written: str
-    line: DirectiveLine
-    candidates: tuple[str, ...]
-    versions: tuple[str, ...] | None
 
 
 class _Reading(NamedTuple):
@@ -167,10 +101,41 @@ class Directives:
                 return problem
         return None
 
-    def settings_of(self, line: DirectiveLine) -> list[Setting]:
-        """The options of one line taken by itself; for a line that is not read."""
+    @property
+    def interpreter(self) -> str:
+        """The program of the shebang without its folder (`bash`, `python3`); '' without one."""
+        first = self.text.string.partition("\n")[0]
+        words = first[2:].split() if first.startswith("#!") else []
+        names = [word.rpartition("/")[2] for word in words if word[0] != "-" and "=" not in word]
+        if names and names[0] == "env":
+            del names[0]
+        return names[0] if names else ""
+
+    @property
+    def is_shell_script(self) -> bool:
+        """Whether the script runs in a shell; one without a shebang is taken for one."""
+        return self.interpreter in ("", "sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
+
+    def takers(self, problem: Problem) -> Mapping[str, tuple[str, ...]]:
+        """Which commands take an option that sbatch does not know here, and in which releases (of all that are known).
+
+        `sbatch` is among them where other releases have it. Abbreviations count, plugins do not.
+        """
+        from .suggest import takers
+
+        return takers(problem.written)
+
+    def suggestion(self, problem: Problem) -> Suggestion | None:
+        """The option that was probably meant by an unknown one."""
+        from .suggest import suggest
+
+        return suggest(problem.written, self.versions.majors)
+
+    def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
+        """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""
         words = [(line, token) for token in line.tokens]
-        return _parse(self.text, words, line.component, self.versions.majors, self.extra)[0]
+        settings, problems, _ = _parse(self.text, words, line.component, self.versions.majors, self.extra)
+        return settings, not problems and line.fault is None
 
     @property
     def insert_offset(self) -> int:
@@ -183,8 +148,11 @@ class Directives:
 
         return insertion(self, options, component)
 
-    def removal(self, settings: Iterable[Setting]) -> list[Edit]:
-        """Takes settings out. A line of which nothing is left goes with its newline; its comment stays as a line."""
+    def removal(self, settings: Iterable[Setting | Problem]) -> list[Edit]:
+        """Takes settings, or options that were refused, out.
+
+        A line of which nothing is left goes with its newline; its comment stays as a line.
+        """
         from .rewriting import removal
 
         return removal(self, settings)
@@ -287,8 +255,10 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> _R
             while first < end and string[first] in BLANKS:
                 first += 1
             if first < end and string[first] != "#":
-                if template_line(string[first:end]):
+                behind = template_end(string, first, end)
+                if behind is not None:
                     certain = False
+                    full_end = max(full_end, behind)
                 else:
                     known = string[first] != UNKNOWN
                     stop = StopLine(text.span(first, end), text.span(first, end).start, known)
@@ -381,6 +351,13 @@ def _parse(
             return settings, problems, certain
         # sbatch gives up here; what follows is read on all the same, for what the script plainly meant.
         line, token = words[at]
+        if problems and problems[-1].kind == "unknown-option" and problems[-1].token is words[at - 1][1]:
+            unknown = problems[-1]
+            if unknown.line is line and "=" not in words[at - 1][1].text and not parsed.ended:
+                # The value of the option, as far as anybody can tell.
+                problems[-1] = unknown._replace(value_token=token)
+                at += 1
+                continue
         last = token
         at += 1
         while at < len(words) and words[at][0] is line and (parsed.ended or not _is_option(strings[at])):
@@ -451,4 +428,5 @@ def _same(string: str, start: int, end: int, value: str | None) -> bool:
 def _problem(text: Readable, words: _Words, fault: Fault) -> Problem:
     line, token = words[fault.word]
     span = text.span(token.start, token.end)
-    return Problem(fault.kind, span, fault.message, fault.written, line, fault.candidates, fault.versions)
+    candidates, versions = fault.candidates, fault.versions
+    return Problem(fault.kind, span, fault.message, fault.written, line, candidates, versions, token, None, fault.start)

@@ -224,9 +224,20 @@ def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token
     return Token(text, start, at, tuple(positions)), (quote_at if quote else None)
 
 
-def template_line(line: str) -> bool:
-    """Whether a line holds nothing but statements of a template, or nothing that is known."""
-    stripped = line.strip(BLANKS)
-    if not stripped or stripped[0] not in "{<" + UNKNOWN:
-        return False
-    return not _PLACEHOLDER.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS)
+def template_end(string: str, first: int, end: int) -> int | None:
+    """Where reading goes on behind a line that holds nothing but statements of a template, or nothing that is known.
+
+    `first`, `end`: the line from its first character that is no blank. A comment or statement of a template may span
+    several lines. None for any other line.
+    """
+    if string[first] not in "{<" + UNKNOWN:
+        return None
+    stripped = string[first:end].rstrip(BLANKS)
+    if not _PLACEHOLDER.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
+        return end
+    for opening, closing in (("{#", "#}"), ("{%", "%}")):
+        if stripped.startswith(opening) and closing not in stripped:
+            close = string.find(closing, end)
+            newline = string.find("\n", close) if close >= 0 else -1
+            return newline + 1 if newline >= 0 else len(string)
+    return None

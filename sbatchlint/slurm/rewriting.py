@@ -11,7 +11,7 @@ from ..source.text import Span
 from .lines import BLANKS, DirectiveLine, Token
 
 if TYPE_CHECKING:
-    from .directives import Directives, Setting
+    from .directives import Directives, Problem, Setting
 
 _PLAIN_VALUE = re.compile(r"[^\s\"'\\#]+")
 # A comment that would come alive at the start of a line.
@@ -55,7 +55,7 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
     return Edit(setting.value_span, token.text[: setting.value_start] + quoted)
 
 
-def removal(directives: Directives, settings: Iterable[Setting]) -> list[Edit]:
+def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> list[Edit]:
     """See `Directives.removal`."""
     # By line, and by word of it, the characters to go (as indexes into the word).
     lines: dict[int, tuple[DirectiveLine, dict[Token, set[int]]]] = {}
@@ -65,13 +65,16 @@ def removal(directives: Directives, settings: Iterable[Setting]) -> list[Edit]:
 
     for setting in settings:
         token = setting.token
-        glued = setting.value_token is token
+        if token is None:
+            continue
+        glued = setting.value_token is token or not hasattr(setting, "separate")
         if setting.start == 0:
             take(setting.line, token, range(len(token.text)))
         else:
             take(setting.line, token, range(setting.start, len(token.text) if glued else setting.start + 1))
-        if setting.separate and setting.value_token is not None and setting.value_line is not None:
-            take(setting.value_line, setting.value_token, range(len(setting.value_token.text)))
+        if setting.value_token is not None and setting.value_token is not token:
+            line = getattr(setting, "value_line", None) or setting.line
+            take(line, setting.value_token, range(len(setting.value_token.text)))
     edits: list[Edit] = []
     for line, taken in lines.values():
         edits.extend(_cut(directives, line, taken))

@@ -39,9 +39,9 @@ hostfile machinefile/hostfile f/hostfile default-hostfile rf/rankfile rankfile m
 wdir/wd wd path prefix genv env genvlist envlist configfile bootstrap bootstrap-exec launcher launcher-exec iface rmk
 outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am
 cpus-per-proc cpus-per-rank cpu-list cpu-set personality mpi depth d/depth j hostlist l/hostlist
-gtool ordering-output print-rank-map-option dvm dvm-uri app preload-files pmi cpu-bind mem-bind gpu-bind line-buffer-size
-nrs tasks_per_rs a/tasks_per_rs cpu_per_rs gpu_per_rs g/gpu_per_rs rs_per_host r/rs_per_host latency_priority
-launch_distribution smpiargs E F env_eval stdio_stderr stdio_stdout"""
+gtool ordering-output print-rank-map-option dvm dvm-uri app preload-files pmi cpu-bind mem-bind gpu-bind
+line-buffer-size nrs tasks_per_rs a/tasks_per_rs cpu_per_rs gpu_per_rs g/gpu_per_rs rs_per_host r/rs_per_host
+latency_priority launch_distribution smpiargs E F env_eval stdio_stderr stdio_stdout"""
 _FLAGS = """h/help V/version v/verbose q/quiet oversubscribe nooversubscribe use-hwthread-cpus allow-run-as-root
 tag-output timestamp-output report-bindings display-map display-allocation merge-stderr-to-stdout do-not-launch
 debug-daemons leave-session-attached xterm nolocal novm enable-recovery disable-recovery bynode byslot bycore bysocket

@@ -1,0 +1,166 @@
+"""A `#SBATCH` line below the first command has no effect.
+
+`sbatch` stops reading options at the first line that is neither blank nor a comment: `set -e`, `module load`, an
+assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
+site, and nothing says so: too little memory, the wrong partition, one hour instead of a day.
+
+## Fix
+
+Moves the lines up to the end of the option block. The job then asks for something it did not ask for before, so this is
+unsafe. Lines that repeat what the block says already are only taken out, which is safe. There is no fix where the block
+sets the same option to another value, or where sbatch would refuse the line.
+
+## References
+
+sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 to 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+
+CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    stop = directives.stop
+    if stop is None or not stop.certain or not directives.unread or not directives.is_shell_script:
+        return
+    if not directives.lines and not directives.interpreter:
+        return
+    row = job.source.row(stop.offset)
+    groups: list[list[Any]] = []
+    for line in directives.unread:
+        # Text of another script, and bare `#SBATCH` words in banners.
+        if not line.tokens or line.tokens[0].text[:1] != "-" or job.in_quoted_text(line.offset):
+            continue
+        if groups and groups[-1][-1].full.end == line.full.start:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    for lines in groups:
+        span = Span(lines[0].span.start, lines[-1].span.end)
+        if len(lines) == 1:
+            what = "this directive is only a comment; move it above that line"
+        else:
+            what = f"these {len(lines)} directives are only comments; move them above that line"
+        message = f"sbatch stops reading at line {row}, so {what}"
+        related = [(stop.span, "the first command, where sbatch stops reading")]
+        yield Finding(span, message, related=related, fix=_fix(job, lines))
+
+
+def _fix(job: Job, lines: list[Any]) -> Fix | None:
+    directives = job.directives
+    if not directives.certain or directives.components > 1 or job.directives_expand:
+        return None
+    repeated = True
+    for line in lines:
+        settings, accepted = directives.read_line(line)
+        if not accepted or line.dropped is not None:
+            return None
+        for setting in settings:
+            above = directives.last(setting.name)
+            if above is None:
+                repeated = False
+            elif not above.known or above.value != setting.value:
+                return None
+        repeated = repeated and line.comment is None
+    removed = [remove(line.full) for line in lines]
+    if repeated:
+        return Fix("remove what the option block says already", removed, safe=True)
+    text = "".join(job.source.slice(line.span) + job.source.newline for line in lines)
+    return Fix("move to the option block", [insert(directives.insert_offset, text), *removed])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        module load cuda
+        «#SBATCH --time=10»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --time=10
+        module load cuda
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        set -euo pipefail
+
+        «#SBATCH --job-name=sft
+        #SBATCH --mem=4G  # per node»
+
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --job-name=sft
+        #SBATCH --mem=4G  # per node
+        set -euo pipefail
+
+
+        srun ./a.out
+        """,
+        title="no directive is read at all",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        export OMP_NUM_THREADS=1
+        «#SBATCH -N 2»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        export OMP_NUM_THREADS=1
+        srun ./a.out
+        """,
+        title="repeats what was read",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        date
+        «#SBATCH --nodes=4»
+        srun ./a.out
+        """,
+        title="which of the two is meant cannot be known",
+    ),
+    Good("#!/bin/bash\n\n  # blank lines and comments do not end the block\n\n#SBATCH --nodes=2\nsrun ./a.out\n"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N1
+        cat > job.sh <<'EOF'
+        #!/bin/bash
+        #SBATCH -N2
+        srun ./a.out
+        EOF
+        """,
+        title="the block of a script that this one writes",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N1
+        echo "#!/bin/bash
+        #SBATCH -N2
+        srun ./a.out" > job.sh
+        """,
+        title="a script in a string",
+    ),
+]

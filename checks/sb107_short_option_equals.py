@@ -1,0 +1,87 @@
+"""A short option takes no `=`: `-N=2` asks for `=2` nodes.
+
+getopt takes everything behind the letter for the value. Numbers and times are then refused at submission (`"=2" is not
+a valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and
+`-p=gpu` asks for a partition `=gpu`.
+
+## Fix
+
+Takes the `=` out. Nobody means a value that begins with `=`, so this is safe.
+
+## References
+
+getopt(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+
+CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for setting in job.directives.settings:
+        value = setting.value_span
+        if value is None or setting.separate or setting.written.startswith("--"):
+            continue
+        written = job.source.slice(value)
+        if written[:1] != "=":
+            continue
+        given = (setting.value or "")[1:]
+        fix = None
+        if given:
+            fix = Fix("remove the `=`", [remove(Span(value.start, value.start + 1))], safe=True)
+        advice = f"`{setting.written} {written[1:]}`" if given else f"`--{setting.name}=VALUE`"
+        yield Finding(
+            Span(setting.option_span.start, value.end),
+            f"a short option takes no `=`, so --{setting.name} gets the value `{setting.value}`; write {advice}",
+            fix=fix,
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «-N=2» -n 4
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -N2 -n 4
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «-J="my job"»  # its name
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -J"my job"  # its name
+        srun ./a.out
+        """,
+        title="accepted, as the name `=my job`",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «-o=logs/%j.out»
+        #SBATCH «-t=1:00:00»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -ologs/%j.out
+        #SBATCH -t1:00:00
+        srun ./a.out
+        """,
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2 -n 4 -J train --time=10\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -J'=odd'\nsrun ./a.out\n", title="quoted on purpose"),
+]

@@ -1,0 +1,93 @@
+"""An option of srun in a directive: sbatch does not know it, and refuses the script.
+
+`--mpi`, `--cpu-bind`, `--label`, `--kill-on-bad-exit`, `--exact`, `--unbuffered`, `--pty` and their like say how a step
+is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`.
+
+## Fix
+
+Takes the option out of the directive and gives it to the srun of the script, where there is exactly one. Unsafe: the
+step runs differently from how it ran in a script without that line.
+
+## References
+
+srun(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+
+CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    for problem in directives.problems:
+        if problem.kind != "unknown-option" or problem.versions is not None or problem.token is None:
+            continue
+        takers = directives.takers(problem)
+        if "srun" not in takers or "sbatch" in takers:
+            continue
+        short = not problem.written.startswith("--")
+        if short and len(problem.token.text.partition("=")[0]) > 3:
+            continue
+        end = problem.span.end
+        if problem.value_token is not None:
+            end = directives.text.span(problem.value_token.start, problem.value_token.end).end
+        span = Span(problem.span.start, end)
+        what = f"{problem.written} is an option of srun, and sbatch refuses the script"
+        yield Finding(span, f"{what}; give it to the srun that needs it", fix=_fix(job, problem, span))
+
+
+def _fix(job: Job, problem: Any, span: Span) -> Fix | None:
+    if len(job.steps) != 1 or problem.start > 1 or any(job.submits):
+        return None
+    place = job.steps[0].invocation.name_span
+    if job.source.slice(place) != "srun":
+        return None
+    edits = [*job.directives.removal([problem]), insert(place.end, " " + job.source.slice(span))]
+    return Fix("give it to the srun", edits)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--mpi=pmix»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --mpi=pmix ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 «--cpu-bind none»  # the launcher binds
+        srun --label ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2  # the launcher binds
+        srun --cpu-bind none --label ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--kill-on-bad-exit=1»
+        srun ./prepare
+        srun ./a.out
+        """,
+        title="two steps: which one is meant cannot be known",
+    ),
+    Bad("#!/bin/bash\n#SBATCH «-l»\n./a.out\n", title="no step at all"),
+    Good("#!/bin/bash\n#SBATCH -W --wait-all-nodes=1\nsrun --mpi=pmix -l ./a.out\n", title="sbatch has its own -W"),
+    Good("#!/bin/bash\n#SBATCH --container-image=x.sqsh\nsrun ./a.out\n", title="an option of a plugin"),
+]

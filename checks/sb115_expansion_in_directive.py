@@ -1,0 +1,137 @@
+"""A directive is no shell text: `$USER` stays `$USER`.
+
+sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
+folder named `$HOME`; `--chdir=$HOME` lets the job run in /tmp; `--account=$ACCOUNT` and `--nodes=$N` are refused.
+
+## Fix
+
+In `--output`, `--error` and `--input` sbatch has patterns of its own: `$USER` becomes `%u`, `$SLURM_JOB_ID` becomes
+`%j`, and so on. Safe: the pattern gives what the variable was meant to give. Other options have no patterns, and no
+fix.
+
+## References
+
+sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/opt.c, Slurm 20.11 to 26.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+
+CARD = Card("SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0")
+
+EXPANSION = re.compile(r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\([^)]*\)?|\$[A-Za-z_]\w*|`[^`]*`?)")
+VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+PATTERNS = {
+    "USER": "%u",
+    "LOGNAME": "%u",
+    "SLURM_JOB_USER": "%u",
+    "SLURM_JOB_ID": "%j",
+    "SLURM_JOBID": "%j",
+    "SLURM_JOB_NAME": "%x",
+    "SLURM_ARRAY_JOB_ID": "%A",
+    "SLURM_ARRAY_TASK_ID": "%a",
+    "SLURMD_NODENAME": "%N",
+    "HOSTNAME": "%N",
+    "SLURM_RESTART_COUNT": "%r",
+}
+LOGS = ("output", "error", "input")
+PATHS = (*LOGS, "chdir", "container", "container-image", "container-mounts", "container-workdir", "container-save")
+# Rendered by something else before sbatch sees it.
+TEMPLATE = re.compile(r"\{\{|\{%|<%|!TBG_|@[A-Z_]+@")
+TEMPLATE_FILE = re.compile(r"\.(?:j2|jinja2?|tmpl|tpl|template|envsubst|in|mustache|erb|mako|ejs|hbs)$|(?i:template)")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    if job.directives_expand or TEMPLATE_FILE.search(job.source.path.rpartition("/")[2]):
+        return
+    if any(TEMPLATE.search(job.source.slice(line.span)) for line in directives.lines):
+        return
+    for setting in directives.settings:
+        option = setting.option
+        if setting.value_span is None or option is None or option.early or option.plugin not in (None, "pyxis"):
+            continue
+        raw = job.source.slice(setting.value_span)
+        found = [match.group(1) for match in EXPANSION.finditer(raw)]
+        if not found:
+            if setting.name in PATHS and re.match(r"[\"']?~(?:/|[\"']?$)", raw):
+                yield Finding(setting.value_span, f"sbatch does not expand `~`: {_effect(setting.name, '~')}")
+            continue
+        pattern = _pattern(job, raw) if setting.name in LOGS else None
+        fix = None
+        if pattern is not None:
+            message = f"sbatch does not expand `{found[0]}`: {_effect(setting.name, found[0])}; write {pattern}"
+            fix = Fix("use sbatch's own patterns", [replace(setting.value_span, pattern)], safe=True)
+        else:
+            message = f"sbatch does not expand `{found[0]}`: {_effect(setting.name, found[0])}; {_advice(setting.name)}"
+        yield Finding(setting.value_span, message, fix=fix)
+
+
+def _pattern(job: Job, raw: str) -> str | None:
+    """The value with sbatch's patterns for the variables; None where one of them has none."""
+    if "\\" in raw or "~" in raw[:2]:
+        return None
+    parts: list[str] = []
+    at = 0
+    for match in EXPANSION.finditer(raw):
+        variable = VARIABLE.fullmatch(match.group(1))
+        pattern = PATTERNS.get(variable.group(1)) if variable is not None else None
+        start = match.start(1)
+        if pattern is None or raw[start - 1 : start] == "%":
+            return None
+        if pattern == "%r" and job.versions[0] < "25.11":
+            return None
+        parts += [raw[at:start], pattern]
+        at = match.end(1)
+    return "".join(parts) + raw[at:]
+
+
+def _effect(name: str, text: str) -> str:
+    if name in LOGS:
+        return f"the file's path will hold `{text}` as it stands"
+    if name == "chdir":
+        return f"there is no folder `{text}`, so the job will run in /tmp"
+    return f"--{name} gets `{text}` as it stands"
+
+
+def _advice(name: str) -> str:
+    if name in LOGS:
+        return "write the path itself, relative to the folder of the job, with patterns such as %j"
+    return f"write the value itself, or give --{name} on the command line of sbatch"
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -o «logs/$USER/${SLURM_JOB_NAME}-$SLURM_JOB_ID.out»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -o logs/%u/%x-%j.out
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH --output=«$SCRATCH/%j.out» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --nodes=«$NODES»\n#SBATCH -J «\"run-$(date +%F)\"»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --container-mounts=«$PWD:/work»\nsrun ./a.out\n", title="pyxis expands nothing"),
+    Good("#!/bin/bash\n#SBATCH --output=logs/%x-%j.out --comment='costs 5$' -J \\$USER\nsrun ./a.out\n"),
+    Good(
+        """\
+        #!/bin/bash
+        sbatch <<EOF
+        #!/bin/bash
+        #SBATCH --job-name=$1 --output=$HOME/%j.out
+        srun ./a.out
+        EOF
+        """,
+        title="the outer shell expands it",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes={{ nodes }} --output=${LOGS}/%j.out\nsrun ./a.out\n", title="a template"),
+]

@@ -1,0 +1,144 @@
+"""The picture of a job: what it asks for, what it runs, where and how often."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from ..shell.evaluate import Interpreter
+from ..shell.parse import parse
+from ..shell.programs import shell_flags
+from ..shell.state import State
+from ..shell.syntax import Program
+from ..shell.trace import Assigned, Invocation, Ran, Trace
+from ..shell.values import Phase, Pieces, Text, literal
+from ..slurm.directives import Directives, read_directives
+from ..slurm.versions import Range
+from ..source.text import Source, Span
+from .hooks import JobHooks
+from .launches import Launch, find_launches
+from .request import Request
+from .site import Site
+from .steps import Step
+
+__all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
+
+BATCH_ENDINGS = (".sbatch", ".slurm", ".job", ".batch")
+EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
+
+
+class Job:
+    """One batch script: the file itself, or a script inside it.
+
+    `directives` and `request`: what sbatch reads. `program`: the syntax of its commands (empty for other languages).
+    `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running; `ran`: statements
+    with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its commands run (SUBMIT for
+    a script of the login node). All spans are those of the file.
+    """
+
+    def __init__(
+        self, source: Source, text: Text, site: Site, *, embedded: bool = False, expanded: bool = False,
+        shell: bool = True,
+    ) -> None:  # fmt: skip
+        self.source = source
+        self.text = text
+        self.site = site
+        self.versions = Range(*site.slurm_versions)
+        self.is_embedded = embedded
+        self.directives_expand = expanded
+        self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
+        self.request = Request(self.directives)
+        self.interpreter_line = _interpreter(text.string)
+        self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
+        self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
+        self.program: Program = parse(text.string) if self.is_shell else Program((), ())
+        hooks = JobHooks(self.request, self.versions, site)
+        interpreter = Interpreter(hooks)
+        self.trace: Trace = interpreter.trace
+        if self.is_shell:
+            state = State()
+            for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
+                state.options[flag] = True
+            interpreter.run(text, self.program, self.phase, state)
+        self.complete = interpreter.complete
+        self.steps: list[Step] = hooks.steps
+        self._launches: list[Launch] | None = None
+        self._quoted: tuple[list[int], list[int]] | None = None
+        self.submits: list[Job] = [] if embedded else self._submitted()
+
+    @classmethod
+    def from_source(cls, source: Source, site: Site) -> Job:
+        """The job of a file."""
+        return cls(source, Text.of_file(source.text), site)
+
+    def _is_batch(self) -> bool:
+        return bool(self.directives.lines or self.is_embedded or self.source.path.endswith(BATCH_ENDINGS)) or bool(
+            self.directives.unread and not self._has_inner_script()
+        )
+
+    def _has_inner_script(self) -> bool:
+        return len(re.findall(r"^#!", self.text.string, re.MULTILINE)) > 1 or "sbatch" in self.text.string
+
+    def _submitted(self) -> list[Job]:
+        jobs = []
+        for submission in self.trace.submissions:
+            string = submission.text.string
+            if "#SBATCH" not in string:
+                continue
+            jobs.append(Job(self.source, submission.text, self.site, embedded=True, expanded=not submission.quoted))
+        return jobs
+
+    # --- what ran ----------------------------------------------------------------------------
+
+    @property
+    def invocations(self) -> list[Invocation]:
+        return self.trace.invocations
+
+    @property
+    def ran(self) -> list[Ran]:
+        return self.trace.ran
+
+    @property
+    def assigned(self) -> list[Assigned]:
+        return self.trace.assigned
+
+    @property
+    def launches(self) -> list[Launch]:
+        if self._launches is None:
+            self._launches = find_launches(self.invocations)
+        return self._launches
+
+    # --- places ------------------------------------------------------------------------------
+
+    def line(self, offset: int) -> int:
+        """The row of a place, counted from 1, for messages."""
+        return self.source.row(offset)
+
+    def in_quoted_text(self, offset: int) -> bool:
+        """Whether a place of the file stands inside a heredoc's body or a quoted string."""
+        if self._quoted is None:
+            from ..shell.walk import quoted_ranges
+
+            found = sorted(self.text.span(start, end) for start, end in quoted_ranges(self.program))
+            self._quoted = ([span.start for span in found], [span.end for span in found])
+        starts, ends = self._quoted
+        at = bisect_right(starts, offset) - 1
+        return any(ends[index] > offset for index in range(at, max(at - 40, -1), -1))
+
+    def span(self, start: int, end: int) -> Span:
+        """The place in the file of a range of this script's own text."""
+        return self.text.span(start, end)
+
+
+def _interpreter(string: str) -> tuple[str, str]:
+    """The interpreter that the first line names (bash without one), and the line's words."""
+    if not string.startswith("#!"):
+        return "bash", ""
+    words = string[2:].partition("\n")[0].split()
+    while words and words[0].rpartition("/")[2] in ("env", "-S"):
+        words = words[1:]
+    return (words[0].rpartition("/")[2] if words else "bash"), " ".join(words)
+
+
+def _words(line: str) -> list[Pieces]:
+    return [(literal(word, 0),) for word in line.split()]

@@ -1,0 +1,285 @@
+"""Steps: what each srun of the script starts, on how many nodes, with how many tasks.
+
+Geometry as srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options of its command line win over what it
+inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, option by option.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..shell.trace import Invocation
+from ..shell.values import Pieces, cut, expansions, shown_text, span_of, text_of
+from ..slurm import getopt
+from ..slurm.versions import Range
+from ..source.text import Span
+from .containers import Container, Triple, is_pyxis_option, pyxis_container
+from .environment import COUNTING_OPTIONS, NODE_COUNTS
+from .request import Nodes, Request, node_count, whole_number
+from .site import Site
+
+
+class StepOption(NamedTuple):
+    """One option of an srun. `value`: None without one. `span`: option and value, where they stand in one place.
+
+    `word`, `value_word`: indices in argv. `field_end`: where the last of its words ends in the file.
+    """
+
+    name: str
+    written: str
+    value: Pieces | None
+    span: Span
+    word: int
+    value_word: int
+
+    @property
+    def text(self) -> str | None:
+        return None if self.value is None else text_of(self.value)
+
+
+class Geometry(NamedTuple):
+    """How many nodes and tasks a step has; None: not known.
+
+    `tasks_per_node`: on every node. `several`: whether some node runs more than one task. `reason`: the option or the
+    directive that decides the number of tasks (its span, and how it is written). `ignored`: srun says that it ignores
+    its --ntasks-per-node, in all releases (True) or some (None).
+    """
+
+    nodes: int | None
+    tasks: int | None
+    tasks_per_node: int | None
+    several: bool | None
+    reason: tuple[Span, str] | None
+    ignored: bool | None = False
+
+
+class Step:
+    """A step: an srun, what it inherits from the job, and the command that it starts.
+
+    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown words among them.
+    `command`: index in argv where the command begins, None where there is none or it is not known.
+    """
+
+    __slots__ = ("certain", "command", "container", "geometry", "given", "invocation", "options", "request")
+
+    def __init__(self, invocation: Invocation, request: Request, versions: Range, site: Site) -> None:
+        self.invocation = invocation
+        self.request = request
+        words = [shown_text(field) for field in invocation.argv[1:]]
+        parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
+        self.given = tuple(self._option(each) for each in parsed.options)
+        self.options = {each.name: each for each in self.given}
+        self.certain = not parsed.uncertain and not any(piece.open for field in invocation.argv for piece in field[:1])
+        self.command = parsed.rest + 1 if parsed.rest < len(words) else None
+        self.container = self._container(site)
+        self.geometry = geometry(self, request, versions)
+
+    def _option(self, given: getopt.Given) -> StepOption:
+        argv = self.invocation.argv
+        field = argv[given.word + 1]
+        value = None
+        value_word = given.word if given.value_word is None else given.value_word
+        if given.value_word is not None and given.value_start is not None:
+            source = argv[given.value_word + 1]
+            value = cut(source, given.value_start, len(shown_text(source)))
+        start, end = span_of(field).start, span_of(argv[value_word + 1]).end
+        span = Span(start, end) if end >= start else span_of(field)
+        return StepOption(given.name, given.written, value, span, given.word + 1, value_word + 1)
+
+    def _container(self, site: Site) -> Container | None:
+        triples: list[Triple] = []
+        for setting in self.request.directives.all("container-image") and self.request.directives.settings:
+            if is_pyxis_option(setting.name):
+                triples.append((setting.name, directive_value(setting), setting.span))
+        triples.extend((each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name))
+        if not triples:
+            return None
+        from .launches import exported
+
+        return pyxis_container(triples, site, lambda name: exported(self.invocation, name))
+
+    def option(self, name: str) -> StepOption | None:
+        return self.options.get(name)
+
+    @property
+    def nodes(self) -> int | None:
+        return self.geometry.nodes
+
+    @property
+    def tasks(self) -> int | None:
+        return self.geometry.tasks
+
+    @property
+    def tasks_per_node(self) -> int | None:
+        return self.geometry.tasks_per_node
+
+    @property
+    def several_nodes(self) -> bool | None:
+        """Whether it runs on more than one node."""
+        return None if self.nodes is None else self.nodes > 1
+
+    @property
+    def span(self) -> Span:
+        return self.invocation.span
+
+    @property
+    def program(self) -> list[Invocation]:
+        """Every command that runs in its tasks, in order."""
+        return self.invocation.descendants()
+
+
+def directive_value(setting: object) -> Pieces | None:
+    """The value of a directive as a field."""
+    from ..shell.values import Piece
+    from ..slurm.directives import Setting
+
+    assert isinstance(setting, Setting)
+    if setting.value is None or setting.value_span is None:
+        return None
+    return (Piece(setting.text, setting.value_span.start, setting.value_span.end),)
+
+
+# --- geometry ----------------------------------------------------------------------------------
+
+
+def _nodes_of(option: StepOption, job: int | None) -> Nodes | None:
+    if option.value is None:
+        return None
+    if is_node_count(option.value) and job is not None:
+        return Nodes(job, job)
+    return node_count(option.text)
+
+
+def is_node_count(value: Pieces) -> bool:
+    """Whether a value is the job's number of nodes, known or not: `$SLURM_NNODES` and nothing else."""
+    return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name in NODE_COUNTS
+
+
+def job_nodes(request: Request) -> int | None:
+    """Nodes of the job: one without --nodes and without tasks that could spread."""
+    if request.given("nodes") is not None:
+        return request.exact_nodes()
+    if not request.directives.certain:
+        return None
+    spreading = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu", "gpus-per-node", "gres")
+    tasks = request.tasks
+    if request.tasks_per_node is not None and tasks is not None:
+        return -(-tasks // request.tasks_per_node)
+    if any(request.given(name) for name in spreading[:6]) and (tasks is None or tasks > 1):
+        return None
+    return 1
+
+
+def _inherits_tasks(step: Step) -> bool:
+    """Whether SLURM_NTASKS is there for srun to read (a script may unset it, or start srun by `env -u`)."""
+    variables = step.invocation.state.variables
+    for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
+        found = variables.get(name)
+        if found is not None and not found.alternatives:
+            return False
+    return True
+
+
+def geometry(step: Step, request: Request, versions: Range) -> Geometry:
+    """The tasks of a step, from its options and from what it inherits."""
+    if request.heterogeneous:
+        return Geometry(None, None, None, None, None)
+    in_job = job_nodes(request)
+    options = step.options
+    opt_nodes, opt_tasks, opt_each = (options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
+    unclear = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
+                                 "multi-prog", "relative", "het-group", "distribution") if name in options]  # fmt: skip
+    nodes = in_job
+    if opt_nodes is not None:
+        count = _nodes_of(opt_nodes, in_job)
+        nodes = count.minimum if count is not None and count.minimum == count.maximum else None
+    if opt_tasks is not None:
+        return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step)
+    if not step.certain or unclear:
+        return Geometry(nodes, None, None, None, None)
+    if opt_each is not None:
+        return _with_tasks_per_node(opt_each, opt_nodes, nodes, request, versions, step)
+    if "gpus-per-task" in options and "gpus" in options:
+        return Geometry(nodes, None, None, None, None)
+    return _inherited(nodes, opt_nodes, request, step)
+
+
+def _with_tasks(
+    option: StepOption, opt_nodes: StepOption | None, opt_each: StepOption | None, nodes: int | None,
+    in_job: int | None, step: Step,
+) -> Geometry:  # fmt: skip
+    """`srun -n TASKS`: that many."""
+    tasks = whole_number(option.text)
+    reason = (option.span, written(option))
+    if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
+        return Geometry(nodes, tasks if tasks is not None else nodes, 1, False, reason)
+    if tasks is None or tasks == 0:
+        return Geometry(nodes, None, None, None, reason)
+    if tasks == 1:
+        return Geometry(1, 1, 1, False, reason)
+    if nodes is None:
+        return Geometry(None, tasks, None, None, reason)
+    if opt_nodes is None:
+        nodes = min(nodes, tasks)
+    each = tasks // nodes if nodes and (nodes == 1 or tasks == nodes) else None
+    if opt_each is not None and each is None:
+        limit = whole_number(opt_each.text)
+        if limit is not None and limit * nodes == tasks:
+            each = limit
+    return Geometry(nodes, tasks, each, tasks > nodes, reason)
+
+
+def _with_tasks_per_node(
+    option: StepOption, opt_nodes: StepOption | None, nodes: int | None, request: Request, versions: Range, step: Step
+) -> Geometry:
+    """`srun --ntasks-per-node=K` without -n: taken, or ignored where SLURM_NTASKS says otherwise."""
+    each = whole_number(option.text)
+    reason = (option.span, written(option))
+    if each is None:
+        return Geometry(nodes, None, None, None, reason)
+    inherited = any(request.given(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    if not inherited:
+        return honoured
+    before = _inherited(nodes, opt_nodes, request, step)
+    if before.tasks_per_node == each:
+        return honoured
+    if opt_nodes is not None and versions.all_since("23.02"):
+        return honoured
+    if before.several is False and each > 1:
+        return before
+    # Ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job.
+    return before._replace(ignored=True if opt_nodes is None else None)
+
+
+def _inherited(nodes: int | None, opt_nodes: StepOption | None, request: Request, step: Step) -> Geometry:
+    """A bare srun: SLURM_NTASKS tasks, or one a node where that is not set."""
+    counting = next((setting for name in COUNTING_OPTIONS if (setting := request.given(name)) is not None), None)
+    if counting is None or not _inherits_tasks(step):
+        if not request.directives.certain:
+            return Geometry(nodes, None, None, None, None)
+        return Geometry(nodes, nodes, 1, False, None)
+    each_setting = request.given("ntasks-per-node")
+    reason_setting = each_setting or counting
+    reason = (reason_setting.span, f"{reason_setting.written}{'=' if reason_setting.written.startswith('--') else ' '}"
+              f"{reason_setting.value or ''}")  # fmt: skip
+    each = request.tasks_on_each_node()
+    if each is not None:
+        if opt_nodes is not None and nodes is None:
+            return Geometry(None, None, each, each > 1, reason)
+        return Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    tasks = request.tasks
+    if tasks is not None and nodes is not None:
+        if nodes == 1:
+            return Geometry(1, tasks, tasks, tasks > 1, reason)
+        return Geometry(nodes, tasks, 1 if tasks == nodes else None, tasks > nodes, reason)
+    return Geometry(nodes, tasks, None, None, reason)
+
+
+def written(option: StepOption) -> str:
+    """An option as a person would write it."""
+    value = option.text
+    if value is None:
+        names = [each.name for each in expansions(option.value or ())]
+        value = f"${names[0]}" if names else "…"
+    return f"{option.written}{'=' if option.written.startswith('--') else ' '}{value}"

@@ -1,0 +1,90 @@
+"""What reading an option block gives: settings, problems, and the line that ended it. All spans are of the file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..source.text import Span
+from .getopt import UNKNOWN
+from .lines import DirectiveLine, Token
+from .options import Option
+
+
+class StopLine(NamedTuple):
+    """The line that ended the reading. `offset`: its first character that is no blank.
+
+    `certain`: False where the line begins with something unknown, which may be no command at all.
+    """
+
+    span: Span
+    offset: int
+    certain: bool
+
+
+class Setting(NamedTuple):
+    """One option in the block.
+
+    `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one; it
+    holds `UNKNOWN` where a part is not known. `span`: option and value; `option_span`: the option alone, without `=`;
+    `value_span`: the value with its quotes, None without one. `value_line`: where the value stands, maybe a later line
+    than the option's. `plugin`: the SPANK plugin that adds it, `site` for one of the site's own, None for Slurm's.
+    `versions`: the releases that read it so, None for all.
+    """
+
+    name: str
+    written: str
+    value: str | None
+    span: Span
+    option_span: Span
+    value_span: Span | None
+    line: DirectiveLine
+    value_line: DirectiveLine | None
+    component: int
+    plugin: str | None
+    versions: tuple[str, ...] | None
+    option: Option | None
+    token: Token
+    start: int
+    value_token: Token | None
+    value_start: int
+
+    @property
+    def known(self) -> bool:
+        """Whether the value is literal (or there is none)."""
+        return self.value is None or UNKNOWN not in self.value
+
+    @property
+    def text(self) -> str | None:
+        """The value where it is known."""
+        return self.value if self.known else None
+
+    @property
+    def separate(self) -> bool:
+        """Whether the value is a word of its own."""
+        return self.value_token is not None and self.value_token is not self.token
+
+
+class Problem(NamedTuple):
+    """Something for which sbatch refuses the script.
+
+    `kind`: `unknown-option`, `ambiguous-option`, `missing-value`, `unexpected-value`, `stray-word`, `unmatched-quote`
+    or `leading-colon`. `message`: what sbatch says. `written`: the option or word. `candidates`: the long names that an
+    ambiguous option may stand for, or the one it is. `versions`: the releases that refuse it, None for all.
+    `value_token`: the next word of the line, where it is plainly the value of an unknown option.
+    """
+
+    kind: str
+    span: Span
+    message: str
+    written: str
+    line: DirectiveLine
+    candidates: tuple[str, ...]
+    versions: tuple[str, ...] | None
+    token: Token | None = None
+    value_token: Token | None = None
+    start: int = 0
+
+    @property
+    def name(self) -> str:
+        """The option without its dashes, as written."""
+        return self.written.lstrip("-") if self.written[:2] == "--" else self.written[1:]
