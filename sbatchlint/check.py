@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .job import Job
+from .job import Job, Launch
+from .job.containers import PYXIS_OPTIONS, opposite
+from .job.words import quoted
 from .source.edits import Edit
 from .source.text import Span
 
@@ -17,9 +19,13 @@ __all__ = [
     "Fix",
     "Good",
     "Job",
+    "Launch",
     "Option",
+    "PYXIS_OPTIONS",
     "Span",
     "insert",
+    "opposite",
+    "quoted",
     "remove",
     "replace",
 ]

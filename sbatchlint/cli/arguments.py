@@ -21,11 +21,19 @@ class Parser(argparse.ArgumentParser):
             message = f"unknown option '{word}'{did_you_mean(word, self._option_string_actions)}"
         raise InputError(f"{message}\n{self.format_usage().rstrip()}")
 
+    def format_help(self) -> str:
+        from shutil import get_terminal_size
+
+        width = min(get_terminal_size().columns, 110)
+        self.formatter_class = lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=width)
+        return super().format_help()
+
 
 def formatter(prog: str) -> argparse.HelpFormatter:
-    import shutil
+    """argparse makes one for each option; without a width it would ask for the terminal's every time."""
+    return argparse.HelpFormatter(prog, width=100)
 
-    return argparse.HelpFormatter(prog, max_help_position=34, width=min(shutil.get_terminal_size().columns, 110))
+
 
 
 def _version(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from ..shell.evaluate import Interpreter
 from ..shell.parse import parse
@@ -15,11 +16,21 @@ from ..shell.values import Phase, Pieces, Text, literal
 from ..slurm.directives import Directives, read_directives
 from ..slurm.versions import Range
 from ..source.text import Source, Span
+from .early import EarlyUse, Repair, early_uses, repair
 from .hooks import JobHooks
 from .launches import Launch, find_launches
 from .request import Request
 from .site import Site
 from .steps import Step
+
+if TYPE_CHECKING:
+    from .crowds import Crowd
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from .placing import Given
+    from .status import ExitStatus
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
@@ -107,6 +118,33 @@ class Job:
         if self._launches is None:
             self._launches = find_launches(self.invocations)
         return self._launches
+
+    def early_uses(self) -> list[EarlyUse]:
+        """Variables of a task that the batch shell expands before a step's tasks start, by what uses them."""
+        return [use for step in self.steps for use in early_uses(step)]
+
+    def early_repair(self, use: EarlyUse) -> Repair | None:
+        return repair(use, self.source.text, self.invocations)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """Whose exit status is the job's, and whose is lost."""
+        from .status import ExitStatus
+
+        return ExitStatus(self)
+
+    def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
+        """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
+        from .placing import give
+
+        return give(self, steps, option, like)
+
+    @property
+    def crowds(self) -> list[Crowd]:
+        """Launchers that a step starts several times on a node, though one start fills it."""
+        from .crowds import find_crowds
+
+        return find_crowds(self)
 
     # --- places ------------------------------------------------------------------------------
 

@@ -209,6 +209,14 @@ def is_pyxis_option(name: str) -> bool:
     return name.lstrip("-") in PYXIS_OPTIONS
 
 
+def opposite(name: str) -> str | None:
+    """The pyxis option that says the contrary; None for those that have none."""
+    for on, (off, _) in _PYXIS_FLAGS.items():
+        if name in (on, off):
+            return off if name == on else on
+    return None
+
+
 def _pyxis_flag(given: Sequence[Given], on: str, environment: Lookup) -> bool | None:
     """What the options, or else the environment, say of a pair of flags; None for nothing (or both, an error)."""
     off, variable = _PYXIS_FLAGS[on]

@@ -69,12 +69,9 @@ _FLAGS_ONLY = syntax("o s f", "m")
 
 _TOOLS = frozenset({"coverage", "kernprof", "viztracer", "py-spy", "scalene"})
 # Names that a runner may have, the interpreter's among them (`python -m coverage run`).
-NAMES = (
-    _TOOLS
-    | frozenset(
-        {"uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "python", "python2", "python3", "pypy", "pypy3"}
-    )
-    | frozenset(f"python3.{minor}" for minor in range(5, 20))
+NAMES = _TOOLS.union(
+    ("uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "python", "python2", "python3", "pypy", "pypy3"),
+    [f"python3.{minor}" for minor in range(5, 20)],
 )
 
 

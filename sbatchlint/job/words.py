@@ -370,3 +370,20 @@ def last(given: Iterable[Given], name: str) -> Given | None:
         if each.name == name:
             found = each
     return found
+
+
+_PLAIN = re.compile(r"[\w@%+=:,./^-]+", re.ASCII)
+
+
+def is_plain(value: str) -> bool:
+    """Whether a value is a word of the shell as it is, in and out of quotes."""
+    return _PLAIN.fullmatch(value) is not None
+
+
+def quoted(value: str) -> str:
+    """A value as a word of the shell, quoted where it must be."""
+    if is_plain(value):
+        return value
+    if "'" not in value:
+        return f"'{value}'"
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", value) + '"'

@@ -121,8 +121,8 @@ _PLAIN: dict[str, tuple[Syntax, int]] = {
             "i/interleave interleave w/weighted-interleave weighted-interleave p/preferred preferred preferred-many "
             "P/preferred-many m/membind membind N/cpunodebind cpunodebind C/physcpubind physcpubind S/shm shm f/file "
             "file o/offset offset L/length length M/shmmode shmmode I/shmid shmid c/cpunodebind",
-            "a/all all l/localalloc localalloc b/balancing balancing H/hardware hardware s/show show t/strict strict d D u T V "
-            "cpu-compress",
+            "a/all all l/localalloc localalloc b/balancing balancing H/hardware hardware s/show show t/strict strict d "
+            "D u T V cpu-compress",
         ),
         0,
     ),

@@ -61,8 +61,8 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
     for edit in given:
         first, last = source.row(edit.span.start), source.row(edit.span.end)
         if groups and first <= groups[-1][1] + 1:
-            old = groups.pop()
-            groups.append((old[0], max(last, old[1]), [*old[2], edit]))
+            begin, end, members = groups.pop()
+            groups.append((begin, max(last, end), [*members, edit]))
         else:
             groups.append((first, last, [edit]))
     found: list[Hunk] = []

@@ -18,7 +18,7 @@ from .state import (
     merge_guards,
     widen,
 )
-from .syntax import ArrayLiteral, Assignment, Heredoc, Part, Redirect, Simple, Statement, Word
+from .syntax import ArrayLiteral, Assignment, Heredoc, Part, Redirect, Simple, Statement, TestCommand, Word
 from .trace import Assigned, Invocation, RedirectedTo
 from .values import Expansion, Piece, Pieces, Text, text_of
 
@@ -76,6 +76,14 @@ def run_simple(
     if len(ways) == 1:
         return invocations, ways[0][0]
     return invocations, join(ways, scope.context.phase)
+
+
+def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> None:
+    """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`."""
+    span = scope.text.span(node.start, node.end)
+    argv = ((Piece("[[", span.start, span.start + 2),), *(interpreter.expander.single(word, scope) for word in node.words))
+    invocation = Invocation(argv, (), (), span, scope.context, scope.state.copy(), scope.context.guards, "")
+    note(interpreter, invocation)
 
 
 def printed_functions(interpreter: Interpreter, node: Simple, scope: Scope) -> Pieces | None:

@@ -240,8 +240,7 @@ class Interpreter:
         return scope.state
 
     def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
-        for word in node.words:
-            self.expander.value(word, scope)
+        commands.record_test(self, node, scope)
         return scope.state
 
     def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:

@@ -34,7 +34,8 @@ NAMES = frozenset(
     }
 )
 
-_VALUES = """c/np n/np np ppn perhost/ppn npernode/ppn N/ppn npersocket x mca omca pmca prtemca gmca H/host hosts/host host
+_VALUES = """c/np n/np np ppn perhost/ppn npernode/ppn N/ppn npersocket x mca omca pmca prtemca gmca H/host
+hosts/host host
 hostfile machinefile/hostfile f/hostfile default-hostfile rf/rankfile rankfile map-by rank-by bind-to display-map-option
 wdir/wd wd path prefix genv env genvlist envlist configfile bootstrap bootstrap-exec launcher launcher-exec iface rmk
 outfile-pattern errfile-pattern prepend-pattern s/stdin stdin output-filename report-uri timeout tune am

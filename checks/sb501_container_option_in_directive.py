@@ -1,0 +1,182 @@
+"""A pyxis option such as `--no-container-mount-home` in a directive: sbatch may refuse it, and every step gets it.
+
+pyxis adds `--container-…` to srun. sbatch takes these options only where pyxis 0.12 or newer is installed with its
+sbatch support on: elsewhere `sbatch: unrecognized option '--no-container-mount-home'`, and nothing is submitted. Where
+it is taken, pyxis complains that it ignores the option (the batch script runs in no container), complains again at each
+srun without a container, and then applies it to all the others.
+
+Tell sbatchlint which of the two your site is by `pyxis-in-sbatch`: an error for false, an advice for true. With
+`--container-image` in a directive the batch script itself runs in a container, which batch-script-in-container reports.
+
+## Fix
+
+Takes the option out of the directive and gives it to each srun with a container that has neither it nor its opposite.
+Safe where all of these are plain in the file. Unsafe where an srun may have options that cannot be known, or none has a
+container. `--container-save` is never given to several steps: each would write the same file.
+
+## References
+
+pyxis README and pyxis_args.c, 0.11 to 0.24; `spank_init_allocator()` and sbatch.c of Slurm 22.05 to 26.05; live runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted
+
+CARD = Card("SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    settings = [each for each in job.directives.settings if each.name in PYXIS_OPTIONS]
+    if any(each.name in ("container-image", "container-name") for each in settings):
+        return
+    targets = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
+    known = job.site.pyxis_in_sbatch
+    for setting in settings:
+        places = sorted({job.line(step.span.start) for step in targets})
+        where = "an srun with a container" if not places else f"the srun on line {places[0]}"
+        if len(places) > 1:
+            where = "the sruns on lines " + ", ".join(map(str, places[:-1])) + f" and {places[-1]}"
+        if known is False:
+            effect, severity = "sbatch refuses the script", "error"
+        elif known:
+            effect, severity = "every step gets it, and those without a container complain", "info"
+        else:
+            effect, severity = "sbatch refuses it where pyxis has no sbatch support, and else every step gets it", None
+        yield Finding(
+            setting.span,
+            f"--{setting.name} is a pyxis option of srun: in a directive {effect}; give it to {where}",
+            severity=severity,
+            related=[(step.invocation.name_span, "this srun starts a container") for step in targets[:3]],
+            fix=_fix(job, setting, targets),
+        )
+
+
+def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
+    if job.directives.components > 1 or setting.versions is not None:
+        return None
+    edits = job.directives.removal([setting])
+    if not targets:
+        certain = all(step.certain for step in job.steps)
+        return Fix("take it out of the directive", edits) if certain else None
+    written = _written(job, setting)
+    lacking = [step for step in targets if not _given(step, setting)]
+    if setting.name == "container-save" and len({step.span for step in targets}) > 1:
+        return None
+    if written is None:
+        return None
+    added = job.give(lacking, written[0], PYXIS_OPTIONS)
+    if added is None:
+        return None
+    edits = [*edits, *added.edits]
+    adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in lacking)
+    safe = added.certain and written[1] and not adds_up
+    where = "the srun" if len({step.span for step in targets}) == 1 else "the sruns"
+    return Fix(f"give it to {where} with a container", edits, safe=safe)
+
+
+def _given(step: Any, setting: Any) -> bool:
+    """Whether an srun has the option, or its opposite, itself. Lists add up, so that only the same one counts."""
+    if setting.name in ("container-mounts", "container-env"):
+        return any(each.name == setting.name and each.text == setting.text for each in step.given)
+    return step.option(setting.name) is not None or step.option(opposite(setting.name) or "") is not None
+
+
+def _written(job: Job, setting: Any) -> tuple[str, bool] | None:
+    """The option as a word of the shell, and whether it means the same there."""
+    name = f"--{setting.name}"
+    if setting.value is None:
+        return name, True
+    value = setting.text
+    if value is None or job.is_embedded and quoted(value) != value:
+        return None
+    if "$" in value or "`" in value:
+        # sbatch expands nothing, but its author hoped so
+        return (f'{name}="{value}"', False) if not set(value) & set('"`\\') else None
+    return f"{name}={quoted(value)}", True
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--no-container-mount-home»
+
+        srun --container-image=train.sqsh --container-mounts=/data:/data python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+
+        srun --container-image=train.sqsh --container-mounts=/data:/data --no-container-mount-home python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 «--container-mounts="/my data:/data"»  # read only
+        #SBATCH «--container-workdir=/data»
+        srun hostname
+        srun \\
+            --container-image=train.sqsh \\
+            --container-remap-root \\
+            python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2  # read only
+        srun hostname
+        srun \\
+            --container-image=train.sqsh \\
+            --container-remap-root \\
+            --container-mounts='/my data:/data' \\
+            --container-workdir=/data \\
+            python train.py
+        """,
+        title="one option a line; a step without a container gets none",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--no-container-mount-home»  # the image has its own
+        ARGS=(--container-image=train.sqsh --container-mounts="$PWD:/work")
+        srun "${ARGS[@]}" python prepare.py
+        srun "${ARGS[@]}" python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        # the image has its own
+        ARGS=(--container-image=train.sqsh --container-mounts="$PWD:/work" --no-container-mount-home)
+        srun "${ARGS[@]}" python prepare.py
+        srun "${ARGS[@]}" python train.py
+        """,
+        title="the options stand in an array",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--container-mount-home»
+        srun python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        srun python train.py
+        """,
+        settings={"site": {"pyxis-in-sbatch": False}},
+        severity="error",
+        title="no srun has a container",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --container-image=train.sqsh --no-container-mount-home
+        python train.py
+        """,
+        title="the batch script itself runs in the container",
+    ),
+    Good("#!/bin/bash\n#SBATCH --container=bundle\nsrun ./a.out\n", title="Slurm's own option for OCI bundles"),
+]

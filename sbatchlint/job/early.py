@@ -1,0 +1,251 @@
+"""Variables of a task that were expanded too early: by the batch shell, before srun starts the tasks.
+
+The question is one: was a text fixed in an earlier phase than that in which it varies, and what uses it then?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..shell.parse import parse
+from ..shell.syntax import Parameter
+from ..shell.trace import Invocation
+from ..shell.values import Expansion, Phase, Pieces, expansions, known_prefix, shown_text, span_of, text_of
+from ..shell.walk import nodes
+from .environment import PER_NODE, TASK_VARIABLES
+from .launchers import recognise
+from .launches import exported
+from .steps import Step
+
+# Options and variables that tell a process which one it is.
+RANK_OPTIONS = frozenset(
+    "node-rank machine-rank rank local-rank process-id global-rank node-id task-id proc-id worker-id shard-id seed".split()
+)
+RANK_VARIABLES = frozenset(
+    "RANK NODE_RANK LOCAL_RANK GLOBAL_RANK GROUP_RANK MACHINE_RANK WORLD_RANK PROCESS_ID JAX_PROCESS_ID"
+    " CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES PET_NODE_RANK OMPI_COMM_WORLD_RANK"
+    " OMPI_COMM_WORLD_LOCAL_RANK PMI_RANK SEED".split()
+)
+LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
+PRINTING = frozenset({"echo", "printf", "logger", "date"})
+TESTS = frozenset({"[", "[[", "test"})
+DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
+
+
+class EarlyUse(NamedTuple):
+    """A use of a value that was fixed too early.
+
+    `consumer`: `rank` (it tells the process who it is), `ignored` (a rank that the launcher does not look at), `test`,
+    `file` (a file that every task writes), `label` (a name in a log), `text` (anything else). `command`: what uses it;
+    `word`: the field. `shells`: the shells in the task, outermost first, in whose program it stands.
+    """
+
+    expansion: Expansion
+    step: Step
+    consumer: str
+    command: Invocation
+    word: Pieces
+    shells: tuple[Invocation, ...]
+
+    @property
+    def right_by_chance(self) -> bool:
+        """Whether the batch shell's value is that of every task of the step."""
+        if self.expansion.name == "SLURM_LOCALID":
+            return self.step.tasks_per_node == 1 or self.step.tasks == 1
+        if self.expansion.name in PER_NODE:
+            return self.step.nodes == 1 or self.step.tasks == 1
+        return self.step.tasks == 1
+
+
+def early_uses(step: Step) -> Iterator[EarlyUse]:
+    """Uses of task variables in what a step runs, and in its own options, that the batch shell has already expanded."""
+    for command in step.program:
+        if command.text is not None or command.children:
+            continue
+        shells = _shells(command, step)
+        for number, field in enumerate(command.argv):
+            for expansion in _early(field):
+                yield EarlyUse(expansion, step, _consumer(command, number), command, field, shells)
+        for redirect in command.redirects:
+            for expansion in _early(redirect.target or ()):
+                kind = "file" if ">" in redirect.operator else "text"
+                yield EarlyUse(expansion, step, kind, command, redirect.target or (), shells)
+        for name, field in command.variables:
+            for expansion in _early(field):
+                kind = _variable_consumer(name, command)
+                yield EarlyUse(expansion, step, kind, command, field, shells)
+        for name in _own_exports(command, step):
+            value = exported(command, name)
+            for expansion in _early(value or ()):
+                yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value or (), shells)
+
+
+def _early(field: Pieces) -> list[Expansion]:
+    return [each for each in expansions(field) if each.phase is not Phase.TASK and each.name in TASK_VARIABLES]
+
+
+def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
+    found = []
+    for each in command.ancestors():
+        if each is step.invocation:
+            break
+        if each.text is not None:
+            found.append(each)
+    return tuple(reversed(found))
+
+
+def _own_exports(command: Invocation, step: Step) -> list[str]:
+    """Rank variables that the program in the task exports itself before this command."""
+    before = step.invocation.state.variables
+    found = []
+    for name in RANK_VARIABLES:
+        now, old = command.state.variables.get(name), before.get(name)
+        own = now is not None and now.alternatives and (old is None or now.span != old.span)
+        if own and not any(name == variable for variable, _ in command.variables):
+            found.append(name)
+    return found
+
+
+def _option_of(command: Invocation, number: int) -> str | None:
+    """The option whose value a word is: `--node_rank=X`, `--node_rank X`; in its spelling with dashes."""
+    word = known_prefix(command.argv[number])
+    if word.startswith("-") and "=" in word:
+        return word.partition("=")[0].lstrip("-").replace("_", "-").lower()
+    if not word.startswith("-") and number > 0:
+        before = text_of(command.argv[number - 1]) or ""
+        if before.startswith("--") and "=" not in before:
+            return before.lstrip("-").replace("_", "-").lower()
+    if "=" in word:
+        # Hydra-style overrides: trainer.node_rank=X
+        return word.partition("=")[0].rpartition(".")[2].replace("_", "-").lower()
+    return None
+
+
+def _consumer(command: Invocation, number: int) -> str:
+    name = command.name
+    if name in TESTS:
+        return "test"
+    if name in PRINTING:
+        return "label"
+    if name == "tee":
+        return "file"
+    option = _option_of(command, number)
+    if option in LABEL_OPTIONS:
+        return "label"
+    if option in RANK_OPTIONS:
+        launcher = recognise(command.argv, lambda variable: exported(command, variable))
+        if launcher is not None and option in ("node-rank", "machine-rank"):
+            rendezvous = launcher.rendezvous
+            if rendezvous is not None and rendezvous.backend in DYNAMIC:
+                return "ignored"
+        return "rank"
+    return "text"
+
+
+def _variable_consumer(name: str, command: Invocation) -> str:
+    if name not in RANK_VARIABLES:
+        return "text"
+    launcher = recognise(command.argv)
+    if launcher is not None and launcher.spawns and launcher.kind not in ("swift",) and not name.endswith("DEVICES"):
+        return "rank" if name == "PET_NODE_RANK" else "ignored"
+    return "rank"
+
+
+# --- how it can be repaired ------------------------------------------------------------------------
+
+
+def _is_plain(expansion: Expansion, text: str) -> bool:
+    """Whether the place holds `$NAME` or `${NAME…}` itself, so that a backslash before it postpones it."""
+    written = text[expansion.span.start : expansion.span.end]
+    return written.startswith("$") and not written.startswith(("$(", "$[")) and expansion.name in written
+
+
+def _expands_again(use: EarlyUse, text: str) -> bool:
+    """Whether `$NAME`, were it still unexpanded, would be expanded just once more: by the one shell in the task."""
+    if len(use.shells) != 1:
+        return False
+    program = use.shells[0].text
+    assert program is not None
+    written = text[use.expansion.span.start : use.expansion.span.end]
+    at = 0
+    for piece in program.field:
+        size = 1 if piece.text is None else len(piece.text)
+        if piece.expansion == use.expansion:
+            string = program.string[:at] + written + program.string[at + size :]
+            return any(
+                isinstance(node, Parameter) and node.start == at and node.name == use.expansion.name
+                for node in nodes(parse(string))
+            )
+        at += size
+    return False
+
+
+def _is_spliced(expansion: Expansion, text: str) -> bool:
+    """Whether it stands in `'…'"$NAME"'…'`, quotes within quotes."""
+    at = expansion.span.start
+    return text[at - 1 : at] == '"' and text[at - 2 : at - 1] == "'" or text[at - 1 : at] == "'"
+
+
+def _used_by_batch_shell(expansion: Expansion, commands: list[Invocation]) -> bool:
+    """Whether a command of the batch shell itself uses the value, other than to print it or hand it to a step."""
+    for command in commands:
+        if command.phase is not Phase.BATCH or command.name in PRINTING or command.name in ("srun", "cat", "tee"):
+            continue
+        if any(expansion in expansions(field) for field in command.argv):
+            return True
+    return False
+
+
+class Repair(NamedTuple):
+    """How a use can be put right.
+
+    `kind` `escape`: one backslash at `start`. `wrap`: the command's words from `start` to `end` become the program of a
+    shell in the task. `safe`: whether nothing else uses the text.
+    """
+
+    kind: str
+    start: int
+    end: int
+    safe: bool
+
+
+def repair(use: EarlyUse, text: str, commands: list[Invocation]) -> Repair | None:
+    """What makes each task expand the variable itself; None where the script does not decide that."""
+    if not _is_plain(use.expansion, text):
+        return None
+    if use.shells:
+        if not _expands_again(use, text):
+            return None
+        safe = not _is_spliced(use.expansion, text) and not _used_by_batch_shell(use.expansion, commands)
+        return Repair("escape", *use.expansion.span, safe)
+    words = _words_before(use)
+    if words is None or "'" in text[words[0] : words[1]]:
+        return None
+    if not words[0] <= use.expansion.span.start < words[1]:
+        return None
+    return Repair("wrap", *words, False)
+
+
+def _words_before(use: EarlyUse) -> tuple[int, int] | None:
+    """For a direct argument of srun: where the command's first word begins, and where the word of the use ends; None
+    unless all between stands literally in one place, or is a variable that tasks have too."""
+    command = use.command
+    if command.kind != "srun":
+        return None
+    index = next((number for number, field in enumerate(command.argv) if field is use.word), None)
+    if index is None:
+        return None
+    end = 0
+    for field in command.argv[: index + 1]:
+        span = span_of(field)
+        if span.start < end or not shown_text(field):
+            return None
+        end = span.end
+        for piece in field:
+            if piece.expansion is None or piece.expansion.name in TASK_VARIABLES:
+                continue
+            known = piece.expansion.name.startswith("SLURM_")
+            if not known and exported(command, piece.expansion.name) is None:
+                return None
+    return span_of(command.argv[0]).start, end
