@@ -121,6 +121,14 @@ CASES = [
         """,
         title="another step needs the tasks",
     ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        srun «--ntasks=4» --gpus-per-task=1 torchrun --standalone --nproc_per_node=4 train.py
+        """,
+        title="one GPU per task, and four workers in each: no fix",
+    ),
     Good(
         """\
         #!/bin/bash

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .job import Job, Launch
+from .job.caches import CACHES
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
 from .source.edits import Edit
 from .source.text import Span
 
 __all__ = [
+    "CACHES",
+    "PYXIS_OPTIONS",
     "Bad",
     "Card",
     "Edit",
@@ -21,7 +24,6 @@ __all__ = [
     "Job",
     "Launch",
     "Option",
-    "PYXIS_OPTIONS",
     "Span",
     "insert",
     "opposite",

@@ -361,3 +361,19 @@ def test_interrupt(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"")
+
+
+def test_the_examples_are_broken_and_their_twins_are_not() -> None:
+    scripts = sorted((ROOT / "examples").glob("*.sbatch"))
+    assert len(scripts) == 5
+
+    def lint(*paths: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "sbatchlint", "--isolated", "--output-format", "json", *map(str, paths)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    broken = lint(*scripts)
+    assert broken.returncode == 1, broken.stderr
+    reported = {Path(each["filename"]).name for each in json.loads(broken.stdout)}
+    assert reported == {path.name for path in scripts}
+    fixed = lint(*(ROOT / "examples" / "fixed" / path.name for path in scripts))
+    assert (fixed.returncode, fixed.stdout) == (0, "[]\n")

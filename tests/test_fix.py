@@ -110,7 +110,8 @@ def test_moves_follow_edits() -> None:
 def test_a_diff_says_where_a_newline_is_missing() -> None:
     diff = unified_diff(Source("a\nb"), Source("a\nc"), "job.sh")
     assert diff == (
-        "--- job.sh\n+++ job.sh\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
+        "--- job.sh\n+++ job.sh\n@@ -1,2 +1,2 @@\n a\n"
+        "-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
     )
 
 

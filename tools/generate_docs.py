@@ -14,8 +14,14 @@ sys.path.insert(0, str(ROOT))
 
 from sbatchlint.cli.pages import as_markdown, markdown_table  # noqa: E402
 from sbatchlint.configuration import KEYS, SITE_KEYS  # noqa: E402
+from sbatchlint.engine import lint_source  # noqa: E402
 from sbatchlint.registry import GROUPS, Check, registry  # noqa: E402
+from sbatchlint.report import Report, renderer  # noqa: E402
+from sbatchlint.report.terminal import Terminal  # noqa: E402
+from sbatchlint.settings import Settings  # noqa: E402
+from sbatchlint.source.files import read  # noqa: E402
 
+EXAMPLE = "examples/ranks.sbatch"
 PAGES = ROOT / "docs" / "checks"
 BEGIN = "<!-- generated: {} -->"
 END = "<!-- end of generated: {} -->"
@@ -42,6 +48,15 @@ def replaced(text: str, name: str, content: str) -> str:
     return f"{head}{begin}\n\n{content.strip()}\n\n{end}{tail}"
 
 
+def example() -> str:
+    """What the command says of the script that the README shows."""
+    source = read(str(ROOT / EXAMPLE))
+    source.path = EXAMPLE
+    found = lint_source(source, Settings.of_table())
+    text = renderer("full")(Report(found, 1), Terminal(100))
+    return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
+
+
 def index(checks: tuple[Check, ...]) -> str:
     parts = [NOTE + "# The checks\n"]
     for group in GROUPS:
@@ -57,6 +72,7 @@ def generated() -> dict[Path, str]:
     files = {PAGES / f"{check.entry.name}.md": NOTE + as_markdown(check) for check in checks}
     files[PAGES / "README.md"] = index(checks)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = replaced(readme, "example", example())
     files[ROOT / "README.md"] = replaced(readme, "checks", markdown_table(list(checks), "docs/checks/"))
     guide = ROOT / "docs" / "settings.md"
     files[guide] = replaced(guide.read_text(encoding="utf-8"), "settings", settings_table())

@@ -34,8 +34,6 @@ def formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=100)
 
 
-
-
 def _version(text: str) -> str:
     wrong = wrong_version(text)
     if wrong:

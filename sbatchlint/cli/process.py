@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..engine import Diagnostic, Fault, inspect
-from ..fix import Refused, fix_source, unified_diff
 from ..report import shown_path
 from ..settings import Resolver
 from ..source.files import InputError, write
 from ..source.text import Source, Undecodable
+
+if TYPE_CHECKING:
+    from ..fix import Refused
 
 # Below this many files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 48
@@ -59,12 +61,14 @@ def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
     diff = ""
     before = source
     if mode.fix or mode.diff:
+        from ..fix import fix_source, unified_diff
+
         fixed = fix_source(source, settings, mode.unsafe, inspection)
         source, inspection = fixed.source, fixed.inspection
         applied = tuple((each.code, each.name) for each in fixed.applied)
         refused = tuple(fixed.refused)
-    if mode.diff and source.text != before.text:
-        diff = unified_diff(before, source, shown_path(path))
+        if mode.diff and source.text != before.text:
+            diff = unified_diff(before, source, shown_path(path))
     if mode.fix and source.text != before.text and not mode.standard_input:
         try:
             write(path, Source.encode(source.text))

@@ -16,19 +16,19 @@ from ..shell.values import Phase, Pieces, Text, literal
 from ..slurm.directives import Directives, read_directives
 from ..slurm.versions import Range
 from ..source.text import Source, Span
+from .caches import CacheSetting, UnsetCache, cache_settings, filled_on_every_node, shared_sibling, unset_caches
 from .early import EarlyUse, Repair, early_uses, repair
 from .hooks import JobHooks
 from .launches import Launch, find_launches
+from .paths import SHARED
 from .request import Request
 from .site import Site
 from .steps import Step
 
 if TYPE_CHECKING:
-    from .crowds import Crowd
-
-if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from .crowds import Crowd
     from .placing import Given
     from .status import ExitStatus
 
@@ -145,6 +145,30 @@ class Job:
         from .crowds import find_crowds
 
         return find_crowds(self)
+
+    def private_caches(self) -> list[tuple[Step, CacheSetting]]:
+        """Caches of steps on several nodes that each node has for itself, and nothing puts there on purpose."""
+        found = []
+        for step in self.steps:
+            if not step.several_nodes:
+                continue
+            settings = list(cache_settings(step, self.site))
+            shared = {each.name for each in settings if each.location.kind == SHARED}
+            for each in settings:
+                own = each.location.per_node or each.location.per_task
+                covered = each.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared
+                if each.location.private and not own and not covered:
+                    if not filled_on_every_node(each, step, self.invocations):
+                        found.append((step, each))
+        return found
+
+    def unset_caches(self) -> list[tuple[Step, UnsetCache]]:
+        """Caches that a step's programs need in common, and that the script does not name."""
+        return [(step, each) for step in self.steps for each in unset_caches(step)]
+
+    def shared_sibling(self, step: Step, setting: CacheSetting) -> str | None:
+        """A path beside another cache of the script that all nodes see."""
+        return shared_sibling(setting, step, self.site)
 
     # --- places ------------------------------------------------------------------------------
 

@@ -17,20 +17,23 @@ from .request import whole_number
 from .steps import Step, StepOption
 
 if TYPE_CHECKING:
+    from ..shell.trace import Invocation
     from . import Job
     from .launches import Launch
 
 # Options that give every task GPUs of its own.
 PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per-tres", "gpu-bind", "tres-bind")
 # Directives that count tasks in ways this module does not rewrite.
-OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "gpus-per-task",
-                "tres-per-task", "distribution", "mincpus")  # fmt: skip
+OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
+                "distribution", "mincpus")  # fmt: skip
 # Commands that mean the same however often a node runs them.
 NEUTRAL = frozenset(
-    """cat cd chmod cp date df echo env export find free hostname id ls mkdir module nproc nvidia-smi printenv printf
-    ps pwd rm rocm-smi rsync scontrol set sleep source sync tar test timeout touch true ulimit uname umask unset which
-    bash sh exec [ . : srun""".split()
+    """: [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls mkdir module
+    nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source . sync tail tar tee test
+    touch tr true ulimit umask uname unset wc which""".split()
 )
+# Commands that are what they start.
+STARTERS = frozenset("apptainer bash env exec nice numactl sh singularity stdbuf taskset time timeout".split())
 TASK_COUNT_USE = re.compile(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
 
 
@@ -223,7 +226,7 @@ def _only_launchers(job: Job, step: Step) -> bool:
     if not crowded:
         return False
     for each in step.program:
-        if each in crowded or each.name in NEUTRAL:
+        if each in crowded or _is_neutral(each):
             continue
         if any(each in launcher.ancestors() for launcher in crowded) or any(
             launcher in each.ancestors() for launcher in crowded
@@ -233,8 +236,8 @@ def _only_launchers(job: Job, step: Step) -> bool:
     return True
 
 
-def _is_neutral(step: Step) -> bool:
-    return bool(step.program) and all(each.name in NEUTRAL for each in step.program)
+def _is_neutral(invocation: Invocation) -> bool:
+    return bool(invocation.name in STARTERS and invocation.children) or invocation.name in NEUTRAL
 
 
 def _change_directive(job: Job, reason: Span) -> Repair | None:
@@ -247,7 +250,7 @@ def _change_directive(job: Job, reason: Span) -> Repair | None:
     for step in job.steps:
         if step.geometry.several is False:
             continue
-        if step.geometry.several is None or not (_only_launchers(job, step) or _is_neutral(step)):
+        if step.geometry.several is None or not (_only_launchers(job, step) or step.program and all(map(_is_neutral, step.program))):
             return None
         if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
             return None
@@ -270,20 +273,22 @@ def _fewer_tasks(job: Job, reason: Span) -> Repair | None:
     if per_node is None and tasks is not None and nodes and tasks % nodes == 0:
         per_node = tasks // nodes
     title = "ask for one task per node"
-    cpus = request.given("cpus-per-task")
-    if cpus is None:
-        if request.exclusive == "" or request.given("cpus-per-gpu") is not None:
-            return Repair(title, tuple(edits), True)  # the CPUs do not depend on the number of tasks
-        if per_node is None or settings[-1].line.fault is not None:
+    scaled = [each for each in (request.given("cpus-per-task"), request.given("gpus-per-task")) if each is not None]
+    for setting in scaled:
+        number = _literal(job, setting.value_span)
+        if number is None or per_node is None:
             return None
-        end = settings[-1].span.end
-        edits.append(Edit(Span(end, end), f" --cpus-per-task={per_node}"))
-        return Repair(f"{title}, with the CPUs of {per_node}", tuple(edits), True)
-    number = _literal(job, cpus.value_span)
-    if number is None or per_node is None:
+        edits.append(request.directives.replacement(setting, str(number * per_node)))
+    if scaled:
+        what = " and ".join("CPUs" if setting.name == "cpus-per-task" else "GPUs" for setting in scaled)
+        return Repair(f"{title}, with the {what} of {per_node}", tuple(edits), False)
+    if request.exclusive == "" or request.given("cpus-per-gpu") is not None:
+        return Repair(title, tuple(edits), True)  # the CPUs do not depend on the number of tasks
+    if per_node is None:
         return None
-    edits.append(request.directives.replacement(cpus, str(number * per_node)))
-    return Repair(f"{title}, with the CPUs of {per_node}", tuple(edits), False)
+    end = settings[-1].span.end
+    edits.append(Edit(Span(end, end), f" --cpus-per-task={per_node}"))
+    return Repair(f"{title}, with the CPUs of {per_node}", tuple(edits), True)
 
 
 def _add_options(job: Job, steps: list[Step]) -> Repair | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..shell.evaluate import Spawn
 from ..shell.trace import Invocation
-from ..shell.values import Phase, Pieces, shown_text
+from ..shell.values import Phase, Pieces, shown_text, text_of
 from ..slurm import getopt
 from ..slurm.versions import Range
 from .environment import JobEnvironment
@@ -13,6 +13,7 @@ from .launches import exported
 from .request import Request
 from .site import Site
 from .steps import Step
+from .words import assignment_of, split
 from .wrappers import WRAPPERS, unwrap
 
 
@@ -65,4 +66,21 @@ class JobHooks:
         elif invocation.phase is Phase.SUBMIT:
             # an srun on the login node makes an allocation of its own
             return Spawn("srun", step.command, Phase.TASK)
-        return Spawn("srun", step.command, Phase.TASK, info=step)
+        variables, cleared = _exports(step)
+        return Spawn("srun", step.command, Phase.TASK, variables, frozenset(), cleared, step)
+
+
+def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], bool]:
+    """What --export adds to the environment of the tasks, and whether it drops the rest (all but SLURM_*)."""
+    option = step.option("export")
+    if option is None or option.value is None:
+        return (), False
+    variables = []
+    whole = True
+    for item in split(option.value, ","):
+        assignment = assignment_of(item)
+        if assignment is not None:
+            variables.append(assignment)
+        if text_of(item) == "ALL" or text_of(item) is None and assignment is None:
+            whole = False
+    return tuple(variables), whole

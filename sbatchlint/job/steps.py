@@ -56,7 +56,7 @@ class Geometry(NamedTuple):
 class Step:
     """A step: an srun, what it inherits from the job, and the command that it starts.
 
-    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown words among them.
+    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown word stands where one could be.
     `command`: index in argv where the command begins, None where there is none or it is not known.
     """
 
@@ -69,7 +69,7 @@ class Step:
         parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
         self.given = tuple(self._option(each) for each in parsed.options)
         self.options = {each.name: each for each in self.given}
-        self.certain = not parsed.uncertain and not any(piece.open for field in invocation.argv for piece in field[:1])
+        self.certain = not parsed.uncertain
         self.command = parsed.rest + 1 if parsed.rest < len(words) else None
         self.container = self._container(site)
         self.geometry = geometry(self, request, versions)

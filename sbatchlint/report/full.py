@@ -6,7 +6,6 @@ from ..engine import Diagnostic
 from ..source.text import Source, Span
 from . import Report, shown_path
 from .cells import escape, wrap
-from .patch import render_fix
 from .snippet import Label, Line
 from .summary import summary
 from .terminal import Terminal
@@ -40,6 +39,8 @@ def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
         lines.extend(_row(source, row, rows[row], gutter, bar, terminal))
         before = row
     if diagnostic.fix is not None:
+        from .patch import render_fix
+
         lines.append(bar)
         lines.extend(render_fix(source, diagnostic.fix, gutter, terminal))
     return "\n".join(lines) + "\n"

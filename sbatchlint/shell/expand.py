@@ -187,11 +187,22 @@ class Expander:
         results = []
         for segments, guards in self._segments(word, scope):
             fields = split_fields(segments, separators)
-            if word.quoted_empty and not fields:
+            if not fields and (word.quoted_empty or self._is_kept_when_empty(word, scope)):
                 span = scope.text.span(word.start, word.end)
                 fields = ((Piece("", span.start, span.end),),)
             results.append((fields, guards))
         return results
+
+    def _is_kept_when_empty(self, word: Word, scope: Scope) -> bool:
+        """Whether a word that expands to nothing is an empty field: `"$X"` is, `$X` and `"$@"` are none."""
+        for part in word.parts:
+            if getattr(part, "quoted", False):
+                if not isinstance(part, Parameter):
+                    return True
+                index = part.index
+                if part.name != "@" and (index is None or scope.text.string[index.start : index.end] != "@"):
+                    return True
+        return False
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word that is not split: of an assignment, a redirect, a `case`, a pattern."""

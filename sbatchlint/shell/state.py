@@ -127,6 +127,7 @@ class State:
         new.functions = {name: each for name, each in self.functions.items() if each.exported}
         new.files = self.files
         new.positional = ()
+        new.sourced = self.sourced
         return new
 
     def option(self, name: str) -> bool | None:

@@ -1,0 +1,328 @@
+"""Signs that a command works on GPUs, or that its program is one rank of many.
+
+One sign is one place of the script with a few words for a related label. Strong signs are enough for a finding, weak
+ones only support it; a sign of processors speaks against GPUs. Nothing here is a proof, so checks ask for
+the strongest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..shell.values import Pieces, expansions, shown_text, span_of, text_of
+from ..source.text import Span
+from .containers import Container
+from .launchers import Launcher, python_command
+from .words import Argv, Lookup, basename
+
+STRONG, WEAK, PROCESSORS = "strong", "weak", "cpu"
+
+
+class Sign(NamedTuple):
+    """A sign for or against GPUs.
+
+    `strength`: `strong`, `weak`, or `cpu` (speaks against). `words`: what it is, for a label. `vendor`: `nvidia`, `amd`
+    or None where it tells neither.
+    """
+
+    strength: str
+    words: str
+    span: Span
+    vendor: str | None = None
+
+
+class RankSign(NamedTuple):
+    """A sign that a program expects to be started once per GPU.
+
+    `kind`: `lightning`, `megatron`, `slurm-launcher`, `rank-variables`, `jax`. `devices`, `nodes`: the ranks per node
+    and the nodes that the program is told, where it is.
+    """
+
+    kind: str
+    words: str
+    span: Span
+    devices: int | None = None
+    nodes: int | None = None
+
+
+_TOOLS: dict[str, tuple[str, str | None]] = {
+    "nvidia-smi": (STRONG, "nvidia"),
+    "dcgmi": (STRONG, "nvidia"),
+    "nsys": (STRONG, "nvidia"),
+    "ncu": (STRONG, "nvidia"),
+    "nvprof": (STRONG, "nvidia"),
+    "compute-sanitizer": (STRONG, "nvidia"),
+    "cuda-gdb": (STRONG, "nvidia"),
+    "pmemd.cuda": (STRONG, "nvidia"),
+    "pmemd.cuda.MPI": (STRONG, "nvidia"),
+    "rocm-smi": (STRONG, "amd"),
+    "amd-smi": (STRONG, "amd"),
+    "rocminfo": (STRONG, "amd"),
+    "rocprof": (STRONG, "amd"),
+    "rocprofv3": (STRONG, "amd"),
+    "omniperf": (STRONG, "amd"),
+    "vllm": (STRONG, None),
+    "trtllm-serve": (STRONG, "nvidia"),
+    "trtllm-llmapi-launch": (STRONG, "nvidia"),
+    "nvcc": (WEAK, "nvidia"),
+    "hipcc": (WEAK, "amd"),
+}
+_COLLECTIVE_TEST = re.compile(
+    r"(?:all_reduce|all_gather|alltoall|reduce_scatter|sendrecv|broadcast|reduce|gather|scatter|hypercube)_perf(?:_mpi)?"
+)
+_MODULES = re.compile(r"(?:vllm|sglang|tensorrt_llm|lmdeploy|deepspeed)(?:\.|$)")
+_SPAWNERS = frozenset(
+    {"torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "swift", "colossalai"}
+    | {"composer", "fabric"}
+)
+# Options whose value names the device.
+_DEVICE_OPTIONS = re.compile(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
+_CPU_OPTIONS = re.compile(
+    r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)"
+)
+_BACKENDS = re.compile(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
+_GPU_WORD = re.compile(r"(?:cuda|gpu|hip)(?::\d+)?")
+
+_MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
+_CUDA_MODULE = re.compile(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
+_ROCM_MODULE = re.compile(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
+
+
+def _options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
+    """Every word that may be an option, its value (after `=` or in the next word), and the word itself."""
+    for at, field in enumerate(argv):
+        text = text_of(field)
+        if text is None:
+            prefix = shown_text(field)
+            name, equals, _ = prefix.partition("=")
+            if equals and "\ue000" not in name:
+                yield name, None, field
+            continue
+        name, equals, value = text.partition("=")
+        if equals:
+            last = field[-1]
+            yield name, (last._replace(text=value),), field
+        else:
+            yield name, argv[at + 1] if at + 1 < len(argv) else None, field
+
+
+def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container | None = None) -> list[Sign]:
+    """The signs that one command gives, by its name, its arguments, its launcher and its container's options."""
+    signs: list[Sign] = []
+    if container is not None:
+        signs.extend(_of_container(container))
+    if launcher is not None:
+        signs.extend(_of_launcher(launcher))
+    if not argv:
+        return signs
+    name = basename(argv[0])
+    span = span_of(argv[0])
+    if name is None:
+        return signs
+    tool = _TOOLS.get(name)
+    if tool is not None:
+        signs.append(Sign(tool[0], f"{name} works on GPUs", span, tool[1]))
+    elif _COLLECTIVE_TEST.fullmatch(name):
+        signs.append(Sign(STRONG, f"{name} measures NCCL or RCCL", span))
+    elif name in _MODULE_COMMANDS:
+        signs.extend(_of_modules(argv))
+    elif name in ("gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"):
+        signs.extend(_of_engine(argv, name))
+    python = python_command(argv)
+    if python is not None:
+        module = python.text if python.kind == "module" else None
+        if module is not None and _MODULES.match(module):
+            signs.append(Sign(STRONG, f"{module} works on GPUs", span_of(argv[python.at])))
+        elif python.target is not None and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target)):
+            signs.append(Sign(WEAK, "the program's name speaks of GPUs", span_of(argv[python.at])))
+    if python is not None or launcher is not None:
+        words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
+        signs.extend(_of_arguments(words))
+    return signs
+
+
+def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
+    if launcher.kind not in _SPAWNERS:
+        return
+    setting = launcher.setting("nproc_per_node")
+    if launcher.cpu:
+        yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", launcher.flags["cpu"].span)
+    elif setting is not None and setting.text == "cpu":
+        yield Sign(PROCESSORS, "one worker for each processor", setting.span)
+    else:
+        yield Sign(STRONG, f"{launcher.name} starts GPU workers", launcher.span)
+
+
+def _of_container(container: Container) -> Iterable[Sign]:
+    for each in container.options:
+        if container.kind == "apptainer" and each.name in ("nv", "nvccli") and each.text != "false":
+            yield Sign(STRONG, f"--{each.name} brings NVIDIA GPUs into the container", each.span, "nvidia")
+        elif container.kind == "apptainer" and each.name == "rocm" and each.text != "false":
+            yield Sign(STRONG, "--rocm brings AMD GPUs into the container", each.span, "amd")
+        elif container.kind in ("docker", "podman"):
+            text = each.text or ""
+            if each.name == "gpus" and text not in ("0", "none"):
+                yield Sign(STRONG, "--gpus brings GPUs into the container", each.span, "nvidia")
+            elif each.name == "gpu":
+                yield Sign(STRONG, "--gpu brings GPUs into the container", each.span, "nvidia")
+            elif each.name == "runtime" and text == "nvidia":
+                yield Sign(STRONG, "the nvidia runtime brings GPUs into the container", each.span, "nvidia")
+            elif each.name == "device" and ("nvidia" in text or text.startswith("/dev/kfd")):
+                vendor = "nvidia" if "nvidia" in text else "amd"
+                yield Sign(STRONG, f"{text} is a GPU device", each.span, vendor)
+
+
+def _of_modules(argv: Argv) -> Iterable[Sign]:
+    """`module load cuda/12.1`, `ml cuda`, `spack load cuda`."""
+    words = argv[1:]
+    if basename(argv[0]) != "ml":
+        if not words or text_of(words[0]) not in ("load", "add", "switch", "swap"):
+            return
+        words = words[1:]
+    for field in words:
+        text = shown_text(field)
+        if text.startswith("-"):
+            continue
+        if _CUDA_MODULE.fullmatch(text):
+            yield Sign(STRONG, f"the module {text.split(chr(0xE000))[0]} is for NVIDIA GPUs", span_of(field), "nvidia")
+        elif _ROCM_MODULE.fullmatch(text):
+            yield Sign(STRONG, f"the module {text.split(chr(0xE000))[0]} is for AMD GPUs", span_of(field), "amd")
+
+
+def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
+    """Molecular dynamics engines, which use GPUs when told so."""
+    for option, value, field in _options(argv[1:]):
+        text = None if value is None else text_of(value)
+        if name.startswith("gmx") and (option == "-gpu_id" or option in ("-nb", "-pme", "-bonded", "-update")):
+            if option == "-gpu_id" or text == "gpu":
+                yield Sign(STRONG, f"{option} puts work on GPUs", span_of(field))
+                return
+        elif name.startswith("lmp") and option in ("-sf", "-suffix") and text == "gpu":
+            yield Sign(STRONG, f"{option} gpu puts work on GPUs", span_of(field))
+            return
+        elif name.startswith("namd") and option == "+devices":
+            yield Sign(STRONG, "+devices names GPUs", span_of(field))
+            return
+
+
+def _of_arguments(words: Argv) -> Iterable[Sign]:
+    """Options of a Python program that name the device."""
+    for option, value, field in _options(words):
+        text = None if value is None else (text_of(value) or "").lower()
+        if _CPU_OPTIONS.fullmatch(option) and text not in ("false", "0", "no"):
+            yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
+        elif text is None or option == text:
+            continue
+        elif _DEVICE_OPTIONS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
+            if text == "cpu":
+                yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
+            elif _GPU_WORD.fullmatch(text):
+                yield Sign(STRONG, f"{option} names a GPU", span_of(field), "nvidia" if "cuda" in text else None)
+        elif _BACKENDS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
+            if text == "gloo":
+                yield Sign(PROCESSORS, "gloo is the backend for processors", span_of(field))
+            elif text in ("nccl", "rccl"):
+                yield Sign(STRONG, f"{text} is the backend for GPUs", span_of(field))
+
+
+def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None:
+    """What an exported variable says; `value` None where it is not known."""
+    text = None if value is None else text_of(value)
+    if name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        if text in ("", "-1", "none", "None", "NoDevFiles"):
+            return Sign(PROCESSORS, f"{name} hides all GPUs", span)
+        return Sign(STRONG, f"{name} names GPUs", span, "nvidia" if name[0] == "C" else "amd")
+    if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
+        return Sign(WEAK, f"{name} says where the GPU software lies", span, "nvidia" if name[0] == "C" else "amd")
+    if name.startswith(("NCCL_", "TORCH_NCCL_")):
+        return Sign(STRONG, f"{name} is for communication of GPUs", span)
+    if name.startswith(("CUDA_", "NVIDIA_", "NVTE_", "CUDNN_", "CUBLAS_")):
+        return Sign(STRONG, f"{name} is for NVIDIA GPUs", span, "nvidia")
+    if name.startswith(("RCCL_", "HSA_", "MIOPEN_", "HIP_", "AMD_")):
+        return Sign(STRONG, f"{name} is for AMD GPUs", span, "amd")
+    if name.startswith(("TORCH_CUDA_", "PYTORCH_CUDA_")):
+        return Sign(WEAK, f"{name} is for NVIDIA GPUs", span, "nvidia")
+    if name == "PYTORCH_HIP_ALLOC_CONF":
+        return Sign(WEAK, f"{name} is for AMD GPUs", span, "amd")
+    if name in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU") and text is not None:
+        if text == "cpu" or (name == "ACCELERATE_USE_CPU" and text.lower() in ("1", "true")):
+            return Sign(PROCESSORS, f"{name} says that no GPU is used", span)
+        if text in ("cuda", "gpu", "rocm"):
+            return Sign(STRONG, f"{name} names GPUs", span)
+    return None
+
+
+def strongest(signs: Iterable[Sign]) -> Sign | None:
+    """The first strong sign, else the first weak one; None where any sign speaks against GPUs, or there is none."""
+    best: Sign | None = None
+    for each in signs:
+        if each.strength == PROCESSORS:
+            return None
+        if best is None or (each.strength == STRONG and best.strength != STRONG):
+            best = each
+    return best
+
+
+# Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
+_MEGATRON = re.compile(
+    r"(?:^|/)(?:scripts/training/run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|retro)\.py)$"
+)
+_JAX = re.compile(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
+_DEVICES = re.compile(
+    r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices"
+)
+_NODES = re.compile(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
+# Options of programs that start their other processes themselves.
+_SPAWNING = re.compile(
+    r"--(?:num[_-]?gpus|ngpus?|n[_-]gpus?|gpus|world[_-]size|multiprocessing[_-]distributed|tensor[_-]parallel[_-]size"
+    r"|device[_-]map|nproc[_-]per[_-]node|nprocs|num[_-]proc(?:s|esses)?|spawn)"
+)
+_SPAWNING_MODULES = re.compile(
+    r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)"
+)
+_RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
+
+
+def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
+    """Why a plain `python X` is likely to be one rank of many; None where nothing says so, or it spawns by itself.
+
+    `environment` gives the variables that the command sees.
+    """
+    python = python_command(argv)
+    if python is None or python.target is None or python.kind not in ("script", "module"):
+        return None
+    program = shown_text(python.target)
+    if python.kind == "module" and _SPAWNING_MODULES.match(program):
+        return None
+    devices: int | None = None
+    nodes: int | None = None
+    place: Span | None = None
+    launcher: Span | None = None
+    for option, value, field in _options(argv[python.after :]):
+        if _SPAWNING.fullmatch(option):
+            return None
+        text = None if value is None else text_of(value)
+        number = int(text) if text is not None and text.isdigit() else None
+        if _DEVICES.fullmatch(option):
+            devices, place = number, span_of(field)
+        elif _NODES.fullmatch(option):
+            nodes, place = number, place or span_of(field)
+        elif option in ("--launcher", "launcher") and text == "slurm":
+            launcher = span_of(field)
+    target = span_of(argv[python.at])
+    if launcher is not None:
+        return RankSign("slurm-launcher", "the program takes its rank from Slurm", launcher, devices, nodes)
+    if place is not None and (devices is None or devices > 1 or nodes is not None):
+        return RankSign("lightning", "Lightning expects one task for each device", place, devices, nodes)
+    if _MEGATRON.search(program):
+        return RankSign("megatron", "Megatron expects one task for each GPU", target)
+    lookup: Lookup = environment or (lambda name: None)
+    for name, source in _RANK_VARIABLES.items():
+        found = lookup(name)
+        if name != "WORLD_SIZE" and found is not None and any(e.name == source for e in expansions(found)):
+            return RankSign("rank-variables", f"{name} is made from ${source}", span_of(found))
+    if _JAX.search(program) or any(lookup(name) is not None for name in ("JAX_COORDINATOR_ADDRESS", "XLA_FLAGS")):
+        return RankSign("jax", "JAX expects one task for each GPU", target)
+    return None

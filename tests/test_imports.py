@@ -1,0 +1,125 @@
+"""Start-up is a feature: the modules that the common runs may load, by name.
+
+A module that is missing here is not forbidden because it is bad, but because it costs every user some milliseconds at
+every run: add it only where the run needs it, and import it where it is used otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from sbatchlint.registry import registry
+
+# What `--version` loads of our own, and what the standard library brings with it.
+VERSION = {"sbatchlint", "sbatchlint.cli"}
+
+# What linting one file without findings loads besides.
+LINT = VERSION | {
+    "sbatchlint.check",
+    "sbatchlint.cli.arguments",
+    "sbatchlint.cli.lint",
+    "sbatchlint.cli.process",
+    "sbatchlint.configuration",
+    "sbatchlint.engine",
+    "sbatchlint.registry",
+    "sbatchlint.report",
+    "sbatchlint.report.cells",
+    "sbatchlint.report.full",
+    "sbatchlint.report.snippet",
+    "sbatchlint.report.summary",
+    "sbatchlint.report.terminal",
+    "sbatchlint.settings",
+    "sbatchlint.source",
+    "sbatchlint.source.discover",
+    "sbatchlint.source.edits",
+    "sbatchlint.source.files",
+    "sbatchlint.source.text",
+    "sbatchlint.checks",
+}
+# The layers that read the script: all of their modules may be needed by any script.
+READING = ("sbatchlint.job", "sbatchlint.shell", "sbatchlint.slurm")
+
+# Of the standard library, in any of the Pythons we support.
+STANDARD_LIBRARY = {
+    "abc", "argparse", "bisect", "codecs", "collections", "collections.abc", "contextlib", "copyreg", "enum",
+    "functools", "genericpath", "gettext", "importlib", "importlib.abc", "importlib.machinery",
+    "importlib.util", "io", "itertools", "json", "json.decoder", "json.encoder", "json.scanner", "keyword",
+    "locale", "math", "operator", "os", "os.path", "re", "reprlib", "stat", "types", "typing", "typing.io",
+    "typing.re", "unicodedata", "warnings",
+}  # fmt: skip
+GRAMMAR = {"tree_sitter", "tree_sitter_bash"}
+
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=8
+export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+srun bash -c 'torchrun --nnodes=2 --nproc-per-node=8 --node-rank="$SLURM_NODEID" --master-addr="$MASTER_ADDR" train.py'
+"""
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a run loads and a bare interpreter does not."""
+    program = (
+        "import os, sys; before = set(sys.modules)\n"
+        "from sbatchlint.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "print('\\n'.join(sorted(set(sys.modules) - before)))\n"
+    )
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-S", "-c", program, *arguments]
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *packages])
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[1:])
+
+
+def public(names: set[str]) -> set[str]:
+    """Without the private modules of the standard library and what lies inside of the grammar's packages."""
+    return {
+        name
+        for name in names
+        if "._" not in f".{name}" and name.partition(".")[0] not in GRAMMAR and name not in sys.builtin_module_names
+    }
+
+
+def test_version(tmp_path: Path) -> None:
+    assert public(loaded(tmp_path, "--version")) == VERSION
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_linting_one_file(tmp_path: Path, selected: bool) -> None:
+    path = tmp_path / "job.sbatch"
+    path.write_text(SCRIPT)
+    first = registry().entries[0]
+    names = loaded(tmp_path, "job.sbatch", *(["--select", first.name, "-q"] if selected else ["-q"]))
+    own = {name for name in names if name.split(".")[0] == "sbatchlint"}
+    reading = {name for name in own if name.startswith(READING)}
+    checks = {name for name in own if name.startswith("sbatchlint.checks.")}
+    assert own - reading - checks == LINT
+    entries = [first] if selected else registry().entries
+    assert checks == {f"sbatchlint.checks.{entry.module}" for entry in entries}
+    assert public(names - own) - STANDARD_LIBRARY == set()
+
+
+def test_what_a_run_never_loads(tmp_path: Path) -> None:
+    (tmp_path / "job.sbatch").write_text(SCRIPT)
+    names = loaded(tmp_path, "job.sbatch")
+    heavy = {
+        "asyncio",
+        "concurrent",
+        "dataclasses",
+        "difflib",
+        "importlib.metadata",
+        "inspect",
+        "pathspec",
+        "subprocess",
+    }
+    assert not names & (heavy | {"tomllib", "textwrap", "shutil", "tempfile", "logging", "socket"})
