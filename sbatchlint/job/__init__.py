@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from .crowds import Crowd
+    from .lone_ranks import LoneRank
+    from .faults import SyntaxFault
+    from .gpu_use import GpuNeed
     from .placing import Given
     from .status import ExitStatus
 
@@ -133,6 +136,12 @@ class Job:
 
         return ExitStatus(self)
 
+    def syntax_fault(self) -> SyntaxFault | None:
+        """The first error of syntax on which bash agrees; see `job.faults`."""
+        from .faults import syntax_fault
+
+        return syntax_fault(self) if self.program.errors else None
+
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
         from .placing import give
@@ -169,6 +178,22 @@ class Job:
     def shared_sibling(self, step: Step, setting: CacheSetting) -> str | None:
         """A path beside another cache of the script that all nodes see."""
         return shared_sibling(setting, step, self.site)
+
+    @property
+    def lone_ranks(self) -> list[LoneRank]:
+        """Programs that want one task for each GPU, in steps of one task per node."""
+        from .lone_ranks import find_lone_ranks
+
+        return find_lone_ranks(self)
+
+    def gpu_need(self) -> GpuNeed | None:
+        """GPUs that the job's commands use although none is asked for."""
+        from .gpu_use import find_signs, gpu_need
+
+        if self.request.asks_for_gpus is not False:
+            return None
+        signs = list(find_signs(self.launches, self.invocations, self.assigned))
+        return gpu_need(self.source, self.directives, self.request, signs, self.steps, self.launches, self.site)
 
     # --- places ------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ def find_crowds(job: Job) -> list[Crowd]:
                 found.setdefault(reason, []).append(launch)
     crowds = []
     for reason, launches in found.items():
-        own = launches[0].step is not None and _own_option(launches[0].step, reason[0]) is not None
+        own = launches[0].step is not None and own_option(launches[0].step, reason[0]) is not None
         crowds.append(Crowd(reason, not own, tuple(launches), _repair(job, launches, reason[0])))
     return crowds
 
@@ -109,7 +109,7 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
     bound = bound or _picks_gpus(launch)
     counts_tasks = _counts_tasks(launch, step)
     if not isinstance(each, int):
-        return bound or counts_tasks or each is None and not _certain_enough(launch)
+        return bound or counts_tasks or each is None and not _fills_node(launch, step)
     if counts_tasks:
         gpus = job.request.gpus_per_node()
         crowd = step.tasks_per_node
@@ -120,12 +120,17 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
     return own is None or own == each and not isinstance(launcher.nnodes, int)
 
 
-def _certain_enough(launch: Launch) -> bool:
-    """Whether a launcher with an unknown number of workers still starts at least one for each GPU of its node."""
+def _fills_node(launch: Launch, step: Step) -> bool:
+    """Whether a launcher of an unknown number of workers is meant to be alone on its node."""
     launcher = launch.launcher
-    if launcher.kind not in ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "swift"):
+    if launcher.kind not in ("torchrun", "torch.distributed.launch", "accelerate", "swift"):
         return True
-    return launcher.certain
+    setting = launcher.setting("nproc_per_node", "num_processes")
+    if setting is None or setting.value is None:
+        return False
+    if any("GPU" in each.name or "nvidia-smi" in each.name for each in expansions(setting.value)):
+        return True
+    return launcher.nnodes is not None and launcher.nnodes == step.nodes
 
 
 def _gpus_per_task(job: Job, step: Step) -> int | None:
@@ -157,7 +162,8 @@ def _counts_tasks(launch: Launch, step: Step) -> bool:
 # --- repairs ---------------------------------------------------------------------------------------
 
 
-def _own_option(step: Step, span: Span) -> StepOption | None:
+def own_option(step: Step, span: Span) -> StepOption | None:
+    """The option of an srun itself that stands at `span` and counts its tasks."""
     for name in ("ntasks", "ntasks-per-node"):
         option = step.option(name)
         if option is not None and option.span == span:
@@ -170,12 +176,12 @@ def _repair(job: Job, launches: list[Launch], reason: Span) -> Repair | None:
     for launch in launches:
         assert launch.step is not None
         steps.setdefault(launch.step.invocation.name_span, launch.step)
-    if any(_own_option(step, reason) is not None for step in steps.values()):
+    if any(own_option(step, reason) is not None for step in steps.values()):
         return _change_option(job, next(iter(steps.values())), reason) if len(steps) == 1 else None
     return _change_directive(job, reason) or _add_options(job, list(steps.values()))
 
 
-def _literal(job: Job, span: Span | None) -> int | None:
+def literal_number(job: Job, span: Span | None) -> int | None:
     """The number that stands at a place of the file, with nothing around it but blanks, `=` or an option's letter."""
     if span is None:
         return None
@@ -184,7 +190,8 @@ def _literal(job: Job, span: Span | None) -> int | None:
     return number if after == "" or after.isspace() else None
 
 
-def _value_span(option: StepOption) -> Span | None:
+def value_span(option: StepOption) -> Span | None:
+    """Where the value of an srun's option stands, if it is written there literally."""
     value = option.value
     if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
         return None
@@ -201,8 +208,8 @@ def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
         if option is None:
             continue
         target = "1" if name == "ntasks-per-node" else None if step.nodes is None else str(step.nodes)
-        span = _value_span(option)
-        if target is None or _literal(job, span) is None:
+        span = value_span(option)
+        if target is None or literal_number(job, span) is None:
             return None
         assert span is not None
         edits.append(Edit(span, target))
@@ -211,8 +218,8 @@ def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
     safe = within and cpus is None and _only_launchers(job, step) and not TASK_COUNT_USE.search(job.text.string)
     title = "run one task per node in this step"
     if cpus is not None:
-        span = _value_span(cpus)
-        number, old = _literal(job, span), step.tasks_per_node
+        span = value_span(cpus)
+        number, old = literal_number(job, span), step.tasks_per_node
         if span is None or number is None or old is None:
             return None
         edits.append(Edit(span, str(number * old)))
@@ -226,7 +233,7 @@ def _only_launchers(job: Job, step: Step) -> bool:
     if not crowded:
         return False
     for each in step.program:
-        if each in crowded or _is_neutral(each):
+        if each in crowded or is_neutral(each):
             continue
         if any(each in launcher.ancestors() for launcher in crowded) or any(
             launcher in each.ancestors() for launcher in crowded
@@ -236,7 +243,8 @@ def _only_launchers(job: Job, step: Step) -> bool:
     return True
 
 
-def _is_neutral(invocation: Invocation) -> bool:
+def is_neutral(invocation: Invocation) -> bool:
+    """Whether a command means the same however often a node runs it."""
     return bool(invocation.name in STARTERS and invocation.children) or invocation.name in NEUTRAL
 
 
@@ -250,7 +258,7 @@ def _change_directive(job: Job, reason: Span) -> Repair | None:
     for step in job.steps:
         if step.geometry.several is False:
             continue
-        if step.geometry.several is None or not (_only_launchers(job, step) or step.program and all(map(_is_neutral, step.program))):
+        if step.geometry.several is None or not (_only_launchers(job, step) or step.program and all(map(is_neutral, step.program))):
             return None
         if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
             return None
@@ -266,7 +274,7 @@ def _fewer_tasks(job: Job, reason: Span) -> Repair | None:
     edits = []
     for setting in settings:
         target = "1" if setting.name == "ntasks-per-node" else None if nodes is None else str(nodes)
-        if target is None or _literal(job, setting.value_span) is None:
+        if target is None or literal_number(job, setting.value_span) is None:
             return None
         edits.append(request.directives.replacement(setting, target))
     tasks, per_node = request.tasks, request.tasks_on_each_node()
@@ -275,7 +283,7 @@ def _fewer_tasks(job: Job, reason: Span) -> Repair | None:
     title = "ask for one task per node"
     scaled = [each for each in (request.given("cpus-per-task"), request.given("gpus-per-task")) if each is not None]
     for setting in scaled:
-        number = _literal(job, setting.value_span)
+        number = literal_number(job, setting.value_span)
         if number is None or per_node is None:
             return None
         edits.append(request.directives.replacement(setting, str(number * per_node)))

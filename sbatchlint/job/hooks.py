@@ -57,6 +57,8 @@ class JobHooks:
             frozenset(wrapped.dropped),
             wrapped.cleared,
             wrapped.container,
+            wrapped.prefix,
+            wrapped.kept,
         )
 
     def _srun(self, invocation: Invocation) -> Spawn:

@@ -334,6 +334,9 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
             if names_program(field) or trusting and not hides_options(field):
                 return Reading(tuple(reader.given), index, reader.certain)
             hidden = hides_options(field)
+            if not hidden and reader.given and reader.given[-1].name == "module" and reader.given[-1].value is None:
+                # `-m $MODULE`: the module flag takes no value, but what follows it is hardly an option.
+                return Reading(tuple(reader.given), index, reader.certain)
             following = argv[index + 1] if index + 1 < len(argv) else None
             if not hidden and not is_open(field) and one_word and not _is_script(following):
                 return Reading(tuple(reader.given), index, reader.certain)

@@ -58,8 +58,8 @@ class Spawn(NamedTuple):
     """What the job layer says of a command that starts another.
 
     `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
-    `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared`: what happens to the
-    environment on the way. `info`: the job layer's own record.
+    `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared` (all but `kept`): what happens
+    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job layer's own record.
     """
 
     kind: str
@@ -69,6 +69,8 @@ class Spawn(NamedTuple):
     dropped: frozenset[str] = frozenset()
     cleared: bool = False
     info: object = None
+    prefix: tuple[Pieces, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 class Hooks(Protocol):
@@ -549,8 +551,10 @@ class Interpreter:
             results.append((programs.without_final_newlines(printed), each.guards))
         return results or None
 
-    def read_status(self) -> None:
+    def read_status(self, name: str) -> None:
         self.trace.status_reads.append(len(self.trace.ran))
+        if name == "PIPESTATUS":
+            self.trace.pipe_status_reads.append(len(self.trace.ran))
 
     def assign(self, node: Assignment, scope: Scope, exported: bool = False, local: bool = False) -> None:
         commands.assign(self, node, scope, exported, local)

@@ -79,7 +79,7 @@ class Substituter(Protocol):
     ) -> list[tuple[Pieces, Guards]] | None:
         """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
 
-    def read_status(self) -> None:
+    def read_status(self, name: str) -> None:
         """The exit status was looked at."""
 
 

@@ -116,7 +116,7 @@ class ParameterExpander:
             expansion = Expansion("#", span, scope.context.phase)
             return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
         if name in ("?", "PIPESTATUS"):
-            self.expander.substituter.read_status()
+            self.expander.substituter.read_status(name)
         if name in ("?", "-", "$", "!", "_", "0", "#"):
             return [((self.unknown(name, scope, span),), NO_GUARDS)]
         return None

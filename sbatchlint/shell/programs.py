@@ -178,7 +178,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
     if spawn is not None:
         phase = spawn.phase
         if spawn.cleared:
-            state.variables = {}
+            state.variables = {name: each for name, each in state.variables.items() if name in spawn.kept}
         for name in spawn.dropped:
             state.variables[name] = Variable(())
         for name, field in spawn.variables:
@@ -192,10 +192,10 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
     if spawn.kind == "sbatch":
         submit(interpreter, invocation, spawn, scope)
         return
-    if spawn.command is None or spawn.command >= len(invocation.argv):
+    if spawn.command is None or spawn.command >= len(invocation.argv) and not spawn.prefix:
         return
     inner = child_scope(invocation, scope, spawn)
-    argv = invocation.argv[spawn.command :]
+    argv = (*spawn.prefix, *invocation.argv[spawn.command :])
     child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
     child.stdin = invocation.stdin
     from .commands import note, run

@@ -167,13 +167,14 @@ class Submission(NamedTuple):
 class Trace:
     """All that was recorded, in order of running."""
 
-    __slots__ = ("assigned", "invocations", "quoted_ranges", "ran", "status_reads", "submissions")
+    __slots__ = ("assigned", "invocations", "pipe_status_reads", "quoted_ranges", "ran", "status_reads", "submissions")
 
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
         self.ran: list[Ran] = []
         self.submissions: list[Submission] = []
         self.status_reads: list[int] = []  # `$?` or PIPESTATUS was read after so many statements of `ran`
+        self.pipe_status_reads: list[int] = []  # those of PIPESTATUS
         self.assigned: list[Assigned] = []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...shell.values import Pieces, span_of
+from ...shell.values import Pieces, span_of, text_of
 from ...source.text import Span
 from ..words import Argv, Lookup, basename
 from . import accelerate, deepspeed, mpi, others, swift, torchrun
@@ -110,7 +110,9 @@ def _named(
     if base in ("accelerate", "accelerate-launch"):
         return _accelerate(base, name, argv, index, after, span, environment)
     if base in ("deepspeed", "deepspeed.pt", "ds"):
-        return deepspeed.deepspeed("deepspeed", name, argv, index, after, span, environment)
+        found = deepspeed.deepspeed("deepspeed", name, argv, index, after, span, environment)
+        # `ds` is the runner's short name, and that of other commands.
+        return found if base != "ds" or (found.program_name or "").endswith(".py") else None
     if base in ("swift", "megatron"):
         return swift.swift(name, argv, index, after, span, environment)
     if base in mpi.NAMES:
@@ -123,8 +125,6 @@ def _named(
 def _accelerate(
     base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup
 ) -> Launcher | None:
-    from ...shell.values import text_of
-
     if base == "accelerate":
         if after >= len(argv) or text_of(argv[after]) != "launch":
             return None

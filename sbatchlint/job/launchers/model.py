@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...shell.values import Pieces, is_open, text_of
+from ...shell.values import Pieces, cut, text_of
 from ...source.text import Span
 from ..words import Argv, Given, Lookup, Reading, integer, partition
 
@@ -57,7 +57,7 @@ class Launcher:
     `options`: canonical name to the option that counts; `flags` to the flags given. `given`: all of them in order.
     `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script` (a
     Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
-    `forwards`: hands its options to another launcher, which itself spawns (accelerate's deepspeed, ray's jobs).
+    `program_certain`: where it begins is no guess. `variables`: options that an environment variable may stand for.
     """
 
     __slots__ = (
@@ -227,15 +227,9 @@ def host_and_port(setting: Setting) -> tuple[Setting, Setting | None]:
     text = setting.text
     if text is not None and text.startswith("["):
         # [::1]:29500
-        from ...shell.values import cut
-
         end = text.find("]") + 1
         host = cut(value, 0, end)
         port = cut(value, end + 1, len(text)) if text[end : end + 1] == ":" else None
     else:
         host, port = partition(value, ":")
     return setting._replace(value=host), setting._replace(value=port) if port else None
-
-
-def hides(field: Pieces | None) -> bool:
-    return field is not None and is_open(field)

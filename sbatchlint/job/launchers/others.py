@@ -138,6 +138,13 @@ def other(base: str, name: str, argv: Argv, index: int, after: int, span: Span, 
         launcher.program_kind = "command"
     elif "module_mode" in launcher.flags or "m" in launcher.flags:
         launcher.program_kind = "module"
+    if (
+        kind == "composer"
+        and launcher.program_kind == "script"
+        and not (launcher.program_name or ".py").endswith(".py")
+    ):
+        # PHP's package manager has the same name.
+        return None
     return launcher
 
 

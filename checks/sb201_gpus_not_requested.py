@@ -1,0 +1,207 @@
+"""The job works on GPUs, but asks for none.
+
+Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or one of their kin most clusters give a job no GPU, even in a
+partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job dies or
+trains on the processors. Some sites refuse such a job at submission.
+
+Reported where a command or variable of the script plainly uses GPUs and none is asked for in any form. Sites that hand
+out whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
+advice, and `gpu-partitions` in the settings names partitions whose jobs get GPUs without asking.
+
+## Fix
+
+Inserts `#SBATCH --gpus-per-node=N`, with as many GPUs as the launcher starts workers. Unsafe: the count is a guess, and
+there are sites where any GPU option is refused.
+
+## References
+
+sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES is unset where no GPU was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+
+CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    need = job.gpu_need()
+    if need is None:
+        return
+    option = f"--gpus-per-node={need.per_node}"
+    sign = need.signs[0]
+    where = (
+        "has its nodes to itself, but steps see GPUs at many sites only if" if need.whole_nodes else "gets none unless"
+    )
+    yield Finding(
+        need.place.span,
+        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}): on most clusters it "
+        f"{where} it asks; write #SBATCH {option}",
+        "info" if need.whole_nodes else "error" if job.site.gpus_required else "warning",
+        related=[(each.span, each.words) for each in need.signs],
+        fix=Fix("ask for GPUs", [job.directives.insertion(option)], safe=False),
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--ntasks-per-node=1»
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gpus-per-node=8
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--partition=gpu»
+        #SBATCH --mem=64G
+        nvidia-smi
+        python predict.py --device 0
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --partition=gpu
+        #SBATCH --mem=64G
+        #SBATCH --gpus-per-node=1
+        nvidia-smi
+        python predict.py --device 0
+        """,
+        title="in a GPU partition, which is not enough",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -J train
+        #SBATCH «-t 60»
+        CMD="accelerate launch --multi_gpu --num_processes 4"
+        CMD="$CMD train.py"
+        srun bash -c "$CMD"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -J train
+        #SBATCH -t 60
+        #SBATCH --gpus-per-node=4
+        CMD="accelerate launch --multi_gpu --num_processes 4"
+        CMD="$CMD train.py"
+        srun bash -c "$CMD"
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -N 1
+        #SBATCH «--cpus-per-task=8»
+        ARGS=(exec --nv image.sif)
+        apptainer "${ARGS[@]}" python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -N 1
+        #SBATCH --cpus-per-task=8
+        #SBATCH --gpus-per-node=1
+        ARGS=(exec --nv image.sif)
+        apptainer "${ARGS[@]}" python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--nodes=1»
+        run() { srun bash <<'EOF'
+        deepspeed --num_gpus 4 train.py
+        EOF
+        }
+        run
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --gpus-per-node=4
+        run() { srun bash <<'EOF'
+        deepspeed --num_gpus 4 train.py
+        EOF
+        }
+        run
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--exclusive»
+        srun torchrun --nproc_per_node=8 train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --exclusive
+        #SBATCH --gpus-per-node=8
+        srun torchrun --nproc_per_node=8 train.py
+        """,
+        severity="info",
+        title="a whole node",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N1
+        module load cuda
+        nvidia-smi
+        ./cpu_tests
+        """,
+        title="looking is not using",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:a100:4
+        srun torchrun --nproc_per_node=4 train.py
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N1 -G 4
+        srun torchrun --nproc_per_node=4 train.py
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N1
+        srun --gpus=4 torchrun --nproc_per_node=4 train.py
+        """,
+        title="asked for by the step",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH -N2 --ntasks-per-node=4
+        srun python train.py --backend gloo --device cpu
+        accelerate launch --cpu train.py
+        """,
+        title="on the processors",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --partition=gh --nodes=2
+        srun torchrun --nproc_per_node=1 train.py
+        """,
+        settings={"site": {"gpu-partitions": ["gh"]}},
+        title="a partition that gives GPUs to all",
+    ),
+]

@@ -1,0 +1,180 @@
+"""Lone ranks: a program that wants one task for each GPU, in a step of one task per node.
+
+Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is there
+(lightning/fabric/plugins/environments/slurm.py), JAX likewise, and one process for each device at that
+(jax/_src/clusters/slurm_cluster.py); Megatron from RANK and WORLD_SIZE.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..shell.values import shown_text
+from ..source.edits import Edit
+from ..source.text import Span
+from .crowds import Repair, is_neutral, literal_number, own_option, value_span
+from .evidence import RankSign, rank_sign
+from .launches import exported, is_set
+from .request import gpu_list, gres_items, whole_number
+from .steps import Step
+
+if TYPE_CHECKING:
+    from ..shell.trace import Invocation
+    from . import Job
+
+# Who sets these has told each process which GPUs are its own.
+CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS")
+# Lightning does not look at Slurm any more where these were changed.
+DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
+# Strategies of one process, a submitter of jobs, and machines without GPUs.
+OTHER_WAYS = re.compile(
+    r"(?:\S*\.)?strategy=['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)\b|\S*accelerator=(?:cpu|tpu|mps)|hydra/launcher="
+)
+UNCLEAR = ("gpus", "gpus-per-socket", "gpu-bind", "tres-per-task", "tres-bind", "ntasks-per-gpu", "multi-prog")
+
+
+class LoneRank(NamedTuple):
+    """A program that lacks its other ranks.
+
+    `gpus`: on each node. `expected`: the tasks per node that it wants. `reason`: the directive or the option that makes
+    it one task per node; None where nothing asks for tasks.
+    """
+
+    step: Step
+    invocation: Invocation
+    sign: RankSign
+    gpus: int
+    expected: int
+    reason: tuple[Span, str] | None
+    repair: Repair | None
+
+
+def find_lone_ranks(job: Job) -> list[LoneRank]:
+    """The lone ranks of a job, one for each step and program."""
+    found: list[LoneRank] = []
+    seen: set[tuple[Span, Span]] = set()
+    for step in job.steps:
+        geometry = step.geometry
+        if geometry.tasks_per_node != 1 or geometry.several is not False or geometry.ignored is not False:
+            continue
+        context = step.invocation.context
+        if context.background and context.looped or _is_spread(job, step):
+            continue
+        gpus = _gpus(job, step)
+        if gpus is None or gpus < 2:
+            continue
+        for each in step.program:
+            sign = _sign(each, step)
+            place = (step.span, each.span)
+            if sign is None or place in seen:
+                continue
+            expected = gpus if sign.devices is None else sign.devices
+            if expected > 1:
+                seen.add(place)
+                repair = _repair(job, step, expected)
+                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, repair))
+    return found
+
+
+def _is_spread(job: Job, step: Step) -> bool:
+    """Whether something in the step's tasks starts several processes itself."""
+    return any(launch.step is step and (launch.launcher.spawns or launch.launcher.kind == "mpi")
+               for launch in job.launches)  # fmt: skip
+
+
+def _gpus(job: Job, step: Step) -> int | None:
+    """GPUs of each node of a step, where it is certain."""
+    if any(name in step.options for name in UNCLEAR) or job.request.given("gpu-bind") is not None:
+        return None
+    for name in ("gpus-per-task", "gpus-per-node"):
+        option = step.option(name)
+        if option is not None:
+            counted = gpu_list(option.text)
+            return None if counted is None else counted.number
+    gres = step.option("gres")
+    if gres is not None:
+        counts = [count for name, _, count in gres_items(gres.text or "") if name == "gpu"]
+        return counts[0] if len(counts) == 1 else None
+    return job.request.gpus_per_node()
+
+
+def _sign(invocation: Invocation, step: Step) -> RankSign | None:
+    context = invocation.context
+    if context.restricted or context.background or context.looped and context.shell:
+        return None
+    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    if sign is None or any(is_set(invocation, name) for name in CHOOSING):
+        return None
+    if any(OTHER_WAYS.match(shown_text(field).lstrip("-+")) for field in invocation.argv):
+        return None
+    if sign.kind == "lightning" and any(name in invocation.state.variables for name in DETECTED_BY):
+        return None
+    if sign.kind == "jax" and step.several_nodes is not True:
+        return None  # alone on its node, one process of JAX has all GPUs
+    return sign
+
+
+# --- repairs ---------------------------------------------------------------------------------------
+
+
+def _repair(job: Job, step: Step, expected: int) -> Repair | None:
+    reason = step.geometry.reason
+    if reason is not None and own_option(step, reason[0]) is not None:
+        return _change_option(job, step, expected)
+    return _change_directive(job, step, expected)
+
+
+def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
+    if "cpus-per-task" in step.options or "gpus-per-task" in step.options or not step.certain:
+        return None
+    edits = []
+    for name in ("ntasks", "ntasks-per-node"):
+        option = step.option(name)
+        if option is None:
+            continue
+        tasks = expected if name == "ntasks-per-node" else None if step.nodes is None else expected * step.nodes
+        span = value_span(option)
+        if tasks is None or span is None or literal_number(job, span) is None:
+            return None
+        edits.append(Edit(span, str(tasks)))
+    return Repair(f"run {expected} tasks per node in this step", tuple(edits), False)
+
+
+def _change_directive(job: Job, step: Step, expected: int) -> Repair | None:
+    """More tasks for the whole job, where no other step would feel it."""
+    request, directives = job.request, job.directives
+    if not directives.certain or job.is_embedded and job.directives_expand:
+        return None
+    if any(request.given(name) is not None for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
+        return None
+    for other in job.steps:
+        if other.span != step.span and not {"ntasks", "ntasks-per-node"} & other.options.keys():
+            if not other.program or not all(map(is_neutral, other.program)):
+                return None
+    edits = []
+    per_node, tasks = request.given("ntasks-per-node"), request.given("ntasks")
+    if per_node is not None:
+        if literal_number(job, per_node.value_span) is None:
+            return None
+        edits.append(directives.replacement(per_node, str(expected)))
+    if tasks is not None:
+        if literal_number(job, tasks.value_span) is None or step.nodes is None:
+            return None
+        edits.append(directives.replacement(tasks, str(expected * step.nodes)))
+    if not edits:
+        edits.append(directives.insertion(f"--ntasks-per-node={expected}"))
+    shared = []
+    for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
+        setting = request.given(name)
+        if setting is None:
+            continue
+        number = whole_number(setting.text)
+        if number is None or literal_number(job, setting.value_span) is None or number < expected:
+            return None
+        edits.append(directives.replacement(setting, str(number // expected)))
+        shared.append(what)
+    title = f"ask for {expected} tasks per node"
+    if shared:
+        title += f", which share the {' and '.join(shared)}"
+    return Repair(title, tuple(edits), False)

@@ -1,0 +1,254 @@
+"""Whose exit status is the job's: which work of a script may fail without the job being FAILED.
+
+The state of a job follows from the exit status of its batch script, which is that of the last command, unless something
+looks at the others (live runs on 22.05, 23.11, 24.11 and 26.05: `srun …` then `echo` is COMPLETED 0:0 whatever srun
+returned, and so is `srun … | tee log` without pipefail, errexit or not).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..shell.evaluate import Spawn
+from ..shell.state import merge_guards
+from ..shell.syntax import Heredoc, Pipeline
+from ..shell.trace import Invocation, Ran
+from ..shell.values import Phase, text_of
+from ..shell.walk import nodes
+from ..source.text import Span
+from .containers import Container
+from .launchers import is_python, python_command, recognise
+from .steps import Step
+
+if TYPE_CHECKING:
+    from . import Job
+
+# What looks around rather than computes.
+_LOOKS = frozenset(
+    "[ [[ : arch awk basename cat cut date df dirname du echo env export false file find free getent git grep groups head"
+    " hostname hwloc-ls id ip ldconfig ldd ls lscpu lsof lspci lstopo module nproc ntpdate numactl nvcc nvidia-smi"
+    " pip pip3 printenv printf ps pwd readlink realpath rocm-smi rocminfo sacct scontrol sed seff sinfo sleep sort"
+    " squeue sstat stat tail tee test timedatectl top true ulimit umask uname uniq uptime wc which whoami who xargs".split()
+)
+# What a script does once the work is done, and whose failure nobody minds.
+_CLOSES = _LOOKS | frozenset(
+    "cd conda deactivate exit kill mamba micromamba ml popd pushd rm rmdir scancel set unset wait mail mailx sendmail curl"
+    " mkdir touch chmod time sync stty trap return break continue shopt source . local eval let read shift".split()
+)
+# What changes nothing or moves output on its way; the status that counts is that of what writes into it.
+_FILTERS = frozenset(
+    "annotate-output awk bzip2 cat col cut egrep fgrep gawk grep gzip lbzip2 logger lz4 mawk nl pigz pbzip2 pv rg rotatelogs"
+    " sed tail tee tr ts unbuffer xz zstd".split()
+)
+# Of these, the ones that read to the end whatever comes, and fail for no other reason than that they cannot write.
+_PATIENT = frozenset("annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv tee tr ts xz zstd".split())
+_RUNS = frozenset("R Rscript bash dash java julia ksh matlab octave perl python ruby sh".split())
+
+
+class Piped(NamedTuple):
+    """A workload whose exit status a pipeline replaces by that of its last command, `filter`.
+
+    `tested`: the script looks at the pipeline's status, and so at the wrong one.
+    """
+
+    ran: Ran
+    workload: Invocation
+    filter: Invocation
+    tested: bool
+
+
+class Masked(NamedTuple):
+    """The last workload of a script whose exit status commands behind it replace.
+
+    `last`: the command whose status is the job's. `work`: the first of them that does more than tell or tidy up; None
+    where there is no such command.
+    """
+
+    ran: Ran
+    workload: Invocation
+    last: Invocation
+    work: Invocation | None
+
+
+class ExitStatus:
+    """What becomes of the exit status of a script's workloads."""
+
+    __slots__ = ("_launches", "_steps", "job")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._steps = {id(step.invocation) for step in job.steps}
+        self._launches = {id(launch.invocation) for launch in job.launches}
+
+    # --- workloads ---------------------------------------------------------------------------
+
+    def is_workload(self, invocation: Invocation, path: bool = True) -> bool:
+        """Whether a command does the work of the job: a step, a launcher, a container, a program of Python.
+
+        `path`: programs that are called by a path count as well.
+        """
+        below = invocation.descendants()
+        if id(invocation) in self._steps or invocation.name == "srun":
+            own = [each for each in below if not each.children]
+            return not own or any(self._works(each, True) for each in own)
+        if id(invocation) in self._launches or any(id(each) in self._launches for each in below):
+            return any(self._works(each, True) for each in below if not each.children) if below else True
+        if isinstance(invocation.spawn, Spawn) and isinstance(invocation.spawn.info, Container):
+            return any(self._works(each, True) for each in below if not each.children)
+        if below:
+            return any(each.kind and self.is_workload(each, path) for each in invocation.children)
+        return self._works(invocation, path) and self._is_program(invocation, path)
+
+    def _is_program(self, invocation: Invocation, path: bool) -> bool:
+        if is_python(invocation.argv[0]):
+            return True
+        name = text_of(invocation.argv[0])
+        if name is None or name.startswith("$"):
+            return False
+        return invocation.name in ("Rscript", "julia", "matlab") or path and name.startswith("./")
+
+    @staticmethod
+    def _works(invocation: Invocation, unknown: bool) -> bool:
+        name = invocation.name
+        if name is None:
+            return unknown
+        if is_python(invocation.argv[0]):
+            command = python_command(invocation.argv)
+            return command is None or command.kind in ("script", "module") and command.text not in ("pip", "venv", "site")
+        words = [text_of(field) for field in invocation.argv[1:3]]
+        return name not in _LOOKS and not ({"--version", "-V", "--help"} & set(words))
+
+    def place(self, ran: Ran, workload: Invocation) -> Span:
+        """The word that names a workload, where it stands in its statement."""
+        for each in (*[e for e in workload.descendants() if e.name == "srun"], workload):
+            span = each.name_span
+            if ran.span.start <= span.start and span.end <= ran.span.end and span.end > span.start:
+                return span
+        return workload.span
+
+    # --- pipelines ---------------------------------------------------------------------------
+
+    def piped(self) -> list[Piped]:
+        """The workloads whose status a pipeline hides, each once."""
+        found: dict[int, Piped] = {}
+        reads = set(self.job.trace.pipe_status_reads)
+        for ran in self.job.ran:
+            if len(ran.elements) < 2 or ran.pipefail is not False or ran.context.phase is Phase.SUBMIT:
+                continue
+            context = ran.context
+            if context.captured or context.handler or ran.order + 1 in reads or not ran.elements[-1]:
+                continue
+            last = ran.elements[-1][0]
+            if last.name not in _FILTERS or not ran.elements[0] or ran.tested and last.name != "tee":
+                continue
+            first = ran.elements[0][-1]
+            if first.parent is not last.parent and first.parent is not None:
+                first = next((e for e in ran.elements[0] if e.parent is last.parent), first)
+            if self.is_workload(first):
+                found.setdefault(ran.span.start, Piped(ran, first, last, ran.tested))
+        return list(found.values())
+
+    def pipefail_is_safe(self, hidden: list[Piped]) -> bool:
+        """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
+        starts = {each.ran.span.start for each in hidden}
+        if any(not self._is_patient(each.filter) for each in hidden):
+            return False
+        reads = set(self.job.trace.status_reads)
+        seen = set()
+        last = max((ran.order for ran in self.job.ran), default=0)
+        for ran in self.job.ran:
+            if len(ran.elements) < 2:
+                continue
+            seen.add(ran.span.start)
+            if ran.span.start in starts:
+                continue
+            if ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == last or ran.context.calls:
+                return False
+        pipelines = {
+            self.job.span(node.start, node.end).start
+            for node in nodes(self.job.program)
+            if isinstance(node, Pipeline) and len(node.commands) > 1
+        }
+        return pipelines <= seen
+
+    @staticmethod
+    def _is_patient(invocation: Invocation) -> bool:
+        if invocation.name == "tail":
+            return True
+        return invocation.name in _PATIENT
+
+    # --- the end of the script ---------------------------------------------------------------
+
+    def masked(self) -> Masked | None:
+        """The last workload, where its status is lost because the script goes on and ends with another's."""
+        job = self.job
+        if job.phase is not Phase.BATCH or not job.complete or job.program.errors or self._has_handler():
+            return None
+        own = [
+            ran
+            for ran in job.ran
+            if ran.context.parent is None and not ran.context.captured and not ran.context.handler
+        ]
+        candidates = [ran for ran in own if ran.elements[-1] and any(map(self.is_workload, ran.elements[-1]))]
+        if not candidates:
+            return None
+        ran = candidates[-1]
+        workload = next(each for each in ran.elements[-1] if self.is_workload(each))
+        if ran.tested or ran.context.background or ran.context.shell or ran.errexit is not False or len(ran.elements) > 1:
+            return None
+        guards = workload.guards
+        index = max((each.index for each in (workload, *workload.descendants())), default=0)
+        following = [
+            each
+            for each in own
+            if each.order > ran.order
+            and each.elements[0]
+            and each.elements[0][0].index > index
+            and merge_guards(guards, each.elements[0][0].guards) is not None
+        ]
+        # a bare `exit` ends with the status of what stands before it
+        following = [each for each in following if each.elements[-1][:1] and not _is_bare_exit(each.elements[-1][0])]
+        if not following or any(ran.order < read <= following[0].order for read in job.trace.status_reads):
+            return None
+        commands = [element for each in following for element in each.elements[-1]]
+        if any(each.context.background for each in commands) or self._decides(commands):
+            return None
+        certain = [each for each in following if not each.context.conditional or ran.context.conditional]
+        if not certain or not certain[-1].elements[-1]:
+            return None
+        work = next((each for each in commands if each.name is not None and each.name not in _CLOSES), None)
+        return Masked(ran, workload, certain[-1].elements[-1][0], work)
+
+    def _has_handler(self) -> bool:
+        """Whether a trap looks at failures."""
+        return any(
+            each.name == "trap" and {"ERR", "EXIT", "0"} & {text_of(field) for field in each.argv[2:]}
+            for each in self.job.invocations
+        )
+
+    @staticmethod
+    def _decides(commands: list[Invocation]) -> bool:
+        """Whether the script ends with a status of its own choice behind the workload."""
+        for each in commands:
+            if each.name in ("exit", "return") and len(each.argv) > 1 and text_of(each.argv[1]) != "0":
+                return True
+        return False
+
+    def is_alone(self, masked: Masked) -> bool:
+        """Whether the workload stands in lines of its own and always runs, once: its status can be kept behind it."""
+        context = masked.ran.context
+        source = self.job.source
+        if context.conditional or context.looped or context.calls or context.shell or self.job.is_embedded:
+            return False
+        if any(each.stdin is not None for each in masked.ran.elements[0]):
+            return False  # a heredoc's body stands behind the line
+        if any(isinstance(node, Heredoc) and not node.closed for node in nodes(self.job.program)):
+            return False
+        span = masked.ran.span
+        before = source.text[source.line_of(span.start).start : span.start]
+        behind = source.text[span.end : source.line_of(span.end).end].strip()
+        return not before.strip() and (not behind or behind.startswith("#"))
+
+
+def _is_bare_exit(invocation: Invocation) -> bool:
+    return invocation.name == "exit" and len(invocation.argv) == 1

@@ -1,0 +1,34 @@
+"""The Slurm that these tests ask; they are skipped where it cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sbatchlint.job import Job, Site
+from sbatchlint.source.text import Source
+
+from .local_slurm import LocalSlurm, Unavailable
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[LocalSlurm]:
+    """A private cluster for the whole run."""
+    try:
+        cluster = LocalSlurm()
+    except Unavailable as error:
+        pytest.skip(f"no Slurm: {error}")
+    try:
+        try:
+            cluster.start()
+        except Unavailable as error:
+            pytest.skip(f"no Slurm: {error}")
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def job_of(script: str, version: str) -> Job:
+    """The picture of a batch script for one release of Slurm."""
+    return Job.from_source(Source(script, "job.sbatch"), Site(slurm_versions=(version, version)))
