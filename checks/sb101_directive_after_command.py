@@ -42,6 +42,14 @@ def check(job: Job) -> Iterator[Finding]:
             groups[-1].append(line)
         else:
             groups.append([line])
+    if groups and not directives.lines:
+        # All are lost: the command that stands first is the one to move.
+        lost = [line for lines in groups for line in lines]
+        many = f"all {len(lost)} directives below it are" if len(lost) > 1 else f"the directive on line {job.line(lost[0].offset)} is"
+        message = f"sbatch stops reading at this command, so {many} only {'comments' if len(lost) > 1 else 'a comment'}; move it below them"
+        related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
+        yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
+        return
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
         if len(lines) == 1:
@@ -96,10 +104,10 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        set -euo pipefail
+        «set -euo pipefail»
 
-        «#SBATCH --job-name=sft
-        #SBATCH --mem=4G  # per node»
+        #SBATCH --job-name=sft
+        #SBATCH --mem=4G  # per node
 
         srun ./a.out
         """,

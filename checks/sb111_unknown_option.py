@@ -28,6 +28,10 @@ CARD = Card("SB111", "unknown-option", severity="error", fix="sometimes", since=
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     for problem in directives.problems:
+        if problem.kind == "ambiguous-option" and problem.versions is None:
+            names = ", ".join(f"--{name}" for name in problem.candidates[:4])
+            message = f"{problem.written} may stand for {names}: sbatch refuses the script; write the name in full"
+            yield Finding(Span(problem.span.start, problem.span.start + len(problem.written)), message)
         if problem.kind != "unknown-option" or problem.versions is not None or problem.token is None:
             continue
         takers = directives.takers(problem)
@@ -63,6 +67,15 @@ def _misses_dashes(written: str, word: str) -> bool:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:2
+        #SBATCH «--gpu»=2
+        srun ./a.out
+        """,
+        title="the beginning of several options",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -2,8 +2,8 @@
 
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
 each task is a rank, and takes one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
-that nobody starts. Lightning refuses to begin where SLURM_NTASKS_PER_NODE says otherwise than `devices`, and hangs where
-it says nothing.
+that nobody starts. Lightning refuses to begin where SLURM_NTASKS_PER_NODE says otherwise than `devices`, and hangs
+where it says nothing.
 
 ## Fix
 

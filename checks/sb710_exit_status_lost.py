@@ -173,5 +173,7 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver | tee log\nexit ${PIPESTATUS[0]}\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nset -e\nsrun ./solver\ntar -czf out.tgz out\n"),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver || exit 1\ncp result /data\n"),
-    Good("#!/bin/bash\n#SBATCH -N2\nsrun hostname | sort | tee hosts\nN=$(python count.py | tail -n1)\nsrun ./solver\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH -N2\nsrun hostname | sort | tee hosts\nN=$(python count.py | tail -n1)\nsrun ./solver\n"
+    ),
 ]

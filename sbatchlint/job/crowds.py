@@ -26,14 +26,14 @@ PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per
 # Directives that count tasks in ways this module does not rewrite.
 OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
                 "distribution", "mincpus")  # fmt: skip
+_NEUTRAL = """: . [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls
+mkdir module nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source sync tail tar
+tee test touch tr true ulimit umask uname unset wc which"""
 # Commands that mean the same however often a node runs them.
-NEUTRAL = frozenset(
-    """: [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls mkdir module
-    nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source . sync tail tar tee test
-    touch tr true ulimit umask uname unset wc which""".split()
-)
+NEUTRAL = frozenset(_NEUTRAL.split())
 # Commands that are what they start.
-STARTERS = frozenset("apptainer bash env exec nice numactl sh singularity stdbuf taskset time timeout".split())
+STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "sh", "singularity", "stdbuf", "taskset",
+                      "time", "timeout"})  # fmt: skip
 TASK_COUNT_USE = re.compile(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
 
 
@@ -248,6 +248,11 @@ def is_neutral(invocation: Invocation) -> bool:
     return bool(invocation.name in STARTERS and invocation.children) or invocation.name in NEUTRAL
 
 
+def is_neutral_step(step: Step) -> bool:
+    """Whether a step means the same with any number of tasks per node."""
+    return bool(step.program) and all(map(is_neutral, step.program))
+
+
 def _change_directive(job: Job, reason: Span) -> Repair | None:
     """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
     request = job.request
@@ -258,7 +263,7 @@ def _change_directive(job: Job, reason: Span) -> Repair | None:
     for step in job.steps:
         if step.geometry.several is False:
             continue
-        if step.geometry.several is None or not (_only_launchers(job, step) or step.program and all(map(is_neutral, step.program))):
+        if step.geometry.several is None or not (_only_launchers(job, step) or is_neutral_step(step)):
             return None
         if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
             return None

@@ -80,9 +80,9 @@ def find_signs(launches: list[Launch], invocations: list[Invocation], assigned: 
             yield sign._replace(strength=HINT) if looking and sign.strength == STRONG else sign
     for each in assigned:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
-            sign = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
-            if sign is not None:
-                yield sign._replace(strength=HINT) if sign.strength == STRONG else sign
+            found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
+            if found is not None:
+                yield found._replace(strength=HINT) if found.strength == STRONG else found
 
 
 def _place(directives: Directives, request: Request) -> Setting:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..shell.values import shown_text
 from ..source.edits import Edit
 from ..source.text import Span
-from .crowds import Repair, is_neutral, literal_number, own_option, value_span
+from .crowds import Repair, is_neutral_step, literal_number, own_option, value_span
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
 from .request import gpu_list, gres_items, whole_number
@@ -150,7 +150,7 @@ def _change_directive(job: Job, step: Step, expected: int) -> Repair | None:
         return None
     for other in job.steps:
         if other.span != step.span and not {"ntasks", "ntasks-per-node"} & other.options.keys():
-            if not other.program or not all(map(is_neutral, other.program)):
+            if not is_neutral_step(other):
                 return None
     edits = []
     per_node, tasks = request.given("ntasks-per-node"), request.given("ntasks")

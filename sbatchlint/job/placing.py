@@ -98,9 +98,9 @@ class Words:
     def _whole(self, word: Word, start: int) -> bool:
         """Whether an option that begins at `start` is all of its word."""
         string = self.job.source.text
-        return all(character in "\"'" for character in string[self.job.span(word.start, word.end).start : start]) and not any(
-            isinstance(part, Literal) and re.search(r"\s--?\w", part.text) for part in word.parts
-        )
+        return all(
+            character in "\"'" for character in string[self.job.span(word.start, word.end).start : start]
+        ) and not any(isinstance(part, Literal) and re.search(r"\s--?\w", part.text) for part in word.parts)
 
     @staticmethod
     def _next(words: Sequence[Word | Assignment], index: int, with_value: bool) -> Word | Assignment | None:
@@ -116,7 +116,7 @@ class Words:
         before = source.text[line.start : span.start]
         behind = source.text[span.end : line.end].strip()
         allowed = ("\\",) if continuation else ("",)
-        if before.strip() or behind not in allowed and not (not continuation and behind.startswith("#")):
+        if before.strip() or (behind not in allowed and not (not continuation and behind.startswith("#"))):
             return " "
         return f"{continuation}\n{before}"
 
@@ -152,7 +152,10 @@ def _unseen_steps(job: Job, words: Words) -> bool:
     for command in words.commands:
         if command.words and isinstance(command.words[0], Word):
             first = command.words[0]
-            if job.text.string[first.start : first.end] == "srun" and job.span(first.start, first.end).start not in seen:
+            if (
+                job.text.string[first.start : first.end] == "srun"
+                and job.span(first.start, first.end).start not in seen
+            ):
                 return True
     return False
 
@@ -201,7 +204,7 @@ def _place(
         if option.name not in like or not all(_gives(step, option) for step in group[1:]):
             continue
         place = words.behind(option.span.start, option.value_word != option.word, first.invocation.span)
-        if place is None or place.string and not plain or place.shared and own_only:
+        if place is None or (place.string and not plain) or (place.shared and own_only):
             continue
         if not place.shared or _only_these(job, place.start, wanted):
             return place
@@ -209,7 +212,7 @@ def _place(
     if job.source.slice(name) != "srun":
         return None
     place = words.behind(name.start, False, first.invocation.span)
-    if place is None or place.string and not plain or place.shared and not _only_these(job, name.start, wanted):
+    if place is None or (place.string and not plain) or (place.shared and not _only_these(job, name.start, wanted)):
         return None
     return place._replace(before=" ")
 
@@ -224,9 +227,7 @@ def _has(step: Step, place: Place) -> bool:
 
 
 def _holds(argv: Sequence[Sequence[object]], offset: int) -> bool:
-    return any(
-        getattr(piece, "start", -1) <= offset < getattr(piece, "end", -1) for field in argv for piece in field
-    )
+    return any(getattr(piece, "start", -1) <= offset < getattr(piece, "end", -1) for field in argv for piece in field)
 
 
 def _only_these(job: Job, offset: int, wanted: set[int]) -> bool:

@@ -25,24 +25,186 @@ if TYPE_CHECKING:
 
 # What looks around rather than computes.
 _LOOKS = frozenset(
-    "[ [[ : arch awk basename cat cut date df dirname du echo env export false file find free getent git grep groups head"
-    " hostname hwloc-ls id ip ldconfig ldd ls lscpu lsof lspci lstopo module nproc ntpdate numactl nvcc nvidia-smi"
-    " pip pip3 printenv printf ps pwd readlink realpath rocm-smi rocminfo sacct scontrol sed seff sinfo sleep sort"
-    " squeue sstat stat tail tee test timedatectl top true ulimit umask uname uniq uptime wc which whoami who xargs".split()
+    [
+        "[",
+        "[[",
+        ":",
+        "arch",
+        "awk",
+        "basename",
+        "cat",
+        "cut",
+        "date",
+        "df",
+        "dirname",
+        "du",
+        "echo",
+        "env",
+        "export",
+        "false",
+        "file",
+        "find",
+        "free",
+        "getent",
+        "git",
+        "grep",
+        "groups",
+        "head",
+        "hostname",
+        "hwloc-ls",
+        "id",
+        "ip",
+        "ldconfig",
+        "ldd",
+        "ls",
+        "lscpu",
+        "lsof",
+        "lspci",
+        "lstopo",
+        "module",
+        "nproc",
+        "ntpdate",
+        "numactl",
+        "nvcc",
+        "nvidia-smi",
+        "pip",
+        "pip3",
+        "printenv",
+        "printf",
+        "ps",
+        "pwd",
+        "readlink",
+        "realpath",
+        "rocm-smi",
+        "rocminfo",
+        "sacct",
+        "scontrol",
+        "sed",
+        "seff",
+        "sinfo",
+        "sleep",
+        "sort",
+        "squeue",
+        "sstat",
+        "stat",
+        "tail",
+        "tee",
+        "test",
+        "timedatectl",
+        "top",
+        "true",
+        "ulimit",
+        "umask",
+        "uname",
+        "uniq",
+        "uptime",
+        "wc",
+        "which",
+        "whoami",
+        "who",
+        "xargs",
+    ]
 )
 # What a script does once the work is done, and whose failure nobody minds.
 _CLOSES = _LOOKS | frozenset(
-    "cd conda deactivate exit kill mamba micromamba ml popd pushd rm rmdir scancel set unset wait mail mailx sendmail curl"
-    " mkdir touch chmod time sync stty trap return break continue shopt source . local eval let read shift".split()
+    [
+        "cd",
+        "conda",
+        "deactivate",
+        "exit",
+        "kill",
+        "mamba",
+        "micromamba",
+        "ml",
+        "popd",
+        "pushd",
+        "rm",
+        "rmdir",
+        "scancel",
+        "set",
+        "unset",
+        "wait",
+        "mail",
+        "mailx",
+        "sendmail",
+        "curl",
+        "mkdir",
+        "touch",
+        "chmod",
+        "time",
+        "sync",
+        "stty",
+        "trap",
+        "return",
+        "break",
+        "continue",
+        "shopt",
+        "source",
+        ".",
+        "local",
+        "eval",
+        "let",
+        "read",
+        "shift",
+    ]
 )
 # What changes nothing or moves output on its way; the status that counts is that of what writes into it.
 _FILTERS = frozenset(
-    "annotate-output awk bzip2 cat col cut egrep fgrep gawk grep gzip lbzip2 logger lz4 mawk nl pigz pbzip2 pv rg rotatelogs"
-    " sed tail tee tr ts unbuffer xz zstd".split()
+    [
+        "annotate-output",
+        "awk",
+        "bzip2",
+        "cat",
+        "col",
+        "cut",
+        "egrep",
+        "fgrep",
+        "gawk",
+        "grep",
+        "gzip",
+        "lbzip2",
+        "logger",
+        "lz4",
+        "mawk",
+        "nl",
+        "pigz",
+        "pbzip2",
+        "pv",
+        "rg",
+        "rotatelogs",
+        "sed",
+        "tail",
+        "tee",
+        "tr",
+        "ts",
+        "unbuffer",
+        "xz",
+        "zstd",
+    ]
 )
 # Of these, the ones that read to the end whatever comes, and fail for no other reason than that they cannot write.
-_PATIENT = frozenset("annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv tee tr ts xz zstd".split())
-_RUNS = frozenset("R Rscript bash dash java julia ksh matlab octave perl python ruby sh".split())
+_PATIENT = frozenset(
+    [
+        "annotate-output",
+        "bzip2",
+        "cat",
+        "col",
+        "cut",
+        "gzip",
+        "lbzip2",
+        "logger",
+        "lz4",
+        "nl",
+        "pigz",
+        "pbzip2",
+        "pv",
+        "tee",
+        "tr",
+        "ts",
+        "xz",
+        "zstd",
+    ]
+)
 
 
 class Piped(NamedTuple):
@@ -105,7 +267,7 @@ class ExitStatus:
         name = text_of(invocation.argv[0])
         if name is None or name.startswith("$"):
             return False
-        return invocation.name in ("Rscript", "julia", "matlab") or path and name.startswith("./")
+        return invocation.name in ("Rscript", "julia", "matlab") or (path and name.startswith("./"))
 
     @staticmethod
     def _works(invocation: Invocation, unknown: bool) -> bool:
@@ -114,7 +276,9 @@ class ExitStatus:
             return unknown
         if is_python(invocation.argv[0]):
             command = python_command(invocation.argv)
-            return command is None or command.kind in ("script", "module") and command.text not in ("pip", "venv", "site")
+            return command is None or (
+                command.kind in ("script", "module") and command.text not in ("pip", "venv", "site")
+            )
         words = [text_of(field) for field in invocation.argv[1:3]]
         return name not in _LOOKS and not ({"--version", "-V", "--help"} & set(words))
 
@@ -139,7 +303,7 @@ class ExitStatus:
             if context.captured or context.handler or ran.order + 1 in reads or not ran.elements[-1]:
                 continue
             last = ran.elements[-1][0]
-            if last.name not in _FILTERS or not ran.elements[0] or ran.tested and last.name != "tee":
+            if last.name not in _FILTERS or not ran.elements[0] or (ran.tested and last.name != "tee"):
                 continue
             first = ran.elements[0][-1]
             if first.parent is not last.parent and first.parent is not None:
@@ -162,7 +326,13 @@ class ExitStatus:
             seen.add(ran.span.start)
             if ran.span.start in starts:
                 continue
-            if ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == last or ran.context.calls:
+            if (
+                ran.tested
+                or ran.errexit is not False
+                or ran.order + 1 in reads
+                or ran.order == last
+                or ran.context.calls
+            ):
                 return False
         pipelines = {
             self.job.span(node.start, node.end).start
@@ -194,7 +364,13 @@ class ExitStatus:
             return None
         ran = candidates[-1]
         workload = next(each for each in ran.elements[-1] if self.is_workload(each))
-        if ran.tested or ran.context.background or ran.context.shell or ran.errexit is not False or len(ran.elements) > 1:
+        if (
+            ran.tested
+            or ran.context.background
+            or ran.context.shell
+            or ran.errexit is not False
+            or len(ran.elements) > 1
+        ):
             return None
         guards = workload.guards
         index = max((each.index for each in (workload, *workload.descendants())), default=0)
