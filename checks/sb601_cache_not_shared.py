@@ -23,16 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import CACHES, Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
 CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for step, cache in job.private_caches():
-        severity, consequence = CACHES[cache.name]
-        if cache.default and severity == "error":
-            severity = "warning"
+        severity = "warning" if cache.default and cache.severity == "error" else cache.severity
         path = job.source.slice(cache.span)
         sibling = None if cache.default else job.shared_sibling(step, cache)
         fix = None
@@ -41,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             cache.span,
             f"{cache.name} is {_place(cache.location.kind)} ({cache.location.reason}), and the step on line "
-            f"{job.line(step.span.start)} runs on {step.nodes} nodes: {consequence}; use a folder that all nodes see",
+            f"{job.line(step.span.start)} runs on {step.nodes} nodes: {cache.consequence}; use a folder that all nodes see",
             severity,
             related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
             fix=fix,

@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         place,
         f"the exit status of `{job.source.slice(place)}` is lost: the job ends with {ends} on line {line}, COMPLETED"
         " though this failed; keep it in `status=$?` and end with `exit $status`",
-        severity="warning" if masked.work is not None else "info",
+        severity="info" if masked.work is None or masked.workload in [each.workload for each in hidden] else "warning",
         related=[(masked.last.span, "the job's exit status")],
         fix=_keep(job, masked),
     )

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .job import Job, Launch
-from .job.caches import CACHES
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
 from .source.edits import Edit
 from .source.text import Span
 
 __all__ = [
-    "CACHES",
     "PYXIS_OPTIONS",
     "Bad",
     "Card",

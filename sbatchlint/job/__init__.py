@@ -16,11 +16,9 @@ from ..shell.values import Phase, Pieces, Text, literal
 from ..slurm.directives import Directives, read_directives
 from ..slurm.versions import Range
 from ..source.text import Source, Span
-from .caches import CacheSetting, UnsetCache, cache_settings, filled_on_every_node, shared_sibling, unset_caches
-from .early import EarlyUse, Repair, early_uses, repair
+from .environment import TASK_VARIABLES
 from .hooks import JobHooks
 from .launches import Launch, find_launches
-from .paths import SHARED
 from .request import Request
 from .site import Site
 from .steps import Step
@@ -28,10 +26,12 @@ from .steps import Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
-    from .lone_ranks import LoneRank
+    from .early import EarlyUse, Repair
     from .faults import SyntaxFault
     from .gpu_use import GpuNeed
+    from .lone_ranks import LoneRank
     from .placing import Given
     from .status import ExitStatus
 
@@ -124,9 +124,18 @@ class Job:
 
     def early_uses(self) -> list[EarlyUse]:
         """Variables of a task that the batch shell expands before a step's tasks start, by what uses them."""
+        if not self.steps or not self._names_task_variables():
+            return []
+        from .early import early_uses
+
         return [use for step in self.steps for use in early_uses(step)]
 
+    def _names_task_variables(self) -> bool:
+        return any(name in self.text.string for name in TASK_VARIABLES)
+
     def early_repair(self, use: EarlyUse) -> Repair | None:
+        from .early import repair
+
         return repair(use, self.source.text, self.invocations)
 
     @property
@@ -157,7 +166,12 @@ class Job:
 
     def private_caches(self) -> list[tuple[Step, CacheSetting]]:
         """Caches of steps on several nodes that each node has for itself, and nothing puts there on purpose."""
-        found = []
+        found: list[tuple[Step, CacheSetting]] = []
+        if not any(step.several_nodes for step in self.steps):
+            return found
+        from .caches import cache_settings, filled_on_every_node
+        from .paths import SHARED
+
         for step in self.steps:
             if not step.several_nodes:
                 continue
@@ -173,10 +187,16 @@ class Job:
 
     def unset_caches(self) -> list[tuple[Step, UnsetCache]]:
         """Caches that a step's programs need in common, and that the script does not name."""
+        if not self.steps:
+            return []
+        from .caches import unset_caches
+
         return [(step, each) for step in self.steps for each in unset_caches(step)]
 
     def shared_sibling(self, step: Step, setting: CacheSetting) -> str | None:
         """A path beside another cache of the script that all nodes see."""
+        from .caches import shared_sibling
+
         return shared_sibling(setting, step, self.site)
 
     @property
@@ -188,10 +208,10 @@ class Job:
 
     def gpu_need(self) -> GpuNeed | None:
         """GPUs that the job's commands use although none is asked for."""
-        from .gpu_use import find_signs, gpu_need
-
         if self.request.asks_for_gpus is not False:
             return None
+        from .gpu_use import find_signs, gpu_need
+
         signs = list(find_signs(self.launches, self.invocations, self.assigned))
         return gpu_need(self.source, self.directives, self.request, signs, self.steps, self.launches, self.site)
 

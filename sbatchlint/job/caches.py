@@ -58,6 +58,16 @@ class CacheSetting(NamedTuple):
     assigned: Span
     command: Invocation
 
+    @property
+    def severity(self) -> str:
+        """How bad it is where nodes do not share it."""
+        return CACHES[self.name][0]
+
+    @property
+    def consequence(self) -> str:
+        """What happens where nodes do not share it."""
+        return CACHES[self.name][1]
+
 
 class UnsetCache(NamedTuple):
     """A cache that a program needs on all nodes, and nobody names."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..shell.trace import Assigned, Invocation
 from ..shell.values import Phase
 from ..slurm.directives import Directives, Setting
-from ..source.text import Source, Span
+from ..source.text import Source
 from .evidence import PROCESSORS, STRONG, Sign, environment_sign, gpu_signs
 from .launches import Launch, container_of
 from .request import Request

@@ -29,7 +29,7 @@ CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES
 DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
 # Strategies of one process, a submitter of jobs, and machines without GPUs.
 OTHER_WAYS = re.compile(
-    r"(?:\S*\.)?strategy=['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)\b|\S*accelerator=(?:cpu|tpu|mps)|hydra/launcher="
+    r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b|hydra/launcher="
 )
 UNCLEAR = ("gpus", "gpus-per-socket", "gpu-bind", "tres-per-task", "tres-bind", "ntasks-per-gpu", "multi-prog")
 
@@ -106,7 +106,7 @@ def _sign(invocation: Invocation, step: Step) -> RankSign | None:
     sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
         return None
-    if any(OTHER_WAYS.match(shown_text(field).lstrip("-+")) for field in invocation.argv):
+    if OTHER_WAYS.search(" ".join(map(shown_text, invocation.argv))):
         return None
     if sign.kind == "lightning" and any(name in invocation.state.variables for name in DETECTED_BY):
         return None

@@ -17,194 +17,34 @@ from ..shell.values import Phase, text_of
 from ..shell.walk import nodes
 from ..source.text import Span
 from .containers import Container
-from .launchers import is_python, python_command, recognise
-from .steps import Step
+from .launchers import is_python, python_command
 
 if TYPE_CHECKING:
     from . import Job
 
 # What looks around rather than computes.
-_LOOKS = frozenset(
-    [
-        "[",
-        "[[",
-        ":",
-        "arch",
-        "awk",
-        "basename",
-        "cat",
-        "cut",
-        "date",
-        "df",
-        "dirname",
-        "du",
-        "echo",
-        "env",
-        "export",
-        "false",
-        "file",
-        "find",
-        "free",
-        "getent",
-        "git",
-        "grep",
-        "groups",
-        "head",
-        "hostname",
-        "hwloc-ls",
-        "id",
-        "ip",
-        "ldconfig",
-        "ldd",
-        "ls",
-        "lscpu",
-        "lsof",
-        "lspci",
-        "lstopo",
-        "module",
-        "nproc",
-        "ntpdate",
-        "numactl",
-        "nvcc",
-        "nvidia-smi",
-        "pip",
-        "pip3",
-        "printenv",
-        "printf",
-        "ps",
-        "pwd",
-        "readlink",
-        "realpath",
-        "rocm-smi",
-        "rocminfo",
-        "sacct",
-        "scontrol",
-        "sed",
-        "seff",
-        "sinfo",
-        "sleep",
-        "sort",
-        "squeue",
-        "sstat",
-        "stat",
-        "tail",
-        "tee",
-        "test",
-        "timedatectl",
-        "top",
-        "true",
-        "ulimit",
-        "umask",
-        "uname",
-        "uniq",
-        "uptime",
-        "wc",
-        "which",
-        "whoami",
-        "who",
-        "xargs",
-    ]
+_LOOKS_NAMES = (
+    "[ [[ : arch awk basename cat cut date df dirname du echo env export false file find free getent git grep groups"
+    " head hostname hwloc-ls id ip ldconfig ldd ls lscpu lsof lspci lstopo module nproc ntpdate nvcc nvidia-smi pip"
+    " pip3 printenv printf ps pwd readlink realpath rocm-smi rocminfo sacct scontrol sed seff sinfo sleep sort squeue"
+    " sstat stat tail tee test timedatectl top true ulimit umask uname uniq uptime wc which whoami who xargs"
 )
+_LOOKS = frozenset(_LOOKS_NAMES.split())
 # What a script does once the work is done, and whose failure nobody minds.
-_CLOSES = _LOOKS | frozenset(
-    [
-        "cd",
-        "conda",
-        "deactivate",
-        "exit",
-        "kill",
-        "mamba",
-        "micromamba",
-        "ml",
-        "popd",
-        "pushd",
-        "rm",
-        "rmdir",
-        "scancel",
-        "set",
-        "unset",
-        "wait",
-        "mail",
-        "mailx",
-        "sendmail",
-        "curl",
-        "mkdir",
-        "touch",
-        "chmod",
-        "time",
-        "sync",
-        "stty",
-        "trap",
-        "return",
-        "break",
-        "continue",
-        "shopt",
-        "source",
-        ".",
-        "local",
-        "eval",
-        "let",
-        "read",
-        "shift",
-    ]
+_CLOSES_NAMES = (
+    "cd conda deactivate exit kill mamba micromamba ml popd pushd rm rmdir scancel set unset wait mail mailx sendmail"
+    " curl mkdir touch chmod time sync stty trap return break continue shopt source . local eval let read shift"
 )
-# What changes nothing or moves output on its way; the status that counts is that of what writes into it.
-_FILTERS = frozenset(
-    [
-        "annotate-output",
-        "awk",
-        "bzip2",
-        "cat",
-        "col",
-        "cut",
-        "egrep",
-        "fgrep",
-        "gawk",
-        "grep",
-        "gzip",
-        "lbzip2",
-        "logger",
-        "lz4",
-        "mawk",
-        "nl",
-        "pigz",
-        "pbzip2",
-        "pv",
-        "rg",
-        "rotatelogs",
-        "sed",
-        "tail",
-        "tee",
-        "tr",
-        "ts",
-        "unbuffer",
-        "xz",
-        "zstd",
-    ]
+_CLOSES = _LOOKS | frozenset(_CLOSES_NAMES.split())
+# What a pipeline ends in without being its work; the status that counts is that of what writes into it.
+_FILTERS_NAMES = (
+    "annotate-output awk bzip2 cat col cut egrep fgrep gawk grep gzip lbzip2 logger lz4 mawk nl pigz pbzip2 pv rg"
+    " rotatelogs sed tail tee tr ts unbuffer xz zstd"
 )
+_FILTERS = frozenset(_FILTERS_NAMES.split())
 # Of these, the ones that read to the end whatever comes, and fail for no other reason than that they cannot write.
-_PATIENT = frozenset(
-    [
-        "annotate-output",
-        "bzip2",
-        "cat",
-        "col",
-        "cut",
-        "gzip",
-        "lbzip2",
-        "logger",
-        "lz4",
-        "nl",
-        "pigz",
-        "pbzip2",
-        "pv",
-        "tee",
-        "tr",
-        "ts",
-        "xz",
-        "zstd",
-    ]
-)
+_PATIENT_NAMES = "annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv tail tee tr ts xz zstd"
+_PATIENT = frozenset(_PATIENT_NAMES.split())
 
 
 class Piped(NamedTuple):
@@ -315,7 +155,7 @@ class ExitStatus:
     def pipefail_is_safe(self, hidden: list[Piped]) -> bool:
         """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
         starts = {each.ran.span.start for each in hidden}
-        if any(not self._is_patient(each.filter) for each in hidden):
+        if any(each.filter.name not in _PATIENT for each in hidden):
             return False
         reads = set(self.job.trace.status_reads)
         seen = set()
@@ -341,12 +181,6 @@ class ExitStatus:
         }
         return pipelines <= seen
 
-    @staticmethod
-    def _is_patient(invocation: Invocation) -> bool:
-        if invocation.name == "tail":
-            return True
-        return invocation.name in _PATIENT
-
     # --- the end of the script ---------------------------------------------------------------
 
     def masked(self) -> Masked | None:
@@ -359,21 +193,16 @@ class ExitStatus:
             for ran in job.ran
             if ran.context.parent is None and not ran.context.captured and not ran.context.handler
         ]
-        candidates = [ran for ran in own if ran.elements[-1] and any(map(self.is_workload, ran.elements[-1]))]
+        candidates = [(ran, each) for ran in own if (each := self._workload_of(ran)) is not None]
         if not candidates:
             return None
-        ran = candidates[-1]
-        workload = next(each for each in ran.elements[-1] if self.is_workload(each))
-        if (
-            ran.tested
-            or ran.context.background
-            or ran.context.shell
-            or ran.errexit is not False
-            or len(ran.elements) > 1
-        ):
+        ran, workload = candidates[-1]
+        context = ran.context
+        if ran.tested or workload.context.background or context.shell or ran.errexit is not False:
             return None
         guards = workload.guards
-        index = max((each.index for each in (workload, *workload.descendants())), default=0)
+        own_commands = [each for element in ran.elements for each in element]
+        index = max(child.index for each in own_commands for child in (each, *each.descendants()))
         following = [
             each
             for each in own
@@ -392,8 +221,14 @@ class ExitStatus:
         certain = [each for each in following if not each.context.conditional or ran.context.conditional]
         if not certain or not certain[-1].elements[-1]:
             return None
-        work = next((each for each in commands if each.name is not None and each.name not in _CLOSES), None)
+        work = next((each for each in commands if not _closes(each)), None)
         return Masked(ran, workload, certain[-1].elements[-1][0], work)
+
+    def _workload_of(self, ran: Ran) -> Invocation | None:
+        """The workload in a statement, in whichever element of a pipeline."""
+        found = [each for element in ran.elements for each in element if self.is_workload(each)]
+        # of a group, the last one; one in the background counts as soon as there is one
+        return next((each for each in found if each.context.background), found[-1] if found else None)
 
     def _has_handler(self) -> bool:
         """Whether a trap looks at failures."""
@@ -418,12 +253,23 @@ class ExitStatus:
             return False
         if any(each.stdin is not None for each in masked.ran.elements[0]):
             return False  # a heredoc's body stands behind the line
+        exits = [each for each in self.job.invocations if each.name == "exit" and each.index > masked.workload.index]
+        if any(each is not masked.last for each in exits):
+            return False
         if any(isinstance(node, Heredoc) and not node.closed for node in nodes(self.job.program)):
             return False
         span = masked.ran.span
         before = source.text[source.line_of(span.start).start : span.start]
         behind = source.text[span.end : source.line_of(span.end).end].strip()
         return not before.strip() and (not behind or behind.startswith("#"))
+
+
+def _closes(invocation: Invocation) -> bool:
+    """Whether a command tells something or tidies up; True for one that is not known."""
+    if invocation.name in ("docker", "podman", "apptainer", "singularity", "enroot"):
+        words = {text_of(field) for field in invocation.argv[1:3]}
+        return bool(words & {"rm", "rmi", "stop", "kill", "logs", "remove", "prune"})
+    return invocation.name is None or invocation.name in _CLOSES
 
 
 def _is_bare_exit(invocation: Invocation) -> bool:

@@ -8,6 +8,7 @@ name, the phase in which it happened, and where in the file it is written. Text 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
@@ -195,8 +196,6 @@ class Text:
         return cls((literal(text, 0),))
 
     def _piece_at(self, index: int) -> int:
-        from bisect import bisect_right
-
         return max(bisect_right(self._starts, index) - 1, 0)
 
     def offset(self, index: int) -> int:
@@ -230,4 +229,8 @@ class Text:
             piece = self.field[0]
             if piece.expansion is None and piece.text is not None:
                 return (Piece(piece.text[start:end], piece.start + start, piece.start + end),) if end > start else ()
-        return cut(self.field, start, end)
+        if end <= start:
+            return ()
+        first, last = self._piece_at(start), self._piece_at(end - 1)
+        base = self._starts[first]
+        return cut(self.field[first : last + 1], start - base, end - base)

@@ -7,14 +7,19 @@ SPANK plugins add are data too (data/plugins.json), because they are legal where
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .versions import MAJORS, expand, is_before
 
-_DATA = Path(__file__).parent / "data"
+_DATA = os.path.join(os.path.dirname(__file__), "data")
+
+
+def _load(name: str) -> Any:
+    with open(os.path.join(_DATA, name), encoding="utf-8") as file:
+        return json.load(file)
 
 COMMANDS = ("sbatch", "srun", "salloc")
 
@@ -85,7 +90,7 @@ class Option:
 @cache
 def all_options() -> tuple[Option, ...]:
     """Every option of Slurm's own, in the order of its table. `wait` occurs twice, of sbatch and of srun."""
-    rows = json.loads((_DATA / "options.json").read_text(encoding="utf-8"))["options"]
+    rows = _load("options.json")["options"]
     return tuple([Option(row) for row in rows if "name" in row])
 
 
@@ -93,7 +98,7 @@ def all_options() -> tuple[Option, ...]:
 def plugin_options() -> Mapping[str, Option]:
     """The options that known SPANK plugins add, by long name."""
     found: dict[str, Option] = {}
-    for plugin in json.loads((_DATA / "plugins.json").read_text(encoding="utf-8"))["plugins"]:
+    for plugin in _load("plugins.json")["plugins"]:
         commands = dict.fromkeys(plugin["commands"], "all")
         for name, argument in plugin["options"].items():
             found[name] = Option({"name": name, "argument": argument, "commands": commands}, plugin["name"])

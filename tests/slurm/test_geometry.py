@@ -119,7 +119,7 @@ CASES = (
 
 def script_of(case: Case) -> str:
     directives = "".join(f"#SBATCH {option}\n" for option in case.options.split())
-    directives = directives.replace("-N2", "-N 2").replace("-n6", "-n 6")
+    directives = directives.replace("@@", "@@")
     return f"#!/bin/bash\n{directives}{case.lines.replace('RECORD', RECORD)}\n"
 
 
