@@ -91,6 +91,10 @@ def _written(job: Job, setting: Any) -> tuple[str, bool] | None:
     if setting.value is None:
         return name, True
     value = setting.text
+    if value is None and job.directives_expand and setting.value_span is not None:
+        # in a heredoc, whose variables mean the same on all its lines
+        written = job.source.slice(setting.value_span)
+        return (f"{name}={written}", True) if not set(written) & set(" \t\\\"'`()") else None
     if value is None or job.is_embedded and quoted(value) != value:
         return None
     if "$" in value or "`" in value:

@@ -29,7 +29,8 @@ CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES
 DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
 # Strategies of one process, a submitter of jobs, and machines without GPUs.
 OTHER_WAYS = re.compile(
-    r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b|hydra/launcher="
+    r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
+    r"|hydra/launcher="
 )
 UNCLEAR = ("gpus", "gpus-per-socket", "gpu-bind", "tres-per-task", "tres-bind", "ntasks-per-gpu", "multi-prog")
 

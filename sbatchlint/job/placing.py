@@ -115,7 +115,7 @@ class Words:
         line = source.line_of(span.start)
         before = source.text[line.start : span.start]
         behind = source.text[span.end : line.end].strip()
-        allowed = ("\\",) if continuation else ("",)
+        allowed = ("\\", "") if continuation else ("",)
         if before.strip() or (behind not in allowed and not (not continuation and behind.startswith("#"))):
             return " "
         return f"{continuation}\n{before}"

@@ -221,6 +221,8 @@ class ExitStatus:
         certain = [each for each in following if not each.context.conditional or ran.context.conditional]
         if not certain or not certain[-1].elements[-1]:
             return None
+        if (certain[-1].elements[-1][0].name or "").startswith("-"):
+            return None  # the rest of a broken line, which fails
         work = next((each for each in commands if not _closes(each)), None)
         return Masked(ran, workload, certain[-1].elements[-1][0], work)
 
@@ -231,9 +233,12 @@ class ExitStatus:
         return next((each for each in found if each.context.background), found[-1] if found else None)
 
     def _has_handler(self) -> bool:
-        """Whether a trap looks at failures."""
+        """Whether a trap looks at failures, or ends the script with a status of its own."""
         return any(
-            each.name == "trap" and {"ERR", "EXIT", "0"} & {text_of(field) for field in each.argv[2:]}
+            each.name == "trap"
+            and "ERR" in [text_of(field) for field in each.argv[2:]]
+            or each.name == "exit"
+            and each.context.handler
             for each in self.job.invocations
         )
 

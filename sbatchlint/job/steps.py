@@ -19,6 +19,10 @@ from .request import Nodes, Request, node_count, whole_number
 from .site import Site
 
 
+# Variables that make a container step of any srun (pyxis 0.21).
+PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
+
+
 class StepOption(NamedTuple):
     """One option of an srun. `value`: None without one. `span`: option and value, where they stand in one place.
 
@@ -92,11 +96,14 @@ class Step:
             if is_pyxis_option(setting.name):
                 triples.append((setting.name, directive_value(setting), setting.span))
         triples.extend((each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name))
-        if not triples:
-            return None
         from .launches import exported
 
-        return pyxis_container(triples, site, lambda name: exported(self.invocation, name))
+        if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):
+            return None
+        container = pyxis_container(triples, site, lambda name: exported(self.invocation, name))
+        if container is not None and not any(container.span):
+            container.span = self.invocation.name_span
+        return container
 
     def option(self, name: str) -> StepOption | None:
         return self.options.get(name)
