@@ -6,6 +6,10 @@ that stands before it has run; sbatch does not look at the commands, and accepts
 Reported is what both the parser of sbatchlint and `bash -n`, which reads without running anything, cannot parse. Where
 there is no bash nothing is said. Templates (`{{ … }}`, `<% … %>`) are no scripts yet, and are left alone.
 
+## Fix
+
+None: what is missing, and where, only the author knows.
+
 ## References
 
 bash(1), `-n`.

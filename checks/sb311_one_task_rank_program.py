@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 
 CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0")
 
@@ -31,22 +31,25 @@ CONSEQUENCES = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for lone in job.lone_ranks:
-        program = lone.invocation.name or "the program"
+    all_of_them = job.lone_ranks
+    reported: set[Span] = set()
+    for lone in all_of_them:
+        if lone.place in reported:
+            continue
+        reported.add(lone.place)
+        ranks = [each for each in all_of_them if each.place == lone.place]
+        why = "without a number of tasks srun starts" if lone.reason is None else f"`{lone.reason[1]}` makes srun start"
+        program = lone.invocation.name or "program"
         line = job.line(lone.invocation.span.start)
-        if lone.reason is None:
-            span, why = lone.step.invocation.name_span, "without a number of tasks srun starts"
-        else:
-            span, why = lone.reason[0], f"`{lone.reason[1]}` makes srun start"
         others = "the other rank" if lone.expected == 2 else f"the other {lone.expected - 1} ranks"
         consequence = CONSEQUENCES.get(lone.sign.kind, "the other GPUs stay idle")
         fix = None if lone.repair is None else Fix(lone.repair.title, lone.repair.edits, lone.repair.safe)
         yield Finding(
-            span,
+            lone.place,
             f"{why} one {program} (line {line}) on each node of {lone.gpus} GPUs, and nothing starts {others}: "
             f"{consequence}; write --ntasks-per-node={lone.expected}",
-            severity="info" if lone.sign.kind == "jax" else None,
-            related=[(lone.sign.span, lone.sign.words)],
+            severity="info" if all(each.sign.kind == "jax" for each in ranks) else None,
+            related=[(each.sign.span, each.sign.words) for each in ranks],
             fix=fix,
         )
 

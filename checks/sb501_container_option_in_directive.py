@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted
+from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
 
-CARD = Card("SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card("SB501", "container-option-in-directive", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -45,7 +45,10 @@ def check(job: Job) -> Iterator[Finding]:
         elif known:
             effect, severity = "every step gets it, and those without a container complain", "info"
         else:
-            effect, severity = "sbatch refuses it where pyxis has no sbatch support, and else every step gets it", None
+            effect, severity = (
+                "sbatch refuses it where pyxis has no sbatch support, and else every step gets it",
+                "warning",
+            )
         yield Finding(
             setting.span,
             f"--{setting.name} is a pyxis option of srun: in a directive {effect}; give it to {where}",
@@ -59,6 +62,8 @@ def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
     if job.directives.components > 1 or setting.versions is not None:
         return None
     edits = job.directives.removal([setting])
+    if job.is_embedded and edits != [remove(setting.line.full)] and "$" in job.source.slice(setting.line.full):
+        return None  # what is expanded may stand elsewhere
     if not targets:
         certain = all(step.certain for step in job.steps)
         return Fix("take it out of the directive", edits) if certain else None
@@ -91,10 +96,10 @@ def _written(job: Job, setting: Any) -> tuple[str, bool] | None:
     if setting.value is None:
         return name, True
     value = setting.text
-    if value is None and job.directives_expand and setting.value_span is not None:
+    raw = job.source.text[setting.option_span.start : setting.line.full.end].split()[0]
+    if job.directives_expand and "$" in raw:
         # in a heredoc, whose variables mean the same on all its lines
-        written = job.source.slice(setting.value_span)
-        return (f"{name}={written}", True) if not set(written) & set(" \t\\\"'`()") else None
+        return (raw, True) if raw.startswith(f"{name}=") and not set(raw) & set("\\\"'`()#") else None
     if value is None or job.is_embedded and quoted(value) != value:
         return None
     if "$" in value or "`" in value:
@@ -118,6 +123,7 @@ CASES = [
 
         srun --container-image=train.sqsh --container-mounts=/data:/data --no-container-mount-home python train.py
         """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -141,6 +147,7 @@ CASES = [
             --container-workdir=/data \\
             python train.py
         """,
+        severity="warning",
         title="one option a line; a step without a container gets none",
     ),
     Bad(
@@ -158,6 +165,7 @@ CASES = [
         srun "${ARGS[@]}" python prepare.py
         srun "${ARGS[@]}" python train.py
         """,
+        severity="warning",
         title="the options stand in an array",
     ),
     Bad(

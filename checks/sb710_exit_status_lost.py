@@ -34,14 +34,16 @@ def check(job: Job) -> Iterator[Finding]:
     status = job.exit_status
     hidden = status.piped()
     fix = _pipefail(job, hidden) if hidden else None
+    advice = "write `set -o pipefail` before it"
+    if not _has_pipefail(job):
+        advice = "let bash run the script, and " + advice
     for each in hidden:
         place = status.place(each.ran, each.workload)
         what = job.source.slice(place)
         taken = "the test looks at" if each.tested else "the pipeline ends with"
         yield Finding(
             place,
-            f"{taken} the exit status of `{each.filter.name}`, not of `{what}`, whose failure goes unseen;"
-            " write `set -o pipefail` before it",
+            f"{taken} the exit status of `{each.filter.name}`, not of `{what}`, whose failure goes unseen; {advice}",
             related=[(each.filter.name_span, "its exit status counts")],
             fix=fix,
         )
@@ -61,8 +63,12 @@ def check(job: Job) -> Iterator[Finding]:
     )
 
 
+def _has_pipefail(job: Job) -> bool:
+    return job.directives.interpreter in ("", "bash", "ksh", "zsh")
+
+
 def _pipefail(job: Job, hidden: list[Any]) -> Fix | None:
-    if job.directives.interpreter not in ("", "bash", "ksh", "zsh"):
+    if not _has_pipefail(job):
         return None
     if any(each.ran.context.parent is not None for each in hidden):
         return None  # a shell of its own, whose options are its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,9 @@ class Outcome(NamedTuple):
 
 
 Script = tuple[str, bytes]
+
+# What is made for a file lives as long as the file is looked at: collecting early finds nothing.
+gc.set_threshold(100_000, 20, 50)
 
 
 def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:

@@ -50,6 +50,11 @@ class LoneRank(NamedTuple):
     reason: tuple[Span, str] | None
     repair: Repair | None
 
+    @property
+    def place(self) -> Span:
+        """What to change: the directive or the option, else the srun."""
+        return self.step.invocation.name_span if self.reason is None else self.reason[0]
+
 
 def find_lone_ranks(job: Job) -> list[LoneRank]:
     """The lone ranks of a job, one for each step and program."""
@@ -73,9 +78,8 @@ def find_lone_ranks(job: Job) -> list[LoneRank]:
             expected = gpus if sign.devices is None else sign.devices
             if expected > 1:
                 seen.add(place)
-                repair = _repair(job, step, expected)
-                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, repair))
-    return found
+                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, None))
+    return [each._replace(repair=_repair(job, each, found)) for each in found]
 
 
 def _is_spread(job: Job, step: Step) -> bool:
@@ -119,11 +123,11 @@ def _sign(invocation: Invocation, step: Step) -> RankSign | None:
 # --- repairs ---------------------------------------------------------------------------------------
 
 
-def _repair(job: Job, step: Step, expected: int) -> Repair | None:
-    reason = step.geometry.reason
-    if reason is not None and own_option(step, reason[0]) is not None:
-        return _change_option(job, step, expected)
-    return _change_directive(job, step, expected)
+def _repair(job: Job, lone: LoneRank, all_of_them: list[LoneRank]) -> Repair | None:
+    if lone.reason is not None and own_option(lone.step, lone.reason[0]) is not None:
+        return _change_option(job, lone.step, lone.expected)
+    alike = {each.step.span for each in all_of_them if each.expected == lone.expected}
+    return _change_directive(job, lone.step, lone.expected, alike)
 
 
 def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
@@ -142,15 +146,15 @@ def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
     return Repair(f"run {expected} tasks per node in this step", tuple(edits), False)
 
 
-def _change_directive(job: Job, step: Step, expected: int) -> Repair | None:
-    """More tasks for the whole job, where no other step would feel it."""
+def _change_directive(job: Job, step: Step, expected: int, alike: set[Span]) -> Repair | None:
+    """More tasks for the whole job, where no other step would feel it but those that want the same."""
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
         return None
     if any(request.given(name) is not None for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
         return None
     for other in job.steps:
-        if other.span != step.span and not {"ntasks", "ntasks-per-node"} & other.options.keys():
+        if other.span not in alike and not {"ntasks", "ntasks-per-node"} & other.options.keys():
             if not is_neutral_step(other):
                 return None
     edits = []

@@ -128,7 +128,11 @@ class ExitStatus:
             span = each.name_span
             if ran.span.start <= span.start and span.end <= ran.span.end and span.end > span.start:
                 return span
-        return workload.span
+        line = self.job.source.line_of(workload.span.start)
+        if workload.span.end <= line.end:
+            return workload.span
+        shown = self.job.source.text[workload.span.start : line.end].rstrip(" \t\\")
+        return Span(workload.span.start, workload.span.start + len(shown))
 
     # --- pipelines ---------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""Bash: its syntax (tree-sitter), and the evaluation of words, variables and nested programs."""
+"""Bash: its syntax, and the evaluation of words, variables and nested programs."""
