@@ -28,7 +28,8 @@ def check(job: Job) -> Iterator[Finding]:
     fault = job.syntax_fault()
     if fault is not None:
         yield Finding(
-            fault.span, f"bash runs what stands above, and gives up here: {fault.complaint}; mend it, try `bash -n`"
+            fault.span,
+            f"bash runs what stands above, and gives up here: {fault.complaint}; mend it, and check with `bash -n`",
         )
 
 

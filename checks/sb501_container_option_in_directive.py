@@ -28,34 +28,38 @@ from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, 
 
 CARD = Card("SB501", "container-option-in-directive", severity="error", fix="sometimes", since="0.1.0")
 
+# By what the settings say of the site: whether sbatch takes the options of pyxis.
+EFFECTS = {
+    None: ("sbatch refuses it where pyxis has no sbatch support, and else every step gets it", "warning"),
+    False: ("sbatch refuses the script", "error"),
+    True: ("every step gets it, and those without a container complain", "info"),
+}
+
 
 def check(job: Job) -> Iterator[Finding]:
     settings = [each for each in job.directives.settings if each.name in PYXIS_OPTIONS]
     if any(each.name in ("container-image", "container-name") for each in settings):
         return
     targets = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
-    known = job.site.pyxis_in_sbatch
+    places = {step.invocation.name_span: job.line(step.span.start) for step in targets}
+    effect, severity = EFFECTS[job.site.pyxis_in_sbatch]
     for setting in settings:
-        places = sorted({job.line(step.span.start) for step in targets})
-        where = "an srun with a container" if not places else f"the srun on line {places[0]}"
-        if len(places) > 1:
-            where = "the sruns on lines " + ", ".join(map(str, places[:-1])) + f" and {places[-1]}"
-        if known is False:
-            effect, severity = "sbatch refuses the script", "error"
-        elif known:
-            effect, severity = "every step gets it, and those without a container complain", "info"
-        else:
-            effect, severity = (
-                "sbatch refuses it where pyxis has no sbatch support, and else every step gets it",
-                "warning",
-            )
         yield Finding(
             setting.span,
-            f"--{setting.name} is a pyxis option of srun: in a directive {effect}; give it to {where}",
+            f"--{setting.name} is a pyxis option of srun: in a directive {effect}; give it to {_named(places)}",
             severity=severity,
-            related=[(step.invocation.name_span, "this srun starts a container") for step in targets[:3]],
+            related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
         )
+
+
+def _named(places: dict[Any, int]) -> str:
+    lines = sorted(set(places.values()))
+    if not lines:
+        return "the srun that starts the container"
+    if len(lines) == 1:
+        return f"the srun on line {lines[0]}"
+    return "the sruns on lines " + ", ".join(map(str, lines[:-1])) + f" and {lines[-1]}"
 
 
 def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:

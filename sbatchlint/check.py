@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from .job import Job, Launch
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
 from .source.edits import Edit
+from .source.records import NamedTuple
 from .source.text import Span
 
 __all__ = [

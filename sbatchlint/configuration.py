@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from .registry import did_you_mean
 from .source.files import InputError, read_bytes
+from .source.records import NamedTuple
 
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
 LEVELS = ("info", "warning", "error")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .check import Finding, Fix, Related
 from .job import Job
 from .registry import Check, registry
 from .settings import Settings
+from .source.records import NamedTuple
 from .source.text import Source, Span
 
 READER = "the reader"

@@ -10,11 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from .engine import Diagnostic, Inspection, inspect
 from .settings import Settings
 from .source.edits import Edit, apply, overlap
+from .source.records import NamedTuple
 from .source.text import Source, Span
 
 MAX_ROUNDS = 200

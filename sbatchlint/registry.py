@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .source.files import InputError
+from .source.records import NamedTuple
 
 if TYPE_CHECKING:
     from .check import Card, Cases, Finding

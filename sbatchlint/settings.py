@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from .configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
 from .job.site import Site
 from .registry import Check, Entry, did_you_mean, registry
 from .source.files import InputError
+from .source.records import NamedTuple
 
 Table = Mapping[str, object]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..engine import Diagnostic, Fault, inspect
 from ..report import shown_path
 from ..settings import Resolver
 from ..source.files import InputError, write
+from ..source.records import NamedTuple
 from ..source.text import Source, Undecodable
 
 if TYPE_CHECKING:

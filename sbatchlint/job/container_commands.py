@@ -6,9 +6,8 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..shell.values import Pieces, is_open, shown_text, span_of, text_of
+from ..source.records import NamedTuple
 from .containers import Container, Mount, bind, binds, hides_binds, mount_of
 from .words import Argv, Given, Lookup, Syntax, assignment_of, hides_options, is_unknown, partition, read, split, syntax
 

@@ -7,9 +7,9 @@ podman, podman-hpc, shifter, enroot and ch-run (`sbatchlint.job.container_comman
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from ..shell.values import Pieces, shown_text, span_of, text_of
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .site import Site
 from .words import Given, Lookup, partition, split

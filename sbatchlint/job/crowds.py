@@ -7,10 +7,11 @@ launcher/runner.py) and from runs of torch 2.6 on two nodes; those of tasks from
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..shell.values import expansions, text_of
 from ..source.edits import Edit
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .environment import TASK_COUNTS
 from .request import whole_number

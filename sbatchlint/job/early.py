@@ -6,13 +6,13 @@ The question is one: was a text fixed in an earlier phase than that in which it 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ..shell.parse import parse
 from ..shell.syntax import Parameter
 from ..shell.trace import Invocation
 from ..shell.values import Expansion, Phase, Pieces, expansions, known_prefix, shown_text, span_of, text_of
 from ..shell.walk import nodes
+from ..source.records import NamedTuple
 from .environment import PER_NODE, TASK_VARIABLES
 from .launchers import recognise
 from .launches import exported

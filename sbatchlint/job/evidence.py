@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ..shell.values import Pieces, expansions, shown_text, span_of, text_of
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container
 from .launchers import Launcher, python_command

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..source.records import NamedTuple
 from ..source.text import Source, Span
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ..shell.trace import Assigned, Invocation
 from ..shell.values import Phase
 from ..slurm.directives import Directives, Setting
+from ..source.records import NamedTuple
 from ..source.text import Source
 from .evidence import PROCESSORS, STRONG, Sign, environment_sign, gpu_signs
 from .launches import Launch, container_of
@@ -62,7 +62,12 @@ def gpu_need(
         strong = hints
     whole = request.given("exclusive") is not None or request.text("mem") == "0"
     unique = {sign.span: sign for sign in reversed(strong)}
-    return GpuNeed(_place(directives, request), sorted(unique.values(), key=lambda sign: sign.span)[:3], _count(request, launches, site), whole)
+    return GpuNeed(
+        _place(directives, request),
+        sorted(unique.values(), key=lambda sign: sign.span)[:3],
+        _count(request, launches, site),
+        whole,
+    )
 
 
 def find_signs(launches: list[Launch], invocations: list[Invocation], assigned: list[Assigned]) -> Iterator[Sign]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..shell.state import merge_guards
 from ..shell.trace import Invocation
 from ..shell.values import Phase, Pieces
+from ..source.records import NamedTuple
 from .containers import Container
 from .environment import step_around
 from .launchers import Launcher, recognise

@@ -8,10 +8,11 @@ Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from S
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text
 from ..source.edits import Edit
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .crowds import Repair, is_neutral_step, literal_number, own_option, value_span
 from .evidence import RankSign, rank_sign

@@ -7,9 +7,9 @@ next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ..shell.values import Expansion, Pieces, expansions, is_open
+from ..source.records import NamedTuple
 from .containers import Container, Mount
 from .site import Site
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..shell.syntax import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
 from ..shell.values import UNKNOWN_CHARACTER
 from ..shell.walk import nodes
 from ..source.edits import Edit
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .steps import Step, StepOption
 from .words import is_plain

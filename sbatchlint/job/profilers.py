@@ -6,9 +6,8 @@ between options and command, it alone counts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..shell.values import Pieces, text_of
+from ..source.records import NamedTuple
 from .words import Argv, Syntax, assignment_of, is_unknown, read, syntax
 
 

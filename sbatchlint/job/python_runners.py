@@ -5,9 +5,8 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..shell.values import shown_text, text_of
+from ..source.records import NamedTuple
 from .launchers.python import is_python, python_command
 from .words import Argv, Reading, basename, read, syntax
 

@@ -7,9 +7,9 @@ grammars follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 t
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ..slurm.directives import Directives, Setting
+from ..source.records import NamedTuple
 
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _MEMORY = re.compile(r"([0-9]+)([kKmMgGtT]?)[bB]?", re.ASCII)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ..source.records import NamedTuple
 
 
 class Site(NamedTuple):

@@ -7,7 +7,7 @@ returned, and so is `srun … | tee log` without pipefail, errexit or not).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..shell.evaluate import Spawn
 from ..shell.state import merge_guards
@@ -15,6 +15,7 @@ from ..shell.syntax import Heredoc, Pipeline
 from ..shell.trace import Invocation, Ran
 from ..shell.values import Phase, text_of
 from ..shell.walk import nodes
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container
 from .launchers import is_python, python_command
@@ -84,36 +85,36 @@ class ExitStatus:
 
     # --- workloads ---------------------------------------------------------------------------
 
-    def is_workload(self, invocation: Invocation, path: bool = True) -> bool:
-        """Whether a command does the work of the job: a step, a launcher, a container, a program of Python.
+    def is_workload(self, invocation: Invocation) -> bool:
+        """Whether a command does the work of the job: a step, a launcher, a container, a program of Python or a `./x`.
 
-        `path`: programs that are called by a path count as well.
+        Commands that only look around (`srun hostname`) do not; what is not known, in a step, does.
         """
         below = invocation.descendants()
         if id(invocation) in self._steps or invocation.name == "srun":
             own = [each for each in below if not each.children]
-            return not own or any(self._works(each, True) for each in own)
+            return not own or any(self._works(each) for each in own)
         if id(invocation) in self._launches or any(id(each) in self._launches for each in below):
-            return any(self._works(each, True) for each in below if not each.children) if below else True
+            return any(self._works(each) for each in below if not each.children) if below else True
         if isinstance(invocation.spawn, Spawn) and isinstance(invocation.spawn.info, Container):
-            return any(self._works(each, True) for each in below if not each.children)
+            return any(self._works(each) for each in below if not each.children)
         if below:
-            return any(each.kind and self.is_workload(each, path) for each in invocation.children)
-        return self._works(invocation, path) and self._is_program(invocation, path)
+            return any(each.kind and self.is_workload(each) for each in invocation.children)
+        return self._works(invocation) and self._is_program(invocation)
 
-    def _is_program(self, invocation: Invocation, path: bool) -> bool:
+    def _is_program(self, invocation: Invocation) -> bool:
         if is_python(invocation.argv[0]):
             return True
         name = text_of(invocation.argv[0])
         if name is None or name.startswith("$"):
             return False
-        return invocation.name in ("Rscript", "julia", "matlab") or (path and name.startswith("./"))
+        return invocation.name in ("Rscript", "julia", "matlab") or name.startswith("./")
 
     @staticmethod
-    def _works(invocation: Invocation, unknown: bool) -> bool:
+    def _works(invocation: Invocation) -> bool:
         name = invocation.name
         if name is None:
-            return unknown
+            return True
         if is_python(invocation.argv[0]):
             command = python_command(invocation.argv)
             return command is None or (

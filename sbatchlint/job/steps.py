@@ -6,18 +6,16 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..shell.trace import Invocation
 from ..shell.values import Pieces, cut, expansions, shown_text, span_of, text_of
 from ..slurm import getopt
 from ..slurm.versions import Range
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container, Triple, is_pyxis_option, pyxis_container
 from .environment import COUNTING_OPTIONS, NODE_COUNTS
 from .request import Nodes, Request, node_count, whole_number
 from .site import Site
-
 
 # Variables that make a container step of any srun (pyxis 0.21).
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")

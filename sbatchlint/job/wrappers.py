@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..shell.values import Pieces, cut, literal, shown_text, span_of, text_of
+from ..source.records import NamedTuple
 from ..source.text import Span
 from . import container_commands, profilers, python_runners
 from .containers import Container

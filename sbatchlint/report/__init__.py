@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ..source.records import NamedTuple
 
 if TYPE_CHECKING:
     from ..engine import Diagnostic

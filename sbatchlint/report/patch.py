@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ..check import Fix
 from ..source.edits import Edit, apply
+from ..source.records import NamedTuple
 from ..source.text import Source, Span
 from .cells import escape, width, wrap
 from .snippet import Line

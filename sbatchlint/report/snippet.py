@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..source.records import NamedTuple
 from .cells import escape, shown, width, wrap
 from .terminal import Terminal
 

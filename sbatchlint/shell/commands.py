@@ -81,7 +81,10 @@ def run_simple(
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> None:
     """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`."""
     span = scope.text.span(node.start, node.end)
-    argv = ((Piece("[[", span.start, span.start + 2),), *(interpreter.expander.single(word, scope) for word in node.words))
+    argv = (
+        (Piece("[[", span.start, span.start + 2),),
+        *(interpreter.expander.single(word, scope) for word in node.words),
+    )
     invocation = Invocation(argv, (), (), span, scope.context, scope.state.copy(), scope.context.guards, "")
     note(interpreter, invocation)
 

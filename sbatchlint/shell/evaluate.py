@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from ..source.records import NamedTuple
 from . import commands, programs
 from .conditions import both, either, negate, test_truth
 from .expand import Environment, Expander, Scope, text_matches

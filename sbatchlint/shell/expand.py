@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from ..source.records import NamedTuple
 from ..source.text import Span
 from . import arithmetic
 from .patterns import matches

@@ -8,8 +8,8 @@ values of the other. An `if` whose condition is written and evaluated the same a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
 
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .syntax import Statement
 from .values import Expansion, Phase, Piece, Pieces, Text, flattened

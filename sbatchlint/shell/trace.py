@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .state import NO_GUARDS, Alternative, Guards, State
 from .values import Expansion, Phase, Pieces, Text, span_of, text_of

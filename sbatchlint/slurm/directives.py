@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..source.edits import Edit
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .getopt import UNKNOWN, Fault, Given, parse
 from .lines import BLANKS, DirectiveLine, Readable, Token, magic_of, read_words, separator_at, template_end

@@ -11,8 +11,8 @@ word that begins with it is skipped and makes the result uncertain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from ..source.records import NamedTuple
 from .options import Meaning, Option, letter_meanings, meanings
 
 # The same character as shell.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.

@@ -7,8 +7,9 @@ where it matters. Offsets count characters of the text that is read; spans are o
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .getopt import UNKNOWN
 

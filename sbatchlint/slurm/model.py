@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..source.records import NamedTuple
 from ..source.text import Span
 from .getopt import UNKNOWN
 from .lines import DirectiveLine, Token

@@ -10,8 +10,9 @@ import json
 import os.path
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..source.records import NamedTuple
 from .versions import MAJORS, expand, is_before
 
 _DATA = os.path.join(os.path.dirname(__file__), "data")
@@ -20,6 +21,7 @@ _DATA = os.path.join(os.path.dirname(__file__), "data")
 def _load(name: str) -> Any:
     with open(os.path.join(_DATA, name), encoding="utf-8") as file:
         return json.load(file)
+
 
 COMMANDS = ("sbatch", "srun", "salloc")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
+from ..source.records import NamedTuple
 from .options import matches, plugin_options, table
 from .versions import MAJORS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+
+from ..source.records import NamedTuple
 
 MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 _INDEX = {major: index for index, major in enumerate(MAJORS)}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+
+from .records import NamedTuple
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 

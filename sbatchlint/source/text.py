@@ -7,7 +7,8 @@ half-open pair of them. Rows and columns exist only in reports.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NamedTuple
+
+from .records import NamedTuple
 
 
 class Span(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ...shell.values import Pieces, cut, text_of
+from ...source.records import NamedTuple
 from ...source.text import Span
 from ..words import Argv, Given, Lookup, Reading, integer, partition
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ...shell.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
+from ...source.records import NamedTuple
 from ..words import Argv, basename, hides_options
 
 _NAME = re.compile(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
