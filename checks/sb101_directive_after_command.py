@@ -45,8 +45,10 @@ def check(job: Job) -> Iterator[Finding]:
     if groups and not directives.lines:
         # All are lost: the command that stands first is the one to move.
         lost = [line for lines in groups for line in lines]
-        many = f"all {len(lost)} directives below it are" if len(lost) > 1 else f"the directive on line {job.line(lost[0].offset)} is"
-        message = f"sbatch stops reading at this command, so {many} only {'comments' if len(lost) > 1 else 'a comment'}; move it below them"
+        what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move this below it"
+        if len(lost) > 1:
+            what = f"all {len(lost)} directives below it are only comments; move it below them"
+        message = f"sbatch stops reading at this command, so {what}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
         return

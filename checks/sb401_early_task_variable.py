@@ -1,9 +1,9 @@
 '''A variable of the task is expanded by the batch shell.
 
-In the batch script SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID are not empty but 0: the batch shell is itself task 0 on
-the first node. Expanded there, in a double-quoted command string, an unquoted heredoc or an argument of srun, they give
-every task the same rank. Nothing fails loudly: all nodes claim rank 0 and wait for each other until a time-out, or all
-tasks write the same file.
+In the batch script SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID are not empty but 0: the batch shell is itself task 0
+on the first node. Expanded there, in a double-quoted command string, an unquoted heredoc or an argument of srun, they
+give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and wait for each other until a time-out,
+or all tasks write the same file.
 
 The severity follows what uses the value: an error where it tells a process who it is, is tested or names a file that
 every task writes; a warning elsewhere in a command; only advice where the launcher ignores it (a node rank under c10d)

@@ -39,7 +39,8 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             cache.span,
             f"{cache.name} is {_place(cache.location.kind)} ({cache.location.reason}), and the step on line "
-            f"{job.line(step.span.start)} runs on {step.nodes} nodes: {cache.consequence}; use a folder that all nodes see",
+            f"{job.line(step.span.start)} runs on {step.nodes} nodes: {cache.consequence}; "
+            "use a folder that all nodes see",
             severity,
             related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
             fix=fix,

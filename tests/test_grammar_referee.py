@@ -9,23 +9,46 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import bashlex
 import pytest
-from bash_referee import bash_accepts, nodes
-from test_referee import CASES, CORPUS, PROGRAMS, scripts
 
+from bash_referee import bash_accepts, nodes
 from sbatchlint.shell import syntax
 from sbatchlint.shell.parse import parse
+from test_referee import CASES, CORPUS, PROGRAMS, scripts
 
 tree_sitter = pytest.importorskip("tree_sitter", reason="tree-sitter is not installed")
 tree_sitter_bash = pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 COMMANDS = {"command", "declaration_command", "unset_command", "test_command"}
-RESERVED = set("! [[ case coproc do done elif else esac fi for function if in select then time until while { }".split())
+RESERVED = set(
+    [
+        "!",
+        "[[",
+        "case",
+        "coproc",
+        "do",
+        "done",
+        "elif",
+        "else",
+        "esac",
+        "fi",
+        "for",
+        "function",
+        "if",
+        "in",
+        "select",
+        "then",
+        "time",
+        "until",
+        "while",
+        "{",
+        "}",
+    ]
+)
 
 # What tree-sitter-bash 0.25 misreads: how it looks in a script, and programs that show it.
 KNOWN = {
@@ -97,7 +120,9 @@ def starts_for_bash(text: str, at: int) -> bool:
     """Whether bash takes another command and an assignment there, and the word is none that it reserves."""
     word = re.match(r"[^\s;&|()<>]*", text[at:])
     probe = text[:at] + "if :; then :; fi; A=1 " + text[at:]
-    done = subprocess.run(["bash", "-n"], input=probe.encode("utf-8", "surrogateescape"), capture_output=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-n"], input=probe.encode("utf-8", "surrogateescape"), capture_output=True, timeout=60
+    )
     return done.returncode == 0 and not done.stderr and word is not None and word[0] not in RESERVED
 
 

@@ -47,7 +47,8 @@ def cases() -> list[tuple[str, dict[str, object]]]:
 def test_a_failure_is_found_on_its_line(name: str, case: dict[str, object]) -> None:
     source = source_of(CASES / name / "job.sh")
     codes = FOUND_BY[str(case["class"])]
-    rows = {source.row(each.span.start) for each in inspect(source, Settings.of_table({})).diagnostics if each.code in codes}
+    found = inspect(source, Settings.of_table({})).diagnostics
+    rows = {source.row(each.span.start) for each in found if each.code in codes}
     lines = case["line"]
     assert isinstance(lines, list)
     assert bool(rows & set(lines)) != (name in MISSED), rows

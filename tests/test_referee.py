@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bash_referee import agree, bash_accepts, command_text, nodes, ours, theirs
 
+from bash_referee import agree, bash_accepts, command_text, nodes, ours, theirs
 from sbatchlint.shell.parse import parse
 from sbatchlint.shell.syntax import Simple
 

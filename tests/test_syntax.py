@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bash_referee import nodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bash_referee import nodes
 from sbatchlint.shell import syntax
 from sbatchlint.shell.parse import parse, parse_word_text
 from sbatchlint.shell.syntax import (

@@ -20,12 +20,41 @@ from .steps import Step
 
 # Options and variables that tell a process which one it is.
 RANK_OPTIONS = frozenset(
-    "node-rank machine-rank rank local-rank process-id global-rank node-id task-id proc-id worker-id shard-id seed".split()
+    [
+        "node-rank",
+        "machine-rank",
+        "rank",
+        "local-rank",
+        "process-id",
+        "global-rank",
+        "node-id",
+        "task-id",
+        "proc-id",
+        "worker-id",
+        "shard-id",
+        "seed",
+    ]
 )
 RANK_VARIABLES = frozenset(
-    "RANK NODE_RANK LOCAL_RANK GLOBAL_RANK GROUP_RANK MACHINE_RANK WORLD_RANK PROCESS_ID JAX_PROCESS_ID"
-    " CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES PET_NODE_RANK OMPI_COMM_WORLD_RANK"
-    " OMPI_COMM_WORLD_LOCAL_RANK PMI_RANK SEED".split()
+    [
+        "RANK",
+        "NODE_RANK",
+        "LOCAL_RANK",
+        "GLOBAL_RANK",
+        "GROUP_RANK",
+        "MACHINE_RANK",
+        "WORLD_RANK",
+        "PROCESS_ID",
+        "JAX_PROCESS_ID",
+        "CUDA_VISIBLE_DEVICES",
+        "ROCR_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES",
+        "PET_NODE_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "PMI_RANK",
+        "SEED",
+    ]
 )
 LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
 PRINTING = frozenset({"echo", "printf", "logger", "date"})

@@ -47,6 +47,7 @@ WITH_OPTION = {
     "SLURM_NTASKS_PER_SOCKET": "ntasks-per-socket",
     "SLURM_NTASKS_PER_GPU": "ntasks-per-gpu",
 }
+GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "ntasks-per-gpu", "tres-per-task")
 COUNTING_OPTIONS = ("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "gpus-per-task")
 
 
@@ -117,9 +118,20 @@ class JobEnvironment:
             return None if step is None or step.nodes is None else str(step.nodes)
         if name in TASK_COUNTS:
             return None if step is None or step.tasks is None else str(step.tasks)
+        if name == "SLURM_CPUS_PER_TASK" and step is not None and (option := step.option("cpus-per-task")) is not None:
+            return option.text
         if name in WITH_OPTION and name != "SLURM_CPUS_PER_TASK":
             return None
+        if name == "SLURM_GPUS_ON_NODE" and (step is None or _has_own_gpus(step, request)):
+            return None
+        if name == "SLURM_JOB_NAME" and step is not None and step.option("job-name") is not None:
+            return None
         return None if name in ONLY_IN_STEPS else self._of_job(name, request)
+
+
+def _has_own_gpus(step: Step, request: Request) -> bool:
+    """Whether a step may have other GPUs than the job has on the node."""
+    return request.gpus.per_task is not None or any(name in step.options for name in GPU_OPTIONS)
 
 
 def step_around(context: Context) -> Step | None:

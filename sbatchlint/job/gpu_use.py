@@ -18,10 +18,25 @@ from .steps import Step
 
 GPU_OPTIONS = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task"})
 RESOURCE_OPTIONS = frozenset(
-    "nodes ntasks ntasks-per-node cpus-per-task mem mem-per-cpu time partition constraint exclusive account qos".split()
+    [
+        "nodes",
+        "ntasks",
+        "ntasks-per-node",
+        "cpus-per-task",
+        "mem",
+        "mem-per-cpu",
+        "time",
+        "partition",
+        "constraint",
+        "exclusive",
+        "account",
+        "qos",
+    ]
 )
 HINT = "hint"
-LOOKING = frozenset("nvidia-smi dcgmi rocm-smi amd-smi rocminfo module ml spack nvcc hipcc".split())
+LOOKING = frozenset(
+    ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
+)
 # A comment that shows how the script is submitted, GPUs included.
 SUBMIT_LINE = re.compile(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
 
@@ -29,8 +44,8 @@ SUBMIT_LINE = re.compile(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partiti
 class GpuNeed(NamedTuple):
     """GPUs are used, and none is asked for.
 
-    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node the job seems
-    to want. `whole_nodes`: the job has its nodes to itself, which gives it all GPUs at many sites.
+    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node the job
+    seems to want. `whole_nodes`: the job has its nodes to itself, which gives it all GPUs at many sites.
     """
 
     place: Setting

@@ -13,7 +13,7 @@ from ..slurm.versions import Range
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container, Triple, is_pyxis_option, pyxis_container
-from .environment import COUNTING_OPTIONS, NODE_COUNTS
+from .environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from .request import Nodes, Request, node_count, whole_number
 from .site import Site
 
@@ -58,8 +58,9 @@ class Geometry(NamedTuple):
 class Step:
     """A step: an srun, what it inherits from the job, and the command that it starts.
 
-    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown word stands where one could be.
-    `command`: index in argv where the command begins, None where there is none or it is not known.
+    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown word
+    stands where one could be. `command`: index in argv where the command begins, None where there is none or it is not
+    known.
     """
 
     __slots__ = ("certain", "command", "container", "geometry", "given", "invocation", "options", "request")
@@ -92,7 +93,7 @@ class Step:
         triples: list[Triple] = []
         for setting in self.request.directives.all("container-image") and self.request.directives.settings:
             if is_pyxis_option(setting.name):
-                triples.append((setting.name, directive_value(setting), setting.span))
+                triples.append((setting.name, directive_value(setting), setting.span))  # noqa: PERF401
         triples.extend((each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name))
         from .launches import exported
 
@@ -175,21 +176,25 @@ def job_nodes(request: Request) -> int | None:
     return 1
 
 
+def _is_set(step: Step, name: str) -> bool | None:
+    """Whether srun finds a variable as the job set it: False where the script unset it, None where it assigned it."""
+    if any(name == variable for variable, _ in step.invocation.variables):
+        return None
+    found = step.invocation.state.variables.get(name)
+    return True if found is None else None if found.alternatives else False
+
+
 def _inherits_tasks(step: Step) -> bool:
-    """Whether SLURM_NTASKS is there for srun to read (a script may unset it, or start srun by `env -u`)."""
-    variables = step.invocation.state.variables
-    for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
-        found = variables.get(name)
-        if found is not None and not found.alternatives:
-            return False
-    return True
+    """Whether the job's number of tasks is there for srun to read, under either of its two names."""
+    return any(_is_set(step, name) is not False for name in sorted(TASK_COUNTS))
 
 
 def geometry(step: Step, request: Request, versions: Range) -> Geometry:
     """The tasks of a step, from its options and from what it inherits."""
     if request.heterogeneous:
         return Geometry(None, None, None, None, None)
-    in_job = job_nodes(request)
+    # srun reads this variable, and not SLURM_NNODES.
+    in_job = job_nodes(request) if _is_set(step, "SLURM_JOB_NUM_NODES") else None
     options = step.options
     opt_nodes, opt_tasks, opt_each = (options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
     unclear = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
@@ -200,13 +205,14 @@ def geometry(step: Step, request: Request, versions: Range) -> Geometry:
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
     if opt_tasks is not None:
         return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step)
-    if not step.certain or unclear:
+    assigned = any(_is_set(step, name) is None for name in (*TASK_COUNTS, "SLURM_NTASKS_PER_NODE"))
+    if not step.certain or unclear or assigned:
         return Geometry(nodes, None, None, None, None)
     if opt_each is not None:
-        return _with_tasks_per_node(opt_each, opt_nodes, nodes, request, versions, step)
+        return _with_tasks_per_node(opt_each, opt_nodes, nodes, in_job, request, versions, step)
     if "gpus-per-task" in options and "gpus" in options:
         return Geometry(nodes, None, None, None, None)
-    return _inherited(nodes, opt_nodes, request, step)
+    return _inherited(nodes, opt_nodes, in_job, request, versions, step)
 
 
 def _with_tasks(
@@ -224,8 +230,7 @@ def _with_tasks(
         return Geometry(1, 1, 1, False, reason)
     if nodes is None:
         return Geometry(None, tasks, None, None, reason)
-    if opt_nodes is None:
-        nodes = min(nodes, tasks)
+    nodes = min(nodes, tasks)
     each = tasks // nodes if nodes and (nodes == 1 or tasks == nodes) else None
     if opt_each is not None and each is None:
         limit = whole_number(opt_each.text)
@@ -235,8 +240,9 @@ def _with_tasks(
 
 
 def _with_tasks_per_node(
-    option: StepOption, opt_nodes: StepOption | None, nodes: int | None, request: Request, versions: Range, step: Step
-) -> Geometry:
+    option: StepOption, opt_nodes: StepOption | None, nodes: int | None, in_job: int | None, request: Request,
+    versions: Range, step: Step,
+) -> Geometry:  # fmt: skip
     """`srun --ntasks-per-node=K` without -n: taken, or ignored where SLURM_NTASKS says otherwise."""
     each = whole_number(option.text)
     reason = (option.span, written(option))
@@ -246,34 +252,82 @@ def _with_tasks_per_node(
     honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
     if not inherited:
         return honoured
-    before = _inherited(nodes, opt_nodes, request, step)
+    before = _inherited(nodes, opt_nodes, in_job, request, versions, step)
     if before.tasks_per_node == each:
         return honoured
     if opt_nodes is not None and versions.all_since("23.02"):
         return honoured
+    if opt_nodes is not None and not versions.all_before("23.02"):
+        return _in_common(before, honoured)._replace(ignored=None)
     if before.several is False and each > 1:
         return before
     # Ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job.
     return before._replace(ignored=True if opt_nodes is None else None)
 
 
-def _inherited(nodes: int | None, opt_nodes: StepOption | None, request: Request, step: Step) -> Geometry:
-    """A bare srun: SLURM_NTASKS tasks, or one a node where that is not set."""
+def _in_common(first: Geometry, second: Geometry) -> Geometry:
+    """What two geometries agree on."""
+    nodes, tasks, each, several = (a if a == b else None for a, b in zip(first[:4], second[:4]))
+    return Geometry(nodes, tasks, each, None if several is None else bool(several), first.reason)
+
+
+def _on_other_nodes(
+    nodes: int | None, option: StepOption, in_job: int | None, request: Request, versions: Range, step: Step,
+    reason: tuple[Span, str],
+) -> Geometry:  # fmt: skip
+    """`srun -N` with another number of nodes than the job has, and no number of tasks.
+
+    All tasks of the job start there, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
+    Since 23.02 SLURM_NTASKS is dropped where SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
+    """
+    if nodes is None and option.text is not None:
+        return Geometry(None, None, None, None, reason)  # a range: srun takes what it gets
+    each = request.tasks_per_node
+    total = request.tasks
+    if request.given("ntasks") is None:
+        total = None if in_job is None or each is None else in_job * each
+    if total is None:
+        together = Geometry(nodes, None, None, None, reason)
+    elif nodes is None:
+        together = Geometry(None, total, None, None, reason)
+    else:
+        nodes = min(nodes, total)
+        even = total // nodes if nodes == 1 or nodes == total else None
+        together = Geometry(nodes, total, even, total > nodes, reason)
+    if request.given("ntasks-per-node") is None or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
+        return together
+    if each is None:
+        return Geometry(nodes, None, None, None, reason)
+    apart = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    if versions.all_since("23.02"):
+        return apart
+    return together if versions.all_before("23.02") else _in_common(together, apart)
+
+
+def _inherited(
+    nodes: int | None, opt_nodes: StepOption | None, in_job: int | None, request: Request, versions: Range, step: Step
+) -> Geometry:
+    """A bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one a node."""
     counting = next((setting for name in COUNTING_OPTIONS if (setting := request.given(name)) is not None), None)
-    if counting is None or not _inherits_tasks(step):
-        if not request.directives.certain:
+    each_setting = request.given("ntasks-per-node")
+    without = not _inherits_tasks(step)
+    per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
+    if counting is None or without and not per_node_left:
+        others = without and any(request.given(name) for name in COUNTING_OPTIONS[2:])
+        if not request.directives.certain or others:
             return Geometry(nodes, None, None, None, None)
         return Geometry(nodes, nodes, 1, False, None)
-    each_setting = request.given("ntasks-per-node")
     reason_setting = each_setting or counting
-    reason = (reason_setting.span, f"{reason_setting.written}{'=' if reason_setting.written.startswith('--') else ' '}"
-              f"{reason_setting.value or ''}")  # fmt: skip
-    each = request.tasks_on_each_node()
+    glue = "=" if reason_setting.written.startswith("--") else " "
+    reason = (reason_setting.span, f"{reason_setting.written}{glue}{reason_setting.value or ''}")
+    elsewhere = opt_nodes is not None and not is_node_count(opt_nodes.value or ())
+    elsewhere = elsewhere and (nodes is None or nodes != in_job)
+    if opt_nodes is not None and elsewhere and not per_node_left:
+        return _on_other_nodes(nodes, opt_nodes, in_job, request, versions, step, reason)
+    each = request.tasks_per_node if per_node_left else request.tasks_on_each_node()
     if each is not None:
-        if opt_nodes is not None and nodes is None:
-            return Geometry(None, None, each, each > 1, reason)
         return Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
-    tasks = request.tasks
+    tasks = None if per_node_left else request.tasks
     if tasks is not None and nodes is not None:
         if nodes == 1:
             return Geometry(1, tasks, tasks, tasks > 1, reason)

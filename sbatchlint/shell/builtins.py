@@ -22,7 +22,21 @@ Declaration = Callable[["Interpreter", Simple, Scope], None]
 
 # Set in the environment of every batch job: an assignment changes what children see.
 ENVIRONMENT_NAMES = frozenset(
-    "PATH HOME USER SHELL LD_LIBRARY_PATH HOSTNAME LANG TERM PWD LOGNAME TMPDIR CUDA_VISIBLE_DEVICES PYTHONPATH".split()
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "SHELL",
+        "LD_LIBRARY_PATH",
+        "HOSTNAME",
+        "LANG",
+        "TERM",
+        "PWD",
+        "LOGNAME",
+        "TMPDIR",
+        "CUDA_VISIBLE_DEVICES",
+        "PYTHONPATH",
+    ]
 )
 LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
 
@@ -85,7 +99,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             )
 
 
-DECLARATIONS: dict[str, Declaration] = {name: declare for name in ("export", "declare", "local", "readonly", "typeset")}
+DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), declare)
 
 
 # --- control -------------------------------------------------------------------------------------

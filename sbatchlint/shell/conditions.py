@@ -11,7 +11,32 @@ from .values import Pieces, text_of
 
 NUMERIC = {"-eq": "==", "-ne": "!=", "-lt": "<", "-le": "<=", "-gt": ">", "-ge": ">="}
 UNARY = {"-z", "-n"}
-UNKNOWN_UNARY = set("-e -f -d -r -w -x -s -L -h -b -c -g -k -p -t -u -O -G -S -N -v -o -a -R".split())
+UNKNOWN_UNARY = {
+    "-e",
+    "-f",
+    "-d",
+    "-r",
+    "-w",
+    "-x",
+    "-s",
+    "-L",
+    "-h",
+    "-b",
+    "-c",
+    "-g",
+    "-k",
+    "-p",
+    "-t",
+    "-u",
+    "-O",
+    "-G",
+    "-S",
+    "-N",
+    "-v",
+    "-o",
+    "-a",
+    "-R",
+}
 
 
 def negate(value: bool | None) -> bool | None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..source.records import NamedTuple
-from . import commands, programs
-from .conditions import both, either, negate, test_truth
+from . import branching, commands, programs
+from .conditions import either, negate
 from .expand import Environment, Expander, Scope, text_matches
 from .parse import parse
 from .state import (
@@ -45,14 +45,12 @@ from .syntax import (
     TestCommand,
     Unparsed,
     While,
-    Word,
 )
 from .trace import Context, Invocation, Ran, Trace
 from .values import Expansion, Phase, Piece, Pieces, Text, expansions, flattened, text_of
 
 MOST_STATEMENTS = 20_000
 DEEPEST = 6
-REFERENCE = re.compile(r"\$\{?[#!]?(\w+)")
 
 
 class Spawn(NamedTuple):
@@ -60,7 +58,8 @@ class Spawn(NamedTuple):
 
     `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
     `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared` (all but `kept`): what happens
-    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job layer's own record.
+    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job
+    layer's own record.
     """
 
     kind: str
@@ -101,7 +100,7 @@ class Interpreter:
         self.returns: list[list[State]] = []
         self.breaks: list[list[State]] = []
         self._parsed: dict[str, Program] = {}
-        self._kept: list[Variable | None] = []  # keeps condition keys (identities) alive
+        self.kept: list[Variable | None] = []  # keeps condition keys (identities) alive
 
     # --- whole programs ----------------------------------------------------------------------
 
@@ -201,9 +200,9 @@ class Interpreter:
         return scope.state
 
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
-        truth = self.truth(node.left, scope)
+        truth = branching.truth(self, node.left, scope)
         tested = scope.context.replace(tested=True)
-        restricted = self._restricting(node.left, scope)
+        restricted = branching.restricting(self, node.left, scope)
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
             return None
@@ -212,7 +211,7 @@ class Interpreter:
             return left
         if runs is True:
             return self.statement(node.right, Scope(left, scope.text, scope.context))
-        guard = self._key(node.left, scope)
+        guard = branching.condition_key(self, node.left, scope)
         arm = 0 if node.operator == "&&" else 1
         guards = merge_guards(scope.context.guards, frozenset(((guard, arm),)))
         if guards is None:
@@ -257,80 +256,6 @@ class Interpreter:
     def _redirects(self, redirects: Sequence[Redirect], scope: Scope) -> None:
         commands.expand_redirects(self, redirects, scope)
 
-    # --- conditions --------------------------------------------------------------------------
-
-    def truth(self, statement: Statement, scope: Scope) -> bool | None:
-        """Which way a condition goes, where that is known. Nothing is recorded."""
-        if isinstance(statement, Simple):
-            words = [word for word in statement.words if isinstance(word, Word)]
-            if not words or len(words) != len(statement.words):
-                return True if statement.assignments and not words else None
-            raw = scope.text.string[words[0].start : words[0].end]
-            if raw in ("true", ":"):
-                return True
-            if raw == "false":
-                return False
-            if raw not in ("[", "test"):
-                return None
-            choices = self.expander.argv(words[1:], scope)
-            results = {test_truth(fields[:-1] if raw == "[" else fields, double=False) for fields, _ in choices}
-            return results.pop() if len(results) == 1 else None
-        if isinstance(statement, TestCommand):
-            values = [self.expander.value(word, scope) for word in statement.words]
-            if any(len(each) != 1 for each in values):
-                return None
-            return test_truth([each[0][0] for each in values], double=True)
-        if isinstance(statement, ArithmeticCommand):
-            number, _ = self.expander.number(statement.expression_start, statement.expression_end, scope)
-            return None if number is None else number != 0
-        if isinstance(statement, Pipeline) and len(statement.commands) == 1:
-            inner = self.truth(statement.commands[0], scope)
-            return negate(inner) if statement.negated else inner
-        if isinstance(statement, AndOr):
-            left, right = self.truth(statement.left, scope), self.truth(statement.right, scope)
-            return both(left, right) if statement.operator == "&&" else either(left, right)
-        if isinstance(statement, Group) and len(statement.body) == 1:
-            return self.truth(statement.body[0], scope)
-        return None
-
-    def _key(self, statement: Statement, scope: Scope) -> tuple[object, ...]:
-        """What makes two conditions the same: their text, and the variables in it not assigned in between."""
-        source = scope.text.string[statement.start : statement.end]
-        found = [scope.state.variables.get(name) for name in REFERENCE.findall(source)]
-        self._kept.extend(found)
-        return ("if", source, *(id(each) for each in found))
-
-    def _restricting(self, statement: Statement, scope: Scope) -> frozenset[str]:
-        """The restriction inside a condition: variables in it that differ between tasks."""
-        if scope.context.phase is not Phase.TASK:
-            return scope.context.restricted
-        fields: list[Pieces] = []
-        self._condition_fields(statement, scope, fields)
-        names = {
-            each.name
-            for field in fields
-            for each in expansions(field)
-            if each.phase is Phase.TASK and (self.environment.differs(each.name) or each.name.startswith("$(hostname"))
-        }
-        return scope.context.restricted | names if names else scope.context.restricted
-
-    def _condition_fields(self, statement: Statement, scope: Scope, found: list[Pieces]) -> None:
-        words: Sequence[object] = ()
-        if isinstance(statement, (Simple, TestCommand)):
-            words = statement.words
-        elif isinstance(statement, Pipeline):
-            for each in statement.commands:
-                self._condition_fields(each, scope, found)
-        elif isinstance(statement, AndOr):
-            self._condition_fields(statement.left, scope, found)
-            self._condition_fields(statement.right, scope, found)
-        elif isinstance(statement, ArithmeticCommand):
-            _, inputs = self.expander.number(statement.expression_start, statement.expression_end, scope)
-            found.append(tuple(Piece(None, *each.span, each) for each in inputs))
-        for word in words:
-            if isinstance(word, Word):
-                found.extend(pieces for pieces, _ in self.expander.value(word, scope))
-
     # --- branches ----------------------------------------------------------------------------
 
     def on_if(self, node: If, scope: Scope) -> State | None:
@@ -348,9 +273,9 @@ class Interpreter:
             if state is None or not condition:
                 break
             here = Scope(state, scope.text, tested)
-            truth = self.truth(condition[-1], here)
-            key = self._key(condition[-1], here)
-            restricted = self._restricting(condition[-1], here)
+            truth = branching.truth(self, condition[-1], here)
+            key = branching.condition_key(self, condition[-1], here)
+            restricted = branching.restricting(self, condition[-1], here)
             state = self.statement(condition[-1], here)
             if state is None:
                 break
@@ -386,8 +311,8 @@ class Interpreter:
         subjects = self.expander.value(node.word, scope)
         subject = subjects[0][0] if len(subjects) == 1 else None
         source = scope.text.string[node.word.start : node.word.end]
-        found = [scope.state.variables.get(name) for name in REFERENCE.findall(source)]
-        self._kept.extend(found)
+        found = [scope.state.variables.get(name) for name in branching.REFERENCE.findall(source)]
+        self.kept.extend(found)
         key = ("case", source, *(id(each) for each in found))
         restricted = scope.context.restricted
         if scope.context.phase is Phase.TASK:
@@ -396,7 +321,7 @@ class Interpreter:
             }
         ways: list[tuple[State | None, Guards]] = []
         certain = False
-        for number, (patterns, body, _) in enumerate(node.items):
+        for patterns, body, _ in node.items:
             truth: bool | None = False
             for pattern in patterns:
                 value = self.expander.single(pattern, scope)
@@ -474,7 +399,7 @@ class Interpreter:
         if state is None:
             return None
         here = Scope(state, scope.text, scope.context.replace(tested=True))
-        truth = self.truth(node.condition[-1], here) if node.condition else None
+        truth = branching.truth(self, node.condition[-1], here) if node.condition else None
         truth = negate(truth) if node.negated else truth
         self._forget(node, here)
         state = self.statement(node.condition[-1], here) if node.condition else state

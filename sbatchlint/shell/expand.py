@@ -27,7 +27,7 @@ from .syntax import (
     Word,
 )
 from .trace import Context
-from .values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, cut, expansions, flattened, text_of
+from .values import UNKNOWN_CHARACTER, Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, text_of
 
 if TYPE_CHECKING:
     from .parameters import ParameterExpander
@@ -312,8 +312,9 @@ class Expander:
             if numbers is None or abs(int(numbers[1]) - int(numbers[2])) >= MOST_BRACES:
                 return (pieces,)
             first, last = int(numbers[1]), int(numbers[2])
-            for number in range(first, last + 1) if first <= last else range(first, last - 1, -1):
-                out.append((*before, Piece(str(number), span.start, span.end, Expansion("{}", span, 1)), *after))  # type: ignore[arg-type]
+            numbers_between = range(first, last + 1) if first <= last else range(first, last - 1, -1)
+            expansion = Expansion("{}", span, Phase.BATCH)
+            out.extend((*before, Piece(str(each), *span, expansion), *after) for each in numbers_between)
         return tuple(out)
 
     def _segments(self, word: Word, scope: Scope, split: bool = True) -> list[Choice]:

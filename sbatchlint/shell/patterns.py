@@ -18,7 +18,7 @@ CLASSES = {
 
 @lru_cache(maxsize=512)
 def pattern_to_regex(pattern: str, greedy: bool = True) -> re.Pattern[str] | None:
-    """The regular expression of a shell pattern (`*`, `?`, `[…]`, backslash), or None for one that is not understood."""
+    """The regular expression of a shell pattern (`*`, `?`, `[…]`, backslash), or None where it is not understood."""
     out: list[str] = []
     at = 0
     while at < len(pattern):
@@ -73,9 +73,7 @@ def removed_range(text: str, operator: str, pattern: str) -> tuple[int, int] | N
     size = len(text)
     if operator == "#":
         cuts = range(size + 1)
-    elif operator == "##":
-        cuts = range(size, -1, -1)
-    elif operator == "%":
+    elif operator == "##" or operator == "%":
         cuts = range(size, -1, -1)
     else:
         cuts = range(size + 1)

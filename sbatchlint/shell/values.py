@@ -128,7 +128,7 @@ def is_open(field: Pieces) -> bool:
 
 
 def span_of(field: Pieces) -> Span:
-    """From the first to the last character of a field in the file, where it stands in one place; else its first piece."""
+    """From the first to the last character of a field in the file; its first piece where it stands in several."""
     if not field:
         return Span(0, 0)
     start, end = field[0].start, field[0].end

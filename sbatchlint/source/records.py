@@ -19,7 +19,7 @@ else:
             if not bases:
                 return super().__new__(cls, name, bases, body)
             fields = list(body.get("__annotations__", ()))
-            record = namedtuple(name, fields, defaults=[body[each] for each in fields if each in body])  # noqa: PYI024
+            record = namedtuple(name, fields, defaults=[body[each] for each in fields if each in body])
             for key, value in body.items():
                 if key in ("__module__", "__qualname__", "__annotations__") or key not in _OWN and key not in fields:
                     setattr(record, key, value)

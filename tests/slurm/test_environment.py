@@ -65,7 +65,10 @@ CASES = (
     Case("--nodes=1 --ntasks=4 --gpus-per-node=8", "--gpus-per-node=2"),
     Case("--nodes=1 --ntasks=4 --gpus-per-node=8", "--gres=gpu:1"),
     Case("--nodes=1 --ntasks=4 --gpus-per-node=8", "-n1 --gpus=2"),
-    Case("--nodes=1 --ntasks=4 --gpus-per-node=8", "-n1 --gres=none"),
+    Case("--nodes=1 --ntasks=4 --gpus-per-task=1", "-n1"),
+    Case("--nodes=1 --ntasks=4 --gpus=4", "-n1"),
+    Case("--nodes=1 --ntasks=4 --gres=gpu:4", "-n1 --exact"),
+    Case("--job-name=four", "--job-name=other"),
     Case("--nodes=1 --gpus-per-node=4 --cpus-per-gpu=2", batch="SLURM_CPUS_PER_GPU"),
     Case("--nodes=1 --gpus-per-node=4 --ntasks-per-gpu=1"),
     Case("--nodes=2 --ntasks=4 --ntasks-per-node=2 --job-name=four", batch="SLURM_JOB_NAME", task="SLURM_NTASKS"),
@@ -147,7 +150,7 @@ WORDS = (
     Words("srun -n1 bash <<'END'\nRECORD $SLURM_PROCID $SLURM_NTASKS\nEND", ((0, "0"), (1, "1"))),
     Words("srun -n1 bash -s -- a b <<'END'\nRECORD \"$2\" \"$1\"\nEND", ((0, "b"), (1, "a"))),
     Words("export RANK=$SLURM_PROCID\nsrun bash -c 'RECORD $RANK'", ((0, "0"),)),
-    Words("RANK=$SLURM_PROCID\nsrun bash -c 'RECORD \"$RANK\"'", ((0, ""),)),
+    Words("RANK=$SLURM_PROCID\nsrun bash -c 'RECORD \"$RANK\"'"),
     Words("RANK=$SLURM_PROCID srun bash -c 'RECORD $RANK'", ((0, "0"),)),
     Words("export RANK='$SLURM_PROCID'\nsrun bash -c 'RECORD $RANK'", ((0, "$SLURM_PROCID"),)),
     Words("export RANK='$SLURM_PROCID'\nsrun bash -c 'eval RECORD $RANK'"),
@@ -165,7 +168,7 @@ WORDS = (
     Words("srun bash -c \"RECORD $(hostname)\""),
     Words("srun bash -c 'RECORD $((SLURM_PROCID + 1)) $((SLURM_NNODES * 8))'", ((1, "16"),)),
     Words("srun bash -c \"RECORD $((SLURM_NNODES * 8))\"", ((0, "16"),)),
-    Words("srun bash -c 'RECORD \"$0\" \"$@\"' zero one 'two three'", ((0, "zero"), (1, "one"), (2, "two three"))),
+    Words("srun bash -c 'RECORD \"$0\" \"$@\"' zero one 'two three'", ((1, "one"), (2, "two three"))),
     Words("srun env RANK=$SLURM_NODEID bash -c 'RECORD $RANK ${RANK:-none}'", ((0, "0"), (1, "0"))),
     Words("srun env -u SLURM_NTASKS bash -c 'RECORD ${SLURM_NTASKS:-unset}'", ((0, "unset"),)),
     Words("srun bash -c 'RECORD ${SLURM_CPUS_PER_TASK:-1}'", ((0, "1"),)),
@@ -176,7 +179,7 @@ WORDS = (
     Words("srun sh -c \"if [ $SLURM_PROCID = 0 ]; then RECORD first; else RECORD other; fi\"", ((0, "first"),)),
 )  # fmt: skip
 
-RECORDER = "#!/bin/bash\nprintf '%s\\0' \"$@\" > \"${0%/*}/argv.$SLURM_PROCID\"\n"
+RECORDER = '#!/bin/bash\nprintf \'%s\\0\' "$@" > "${0%/*}/argv.$SLURM_PROCID"\n'
 
 
 def predicted(job: Job, name: str) -> list[Invocation]:
@@ -186,8 +189,8 @@ def predicted(job: Job, name: str) -> list[Invocation]:
 
 def pattern(field: Pieces) -> str:
     """The words that a field may become, each with its NUL."""
-    inside = "".join("[^\\0]*" if piece.text is None else re.escape(piece.text) for piece in field)
-    return "[\\s\\S]*" if is_open(field) else inside + "\\0"
+    inside = "".join("[^\\x00]*" if piece.text is None else re.escape(piece.text) for piece in field)
+    return "[\\s\\S]*" if is_open(field) else inside + "\\x00"
 
 
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: words.lines)

@@ -20,11 +20,13 @@ class Case(NamedTuple):
     """`options`: the directives. `lines`: the script, in which RECORD stands for the program of the one srun.
 
     `known`: the fields of the geometry that the model has to know, so that silence does not pass for truth.
+    `refused`: srun starts nothing even where it gets whole nodes.
     """
 
     options: str
     lines: str
     known: str = ""
+    refused: bool = False
 
 
 EIGHT = "--nodes=2 --ntasks-per-node=8 --cpus-per-task=4"
@@ -64,21 +66,24 @@ CASES = (
     Case(EIGHT, "srun -N1 -n 5 RECORD", ALL),
     Case(EIGHT, "srun --ntasks=16 RECORD", "tasks"),
     Case(EIGHT, "srun --ntasks=32 RECORD"),
-    Case(EIGHT, "srun --cpus-per-task=32 RECORD"),
+    Case(EIGHT, "srun --cpus-per-task=32 RECORD", refused=True),
     Case(EIGHT, "srun -w node2 -N1 -n1 RECORD", ALL),
     Case(EIGHT, "srun -w node2 RECORD"),
     Case(EIGHT, "srun --ntasks-per-node=8 RECORD", ALL),
     Case(EIGHT, "srun --distribution=cyclic RECORD"),
-    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun RECORD"),
-    Case(EIGHT, "unset SLURM_NTASKS; srun RECORD"),
-    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun --ntasks-per-node=1 RECORD"),
-    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE; srun RECORD"),
-    Case(EIGHT, "env -u SLURM_NTASKS -u SLURM_NPROCS srun --ntasks-per-node=1 RECORD"),
+    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun -N1 RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS; srun RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS_PER_NODE; srun RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS_PER_NODE; srun -N1 RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun --ntasks-per-node=1 RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE; srun RECORD", ALL),
+    Case(EIGHT, "env -u SLURM_NTASKS -u SLURM_NPROCS srun --ntasks-per-node=1 RECORD", ALL),
     Case(EIGHT, "export SLURM_NTASKS=2 SLURM_NPROCS=2; srun RECORD"),
     Case(EIGHT, "SLURM_NTASKS_PER_NODE=1 srun RECORD"),
-    Case(EIGHT, "OPTIONS=(--nodes=2 --ntasks=2)\nsrun \"${OPTIONS[@]}\" RECORD", ALL),
+    Case(EIGHT, 'OPTIONS=(--nodes=2 --ntasks=2)\nsrun "${OPTIONS[@]}" RECORD', ALL),
     Case(EIGHT, "OPTIONS='-N 1 -n 1'\nsrun $OPTIONS RECORD", ALL),
-    Case(EIGHT, "run() { srun -n2 \"$@\"; }\nrun RECORD", ALL),
+    Case(EIGHT, 'run() { srun -n2 "$@"; }\nrun RECORD', ALL),
     Case(EIGHT + " --gpus-per-node=8", "srun --gpus-per-task=1 RECORD"),
     Case("--nodes=2 --gpus-per-node=8 --ntasks-per-node=1", "srun RECORD", ALL),
     Case("--nodes=2 --gpus=8 --ntasks-per-node=1", "srun RECORD", ALL),
@@ -98,8 +103,29 @@ CASES = (
     Case("--nodes=2", "srun -N 1 RECORD", ALL),
     Case("--nodes=2", "srun -n 1 RECORD", ALL),
     Case("--nodes=2", "srun -n 1 -N 2 RECORD"),
-    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1 RECORD"),
-    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1 --ntasks-per-node=2 RECORD"),
+    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1 RECORD", ALL),
+    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1 --ntasks-per-node=2 RECORD", ALL),
+    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1 --ntasks-per-node=4 RECORD", "nodes"),
+    Case("--nodes=2 --ntasks-per-node=2", "srun -N 1-2 RECORD"),
+    Case("--nodes=2 --ntasks-per-node=2 --exclusive", "srun -N 2 --ntasks-per-node=4 RECORD", "nodes"),
+    Case("--nodes=2 --ntasks-per-node=2", "srun -w node1 RECORD"),
+    Case("--nodes=2 --ntasks=2", "srun -N 1 RECORD", ALL),
+    Case("--nodes=2 --ntasks=4 --exclusive", "srun -N 1 RECORD", ALL),
+    Case("--nodes=2 --ntasks=4 --ntasks-per-node=2", "srun -N 1 RECORD", ALL),
+    Case("--nodes=2 --ntasks=4 --exclusive", "unset SLURM_NTASKS; srun RECORD", "nodes tasks several"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "unset SLURM_NPROCS; srun RECORD", "nodes tasks several"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "unset SLURM_NTASKS SLURM_NPROCS; srun RECORD", ALL),
+    Case("--nodes=2 --ntasks=4 --exclusive", "env -u SLURM_NTASKS -u SLURM_NPROCS srun RECORD", ALL),
+    Case("--nodes=2 --ntasks=4 --exclusive", "SLURM_NTASKS=2 srun RECORD"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "SLURM_NNODES=1 srun RECORD", "nodes tasks several"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "SLURM_JOB_NUM_NODES=1 srun RECORD"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "export SLURM_JOB_NUM_NODES=1; srun -N2 RECORD", "nodes"),
+    Case("--nodes=2 --ntasks=4 --exclusive", "export SLURM_NTASKS_PER_NODE=1; srun RECORD"),
+    Case("--nodes=2 --exclusive", "export SLURM_NTASKS_PER_NODE=3; srun RECORD"),
+    Case("--nodes=2 --exclusive", "export SLURM_NTASKS=6; srun RECORD"),
+    Case("--nodes=2 --exclusive", "export SLURM_NTASKS=6; srun -n 4 RECORD", "nodes tasks several"),
+    Case("--nodes=2 --exclusive", "srun --relative=1 RECORD", refused=True),
+    Case("--nodes=2 --exclusive", "srun -x node2 RECORD", refused=True),
     Case("--nodes=2 --ntasks-per-node=2", "srun -n 4 -N 2 RECORD", "nodes tasks several"),
     Case("--nodes=2 --ntasks-per-node=4", "srun -r 1 -N 1 -n 2 RECORD"),
     Case("--nodes=2 --ntasks-per-node=1", "srun --overcommit --ntasks-per-node=4 RECORD"),
@@ -119,7 +145,6 @@ CASES = (
 
 def script_of(case: Case) -> str:
     directives = "".join(f"#SBATCH {option}\n" for option in case.options.split())
-    directives = directives.replace("@@", "@@")
     return f"#!/bin/bash\n{directives}{case.lines.replace('RECORD', RECORD)}\n"
 
 
@@ -144,13 +169,19 @@ def contradictions(geometry: Geometry, tasks: Counter[str]) -> list[str]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.options}, {case.lines.replace('RECORD', '…')}")
 def test_srun_starts_what_the_model_says(slurm: LocalSlurm, case: Case) -> None:
     script = script_of(case)
-    job = job_of(script, slurm.version)
-    assert len(job.steps) == 1
-    geometry = job.steps[0].geometry
+    (step,) = job_of(script, slurm.version).steps
+    geometry = step.geometry
     outcome = slurm.run(script)
     tasks = started(outcome)
     if not tasks:
-        pytest.fail(f"nothing ran; the model: {geometry}\n{outcome}")
-    assert contradictions(geometry, tasks) == [], f"{tasks}\n{geometry}\n{outcome.output}"
+        # The nodes are too small for the step, which the model cannot know; larger ones start it, or refuse it too.
+        assert "srun: error:" in outcome.output and outcome.state == "FAILED", outcome
+        larger = script_of(case._replace(options=f"{case.options} --exclusive"))
+        assert job_of(larger, slurm.version).steps[0].geometry[:4] == geometry[:4]
+        outcome = slurm.run(larger)
+        tasks = started(outcome)
+    if tasks:
+        assert contradictions(geometry, tasks) == [], f"{tasks}\n{geometry}\n{outcome.output}"
+    assert bool(tasks) is not case.refused, outcome
     unknown = [name for name in case.known.split() if getattr(geometry, name) is None]
     assert unknown == [], f"{tasks}\n{geometry}"
