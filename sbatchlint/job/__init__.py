@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
-    from .early import EarlyUse, Repair
+    from .early import EarlyExport, EarlyUse, Repair
     from .faults import SyntaxFault
     from .gpu_use import GpuNeed
     from .lone_ranks import LoneRank
@@ -126,9 +126,23 @@ class Job:
         """Variables of a task that the batch shell expands before a step's tasks start, by what uses them."""
         if not self.steps or not self._names_task_variables():
             return []
-        from .early import early_uses
+        from .early import early_uses, in_rank_variable
 
-        return [use for step in self.steps for use in early_uses(step)]
+        found = [use for step in self.steps for use in early_uses(step)]
+        return [use for use in found if not in_rank_variable(use.expansion, self.assigned)]
+
+    def early_ranks(self) -> list[EarlyExport]:
+        """Rank variables that the batch shell computes once for all tasks of a step."""
+        if not self.steps or not self._names_task_variables():
+            return []
+        from .early import EarlyExport, early_exports, early_uses, in_rank_variable
+
+        found = [each for step in self.steps for each in early_exports(step)]
+        for use in (use for step in self.steps for use in early_uses(step)):
+            if in_rank_variable(use.expansion, self.assigned):
+                span = use.expansion.span
+                found.append(EarlyExport("", use.expansion, span, use.step, use.consumer, use.command))
+        return found
 
     def _names_task_variables(self) -> bool:
         return any(name in self.text.string for name in TASK_VARIABLES)

@@ -5,14 +5,17 @@ The question is one: was a text fixed in an earlier phase than that in which it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..shell.parse import parse
+from ..shell.programs import read_file
 from ..shell.syntax import Parameter
-from ..shell.trace import Invocation
-from ..shell.values import Expansion, Phase, Pieces, expansions, known_prefix, shown_text, span_of, text_of
+from ..shell.trace import Assigned, Invocation
+from ..shell.values import Expansion, Phase, Pieces, cut, expansions, known_prefix, shown_text, span_of, text_of
 from ..shell.walk import nodes
 from ..source.records import NamedTuple
+from ..source.text import Span
 from .environment import PER_NODE, TASK_VARIABLES
 from .launchers import recognise
 from .launches import exported
@@ -59,6 +62,8 @@ RANK_VARIABLES = frozenset(
 LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
 PRINTING = frozenset({"echo", "printf", "logger", "date"})
 TESTS = frozenset({"[", "[[", "test"})
+# The key of a YAML or INI line, up to its value.
+RANK_KEY = re.compile(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
 DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 
 
@@ -80,11 +85,15 @@ class EarlyUse(NamedTuple):
     @property
     def right_by_chance(self) -> bool:
         """Whether the batch shell's value is that of every task of the step."""
-        if self.expansion.name == "SLURM_LOCALID":
-            return self.step.tasks_per_node == 1 or self.step.tasks == 1
-        if self.expansion.name in PER_NODE:
-            return self.step.nodes == 1 or self.step.tasks == 1
-        return self.step.tasks == 1
+        return _right_by_chance(self.expansion, self.step)
+
+
+def _right_by_chance(expansion: Expansion, step: Step) -> bool:
+    if expansion.name == "SLURM_LOCALID":
+        return step.tasks_per_node == 1 or step.tasks == 1
+    if expansion.name in PER_NODE:
+        return step.nodes == 1 or step.tasks == 1
+    return step.tasks == 1
 
 
 def early_uses(step: Step) -> Iterator[EarlyUse]:
@@ -104,10 +113,74 @@ def early_uses(step: Step) -> Iterator[EarlyUse]:
             for expansion in _early(field):
                 kind = _variable_consumer(name, command)
                 yield EarlyUse(expansion, step, kind, command, field, shells)
+        for field in command.argv[1:]:
+            for expansion, kind in _in_written_file(command, field):
+                yield EarlyUse(expansion, step, kind, command, (), shells)
         for name in _own_exports(command, step):
             value = exported(command, name)
             for expansion in _early(value or ()):
                 yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value or (), shells)
+
+
+class EarlyExport(NamedTuple):
+    """A rank that the batch shell computes and hands to a step, by its environment or through a variable.
+
+    `name`: the variable; `span`: its assignment. `consumer`: as of `EarlyUse`.
+    """
+
+    name: str
+    expansion: Expansion
+    span: Span
+    step: Step
+    consumer: str
+    command: Invocation
+
+    @property
+    def right_by_chance(self) -> bool:
+        """Whether the batch shell's value is that of every task of the step."""
+        return _right_by_chance(self.expansion, self.step)
+
+
+def early_exports(step: Step) -> Iterator[EarlyExport]:
+    """Rank variables that the batch shell has set from task variables, for every program of the step that gets them."""
+    before = step.invocation.state.variables
+    for command in step.program:
+        if command.text is not None or command.children or command.name in PRINTING or command.name in TESTS:
+            continue
+        for name in RANK_VARIABLES:
+            now, old = command.state.variables.get(name), before.get(name)
+            if now is None or old is None or now.span != old.span or not now.exported:
+                continue
+            for expansion in _early(exported(command, name) or ()):
+                if now.span.start <= expansion.span.start < now.span.end:
+                    yield EarlyExport(name, expansion, now.span, step, _variable_consumer(name, command), command)
+
+
+def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:
+    """Whether the value was fixed by the batch shell's assignment to a rank variable."""
+    return any(
+        each.name in RANK_VARIABLES
+        and each.context.phase is not Phase.TASK
+        and each.span.start <= expansion.span.start < each.span.end
+        for each in assigned
+    )
+
+
+def _in_written_file(command: Invocation, field: Pieces) -> list[tuple[Expansion, str]]:
+    """Task variables in a file that the batch script wrote and the command is given."""
+    word = shown_text(field)
+    at = word.find("=") + 1 if word.startswith("-") else 0
+    text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
+    if text is None:
+        return []
+    found: list[tuple[Expansion, str]] = []
+    size = 0
+    for piece in text.field:
+        if piece.expansion is not None and _early((piece,)):
+            key = RANK_KEY.search(text.string[max(size - 60, 0) : size])
+            found.extend((each, "rank" if key else "text") for each in _early((piece,)))
+        size += 1 if piece.text is None else len(piece.text)
+    return found
 
 
 def _early(field: Pieces) -> list[Expansion]:

@@ -83,6 +83,8 @@ _CPU_OPTIONS = re.compile(
     r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)"
 )
 _BACKENDS = re.compile(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
+_GPU_FLAGS = re.compile(r"--(?:use[_-])?(?:cuda|gpu)")
+_GPU_COUNTS = re.compile(r"--(?:num[_-]|n[_-]?)?gpus?")
 _GPU_WORD = re.compile(r"(?:cuda|gpu|hip)(?::\d+)?")
 
 _MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
@@ -213,8 +215,12 @@ def _of_arguments(words: Argv) -> Iterable[Sign]:
         text = None if value is None else (text_of(value) or "").lower()
         if _CPU_OPTIONS.fullmatch(option) and text not in ("false", "0", "no"):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
+        elif _GPU_FLAGS.fullmatch(option) and (text is None or text[:1] == "-" or text in ("", "true", "1")):
+            yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
         elif text is None or option == text:
             continue
+        elif _GPU_COUNTS.fullmatch(option) and text.isdigit() and int(text) > 0:
+            yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
         elif _DEVICE_OPTIONS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
             if text == "cpu":
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))

@@ -10,7 +10,7 @@ from ..shell.values import Phase
 from ..slurm.directives import Directives, Setting
 from ..source.records import NamedTuple
 from ..source.text import Source
-from .evidence import PROCESSORS, STRONG, Sign, environment_sign, gpu_signs
+from .evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
 from .launches import Launch, container_of
 from .request import Request
 from .site import Site
@@ -34,6 +34,9 @@ RESOURCE_OPTIONS = frozenset(
     ]
 )
 HINT = "hint"
+GPU_PARTITION = re.compile(
+    r"gpu(?!less)|(?:^|[^a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx\w*|dgx\w*|mi\d{3}\w*|cuda)(?:$|[^a-z0-9])"
+)
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
 )
@@ -71,7 +74,7 @@ def gpu_need(
     if any(sign.strength == PROCESSORS for sign in signs):
         return None
     if not strong:
-        hints = [sign for sign in signs if sign.strength == HINT]
+        hints = [sign for sign in signs if sign.strength in (HINT, WEAK)]
         if not hints or not _is_gpu_partition(request):
             return None
         strong = hints
@@ -115,7 +118,7 @@ def _place(directives: Directives, request: Request) -> Setting:
 
 def _is_gpu_partition(request: Request) -> bool:
     """Whether the partition's name speaks of GPUs."""
-    return re.search(r"gpu(?!less)", (request.partition or "").lower()) is not None
+    return GPU_PARTITION.search((request.partition or "").lower()) is not None
 
 
 def _count(request: Request, launches: list[Launch], site: Site) -> int:
