@@ -42,11 +42,13 @@ def check(job: Job) -> Iterator[Finding]:
         if old is not None and ORDER.index(old.severity or "error") >= ORDER.index(severity):
             continue
         name = rank.expansion.name
-        effect = "which the launcher sets itself" if rank.consumer == "ignored" else "so that all tasks get the same rank"
+        effect = "so that all get the same rank"
+        if rank.consumer == "ignored":
+            effect = "which the launcher sets itself"
         worst[place] = Finding(
             place,
-            f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets that "
-            f"value, {effect}; set it in the task: srun bash -c '…=${name} exec …'",
+            f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets "
+            f"that value, {effect}; set it in the task: srun bash -c '…=${name} exec …'",
             severity,
             related=[(step.invocation.name_span, "the tasks start here")],
         )

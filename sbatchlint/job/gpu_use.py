@@ -35,7 +35,7 @@ RESOURCE_OPTIONS = frozenset(
 )
 HINT = "hint"
 GPU_PARTITION = re.compile(
-    r"gpu(?!less)|(?:^|[^a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx\w*|dgx\w*|mi\d{3}\w*|cuda)(?:$|[^a-z0-9])"
+    r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
