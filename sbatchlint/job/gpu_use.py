@@ -64,6 +64,8 @@ def gpu_need(
     """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
     if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
         return None
+    if any("$" in (setting.value or "") for setting in request.gpu_settings()):
+        return None  # meant to be a number of GPUs, and another fault
     if request.partition is not None and any(name in site.gpu_partitions for name in request.partition.split(",")):
         return None
     if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):

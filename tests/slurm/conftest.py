@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,12 @@ def slurm() -> Iterator[LocalSlurm]:
         yield cluster
     finally:
         cluster.stop()
+
+
+def selected(request: pytest.FixtureRequest, name: str) -> list[Any]:
+    """The values of a parameter in those tests of a module that will run."""
+    callspecs = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
+    return [each.params[name] for each in callspecs if each is not None and name in each.params]
 
 
 def job_of(script: str, version: str) -> Job:

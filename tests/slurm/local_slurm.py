@@ -16,7 +16,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +28,9 @@ HOSTS = (CONTROLLER, *(f"node{number}" for number in range(1, NODES + 1)))
 PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "unshare", "mount")
 FINISHED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT")
-START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 60.0
+START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 90.0
+# Jobs at a time: the controller starts jobs once a second, however many wait.
+AHEAD = 8
 
 CONFIGURATION = """\
 ClusterName=tests
@@ -96,7 +100,10 @@ class LocalSlurm:
         self.root.chmod(0o755)  # munged wants its socket to be in reach of all users
         self.work = self.root / "work"
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.jobs = 0
+        self._numbers = count(1)
+        self._ahead: dict[str, Future[Outcome]] = {}
+        self._pool = ThreadPoolExecutor(AHEAD)
+        self._stopped = False
 
     # --- daemons -----------------------------------------------------------------------------
 
@@ -128,9 +135,11 @@ class LocalSlurm:
 
     def stop(self) -> None:
         """Kills the daemons and, with their namespaces, all jobs; removes the folder."""
+        self._stopped = True
         for process in reversed(self.processes):
             process.kill()
             process.wait(10)
+        self._pool.shutdown(cancel_futures=True)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _key(self) -> None:
@@ -205,8 +214,7 @@ class LocalSlurm:
                               timeout=COMMAND_SECONDS)  # fmt: skip
 
     def _write(self, script: str) -> Path:
-        self.jobs += 1
-        path = self.work / f"job{self.jobs}.sh"
+        path = self.work / f"job{next(self._numbers)}.sh"
         path.write_text(script, errors="surrogateescape", newline="")
         return path
 
@@ -215,8 +223,17 @@ class LocalSlurm:
         done = self.client("sbatch", "--test-only", str(self._write(script)))
         return Verdict(done.returncode == 0, done.stderr)
 
+    def run_ahead(self, scripts: Iterable[str]) -> None:
+        """Begins to run scripts for which `run` will be called, several at a time."""
+        for script in scripts:
+            self._ahead[script] = self._pool.submit(self._run, script)
+
     def run(self, script: str) -> Outcome:
         """Submits a script and waits for its end. Raises RuntimeError where it is refused, or does not end."""
+        ahead = self._ahead.pop(script, None)
+        return self._run(script) if ahead is None else ahead.result()
+
+    def _run(self, script: str) -> Outcome:
         path = self._write(script)
         output = path.with_suffix(".out")
         done = self.client("sbatch", "--parsable", f"--output={output}", str(path))
@@ -226,6 +243,8 @@ class LocalSlurm:
         record: dict[str, str] = {}
 
         def finished() -> bool:
+            if self._stopped:
+                raise RuntimeError("the cluster was stopped")
             shown = self.client("scontrol", "--oneliner", "show", "job", job).stdout
             record.update(re.findall(r"(\w+)=(\S*)", shown))
             return bool(FINISHED.match(record.get("JobState", "")))

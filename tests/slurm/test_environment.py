@@ -21,7 +21,7 @@ from sbatchlint.job.environment import (
 from sbatchlint.shell.trace import Context
 from sbatchlint.shell.values import Phase, Pieces, is_open, text_of
 
-from .conftest import job_of
+from .conftest import job_of, selected
 from .local_slurm import LocalSlurm
 
 NAMES = sorted(
@@ -76,53 +76,6 @@ CASES = (
     Case("--nodes=1-2 --ntasks=2", batch="SLURM_NTASKS"),
     Case("--nodes=2 --cpus-per-task=4", "--job-name=other"),
 )
-
-Environment = Mapping[str, str]
-
-
-def read_environment(path: Path) -> Environment:
-    entries = path.read_bytes().decode(errors="replace").split("\0")
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
-
-
-def differences(environment: JobEnvironment, context: Context, real: Environment) -> list[str]:
-    """Where the model knows a variable otherwise than it is; False is one that is not set."""
-    found = []
-    for name in NAMES:
-        claim = environment.lookup(name, context)
-        if claim is None or claim is True and name in real:
-            continue
-        if claim is False and name not in real or claim == real.get(name):
-            continue
-        found.append(f"{name}: {claim!r}, but really {real.get(name)!r}")
-    return found
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.options or 'nothing'}, srun {case.srun}".rstrip())
-def test_environment_is_as_the_model_says(slurm: LocalSlurm, case: Case, tmp_path: Path) -> None:
-    directives = "".join(f"#SBATCH {option}\n" for option in case.options.split())
-    program = f"bash -c 'env -0 > {tmp_path}/task.$SLURM_PROCID'"
-    script = f"#!/bin/bash\n{directives}env -0 > {tmp_path}/batch\nsrun {case.srun} {program}\n"
-    job = job_of(script, slurm.version)
-    (step,) = job.steps
-    environment = JobEnvironment(job.request)
-    outcome = slurm.run(script)
-    assert outcome.state == "COMPLETED", outcome
-
-    batch = step.invocation.context
-    assert differences(environment, batch, read_environment(tmp_path / "batch")) == []
-    task = step.program[0].context
-    assert (batch.phase, task.phase) == (Phase.BATCH, Phase.TASK)
-    tasks = sorted(tmp_path.glob("task.*"))
-    assert tasks
-    for path in tasks:
-        assert differences(environment, task, read_environment(path)) == [], path.name
-    unknown = [name for name in case.batch.split() if environment.lookup(name, batch) is None]
-    unknown += [f"{name} in the task" for name in case.task.split() if environment.lookup(name, task) is None]
-    assert unknown == []
-
-
-# --- what a task receives ------------------------------------------------------------------------
 
 
 class Words(NamedTuple):
@@ -181,6 +134,89 @@ WORDS = (
 
 RECORDER = '#!/bin/bash\nprintf \'%s\\0\' "$@" > "${0%/*}/argv.$SLURM_PROCID"\n'
 
+Environment = Mapping[str, str]
+
+
+def read_environment(path: Path) -> Environment:
+    entries = path.read_bytes().decode(errors="replace").split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def differences(environment: JobEnvironment, context: Context, real: Environment) -> list[str]:
+    """Where the model knows a variable otherwise than it is; False is one that is not set."""
+    found = []
+    for name in NAMES:
+        claim = environment.lookup(name, context)
+        if claim is None or claim is True and name in real:
+            continue
+        if claim is False and name not in real or claim == real.get(name):
+            continue
+        found.append(f"{name}: {claim!r}, but really {real.get(name)!r}")
+    return found
+
+
+def script_of(case: Case, folder: Path) -> str:
+    directives = "".join(f"#SBATCH {option}\n" for option in case.options.split())
+    program = f"bash -c 'env -0 > {folder}/task.$SLURM_PROCID'"
+    return f"#!/bin/bash\n{directives}env -0 > {folder}/batch\nsrun {case.srun} {program}\n"
+
+
+def script_with(words: Words, folder: Path) -> str:
+    return f"#!/bin/bash\n{HEAD}cd {folder}\n{words.lines.replace('RECORD', str(folder / 'record'))}\n"
+
+
+class Folders:
+    """A folder for each case, into which its job writes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def of(self, case: Case | Words) -> Path:
+        number = CASES.index(case) if isinstance(case, Case) else WORDS.index(case)
+        return self.root / f"{type(case).__name__}{number}"
+
+
+@pytest.fixture(scope="module")
+def folders(request: pytest.FixtureRequest, slurm: LocalSlurm) -> Folders:
+    """The folders of all cases that will run, whose jobs are on their way."""
+    found = Folders(slurm.work)
+    for case in selected(request, "case"):
+        found.of(case).mkdir()
+    for words in selected(request, "words"):
+        found.of(words).mkdir()
+        recorder = found.of(words) / "record"
+        recorder.write_text(RECORDER)
+        recorder.chmod(0o755)
+    slurm.run_ahead(script_of(case, found.of(case)) for case in selected(request, "case"))
+    slurm.run_ahead(script_with(words, found.of(words)) for words in selected(request, "words"))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.options or 'nothing'}, srun {case.srun}".rstrip())
+def test_environment_is_as_the_model_says(slurm: LocalSlurm, case: Case, folders: Folders) -> None:
+    folder = folders.of(case)
+    script = script_of(case, folder)
+    job = job_of(script, slurm.version)
+    (step,) = job.steps
+    environment = JobEnvironment(job.request)
+    outcome = slurm.run(script)
+    assert outcome.state == "COMPLETED", outcome
+
+    batch = step.invocation.context
+    assert differences(environment, batch, read_environment(folder / "batch")) == []
+    task = step.program[0].context
+    assert (batch.phase, task.phase) == (Phase.BATCH, Phase.TASK)
+    tasks = sorted(folder.glob("task.*"))
+    assert tasks
+    for path in tasks:
+        assert differences(environment, task, read_environment(path)) == [], path.name
+    unknown = [name for name in case.batch.split() if environment.lookup(name, batch) is None]
+    unknown += [f"{name} in the task" for name in case.task.split() if environment.lookup(name, task) is None]
+    assert unknown == []
+
+
+# --- what a task receives ------------------------------------------------------------------------
+
 
 def predicted(job: Job, name: str) -> list[Invocation]:
     found = [command for step in job.steps for command in step.program if text_of(command.argv[0]) == name]
@@ -194,15 +230,13 @@ def pattern(field: Pieces) -> str:
 
 
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: words.lines)
-def test_tasks_receive_what_the_model_says(slurm: LocalSlurm, words: Words, tmp_path: Path) -> None:
-    recorder = tmp_path / "record"
-    recorder.write_text(RECORDER)
-    recorder.chmod(0o755)
-    script = f"#!/bin/bash\n{HEAD}cd {tmp_path}\n{words.lines.replace('RECORD', str(recorder))}\n"
+def test_tasks_receive_what_the_model_says(slurm: LocalSlurm, words: Words, folders: Folders) -> None:
+    folder = folders.of(words)
+    script = script_with(words, folder)
     job = job_of(script, slurm.version)
-    commands = predicted(job, str(recorder))
+    commands = predicted(job, str(folder / "record"))
     outcome = slurm.run(script)
-    received = [path.read_bytes().decode() for path in sorted(tmp_path.glob("argv.*"))]
+    received = [path.read_bytes().decode() for path in sorted(folder.glob("argv.*"))]
     assert received, outcome
 
     expected = ["".join(pattern(field) for field in command.argv[1:]) for command in commands]

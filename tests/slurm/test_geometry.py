@@ -9,7 +9,7 @@ import pytest
 
 from sbatchlint.job.steps import Geometry
 
-from .conftest import job_of
+from .conftest import job_of, selected
 from .local_slurm import LocalSlurm, Outcome
 
 # Every task says who it is, and on which node.
@@ -164,6 +164,11 @@ def contradictions(geometry: Geometry, tasks: Counter[str]) -> list[str]:
     claims = {name: getattr(geometry, name) for name in real}
     return [f"{name}: {claim}, but really {real[name]}" for name, claim in claims.items()
             if claim is not None and claim != real[name]]  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ahead(request: pytest.FixtureRequest, slurm: LocalSlurm) -> None:
+    slurm.run_ahead(script_of(case) for case in selected(request, "case"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.options}, {case.lines.replace('RECORD', '…')}")
