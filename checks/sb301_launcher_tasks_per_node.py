@@ -47,6 +47,8 @@ def _counts(launch: Launch) -> str:
     assert step is not None
     crowd = step.tasks_per_node
     times = f"{crowd} times on each node" if crowd else f"{step.tasks} times on {step.nodes} nodes"
+    if not crowd and (step.tasks is None or step.nodes is None):
+        times = "several times on a node"
     if crowd and step.nodes == 1:
         times = f"{crowd} times on the node"
     if each == "auto":

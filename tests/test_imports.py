@@ -39,6 +39,7 @@ LINT = VERSION | {
     "sbatchlint.source.discover",
     "sbatchlint.source.edits",
     "sbatchlint.source.files",
+    "sbatchlint.source.records",
     "sbatchlint.source.text",
     "sbatchlint.checks",
 }
@@ -53,7 +54,6 @@ STANDARD_LIBRARY = {
     "locale", "math", "operator", "os", "os.path", "re", "reprlib", "stat", "types", "typing", "typing.io",
     "typing.re", "unicodedata", "warnings",
 }  # fmt: skip
-GRAMMAR = {"tree_sitter", "tree_sitter_bash"}
 
 SCRIPT = """\
 #!/bin/bash
@@ -83,11 +83,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
 
 def public(names: set[str]) -> set[str]:
     """Without the private modules of the standard library and what lies inside of the grammar's packages."""
-    return {
-        name
-        for name in names
-        if "._" not in f".{name}" and name.partition(".")[0] not in GRAMMAR and name not in sys.builtin_module_names
-    }
+    return {name for name in names if "._" not in f".{name}" and name not in sys.builtin_module_names}
 
 
 def test_version(tmp_path: Path) -> None:

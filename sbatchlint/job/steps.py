@@ -286,10 +286,10 @@ def _on_other_nodes(
     total = request.tasks
     if request.given("ntasks") is None:
         total = None if in_job is None or each is None else in_job * each
-    if total is None:
-        together = Geometry(nodes, None, None, None, reason)
-    elif nodes is None:
-        together = Geometry(None, total, None, None, reason)
+    if total is None or nodes is None:
+        # On no more nodes than the job has, so that no node gets fewer than there.
+        more = each is not None and each > 1 and request.given("ntasks") is None
+        together = Geometry(nodes, total, None, True if more else None, reason)
     else:
         nodes = min(nodes, total)
         even = total // nodes if nodes == 1 or nodes == total else None

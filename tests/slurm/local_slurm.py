@@ -109,8 +109,8 @@ class LocalSlurm:
 
     def start(self) -> None:
         """Returns when all nodes are idle. Raises Unavailable."""
-        for folder in ("etc", "gpu", "log", "munge", "run", "spool", "state", "work"):
-            (self.root / folder).mkdir()
+        for name in ("etc", "gpu", "log", "munge", "run", "spool", "state", "work"):
+            (self.root / name).mkdir()
         self._key()
         (self.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {' '.join(HOSTS)}\n")
         probe = subprocess.run(self._in_namespace("probe", "true"), capture_output=True, text=True)
@@ -197,7 +197,7 @@ class LocalSlurm:
         return any(process.poll() is not None for process in self.processes)
 
     def _last_words(self) -> str:
-        said = []
+        said: list[str] = []
         for log in sorted((self.root / "log").iterdir()):
             lines = log.read_text(errors="replace").strip().splitlines()
             said.extend(f"{log.name}: {line}" for line in lines[-1:])

@@ -23,7 +23,8 @@ LEAST_SCRIPTS, LEAST_REJECTED = 40, 15
 
 
 def is_batch_script(job: Job) -> bool:
-    return job.phase is Phase.BATCH and job.text.string.startswith("#!") and not job.submits
+    template = not job.directives.certain
+    return job.phase is Phase.BATCH and job.text.string.startswith("#!") and not job.submits and not template
 
 
 def has_plugin_options(job: Job) -> bool:

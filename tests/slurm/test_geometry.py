@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -180,7 +181,7 @@ def test_srun_starts_what_the_model_says(slurm: LocalSlurm, case: Case) -> None:
     tasks = started(outcome)
     if not tasks:
         # The nodes are too small for the step, which the model cannot know; larger ones start it, or refuse it too.
-        assert "srun: error:" in outcome.output and outcome.state == "FAILED", outcome
+        assert re.search("srun: (error|fatal):", outcome.output) and outcome.state == "FAILED", outcome
         larger = script_of(case._replace(options=f"{case.options} --exclusive"))
         assert job_of(larger, slurm.version).steps[0].geometry[:4] == geometry[:4]
         outcome = slurm.run(larger)
