@@ -107,6 +107,7 @@ DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "loca
 
 def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`exit`: nothing after it runs."""
+    interpreter.exits += 1
     return None
 
 

@@ -121,10 +121,10 @@ class LocalSlurm:
             # A munged of its own for each: it takes a credential just once, and srun sends one to all nodes.
             folder = self.root / "munge" / host
             folder.mkdir()
-            self._run_daemon(f"munged.{host}", [
-                self.programs["munged"], "--foreground", f"--socket={folder}/socket", f"--key-file={self.root}/key",
-                f"--seed-file={folder}/seed", f"--pid-file={folder}/pid",
-            ])  # fmt: skip
+            self._run_daemon(f"munged.{host}", self._in_namespace(
+                host, self.programs["munged"], "--foreground", f"--socket={folder}/socket",
+                f"--key-file={self.root}/key", f"--seed-file={folder}/seed", f"--pid-file={folder}/pid",
+            ))  # fmt: skip
         _wait_until(lambda: all((self.root / "munge" / host / "socket").exists() for host in HOSTS), 5)
         for host in HOSTS:
             (self.root / "spool" / host).mkdir()

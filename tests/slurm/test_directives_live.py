@@ -23,8 +23,7 @@ LEAST_SCRIPTS, LEAST_REJECTED = 40, 15
 
 
 def is_batch_script(job: Job) -> bool:
-    template = not job.directives.certain
-    return job.phase is Phase.BATCH and job.text.string.startswith("#!") and not job.submits and not template
+    return job.phase is Phase.BATCH and job.text.string.startswith("#!") and not job.submits
 
 
 def has_plugin_options(job: Job) -> bool:
@@ -40,10 +39,12 @@ def test_sbatch_judges_as_the_model_does(slurm: LocalSlurm) -> None:
             continue
         name, text = case.label, case.case.example.text
         job = job_of(text, slurm.version)
-        if not is_batch_script(job) or has_plugin_options(job):
+        expected = job.directives.rejection(slurm.version)
+        # A template's option block is not known as a whole, so that only a fault that is seen in it can be judged.
+        silent = expected is None and not job.directives.certain
+        if silent or not is_batch_script(job) or has_plugin_options(job):
             left_out += 1
             continue
-        expected = job.directives.rejection(slurm.version)
         verdict = slurm.test(text)
         found = OPTION_ERRORS.search(verdict.messages)
         judged += 1
