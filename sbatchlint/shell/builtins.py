@@ -107,7 +107,9 @@ DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "loca
 
 def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`exit`: nothing after it runs."""
-    interpreter.exits += 1
+    code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
+    if code is not None and code.strip("0"):
+        interpreter.exits += 1
     return None
 
 

@@ -97,7 +97,7 @@ class Interpreter:
         self.expander = Expander(self)
         self.complete = True
         self.steps = 0
-        self.exits = 0  # how many `exit` were met
+        self.exits = 0  # how many `exit` with an error were met
         self.returns: list[list[State]] = []
         self.breaks: list[list[State]] = []
         self._parsed: dict[str, Program] = {}

@@ -129,6 +129,8 @@ def _widened(choices: list[Choice]) -> Segments:
 
 def split_fields(segments: Segments, separators: str | None = None) -> Fields:
     """Field splitting: segments to fields, by blanks of the unquoted expansions."""
+    if not any(piece is None or split for piece, split in segments):
+        return (tuple(piece for piece, _ in segments if piece is not None),) if segments else ()
     fields: list[Pieces] = []
     current: list[Piece] | None = None
     for piece, split in segments:

@@ -64,7 +64,7 @@ class Invocation:
     """
 
     __slots__ = (
-        "argv", "children", "context", "guards", "index", "kind", "piped_from", "piped_to", "redirects", "span",
+        "argv", "children", "context", "guards", "index", "kind", "name", "piped_from", "piped_to", "redirects", "span",
         "spawn", "state", "stdin", "text", "variables",
     )  # fmt: skip
 
@@ -80,6 +80,9 @@ class Invocation:
         kind: str,
     ) -> None:
         self.argv = argv
+        # the command's name without its folder, None where it is unknown
+        text = text_of(argv[0]) if argv else None
+        self.name = None if text is None else text.rpartition("/")[2]
         self.variables = variables
         self.redirects = redirects
         self.span = span
@@ -102,12 +105,6 @@ class Invocation:
     @property
     def parent(self) -> Invocation | None:
         return self.context.parent
-
-    @property
-    def name(self) -> str | None:
-        """The command's name without its folder, None where it is unknown."""
-        text = text_of(self.argv[0]) if self.argv else None
-        return None if text is None else text.rpartition("/")[2]
 
     @property
     def name_span(self) -> Span:

@@ -99,6 +99,8 @@ Pieces = tuple[Piece, ...]
 
 def text_of(field: Pieces) -> str | None:
     """The text of a field, or None where a piece of it is unknown."""
+    if len(field) == 1:
+        return field[0].text
     parts = []
     for piece in field:
         if piece.text is None:
@@ -141,6 +143,8 @@ def span_of(field: Pieces) -> Span:
 
 def cut(field: Pieces, start: int, end: int) -> Pieces:
     """Characters `start` to `end` of a field, counted as in `shown_text` (an unknown piece is one character)."""
+    if len(field) == 1 and start <= 0 and end >= (1 if field[0].text is None else len(field[0].text)):
+        return field if end > start else ()
     out: list[Piece] = []
     at = 0
     for piece in field:
