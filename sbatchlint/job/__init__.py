@@ -161,9 +161,11 @@ class Job:
 
     def syntax_fault(self) -> SyntaxFault | None:
         """The first error of syntax on which bash agrees; see `job.faults`."""
+        if not self.program.errors:
+            return None
         from .faults import syntax_fault
 
-        return syntax_fault(self) if self.program.errors else None
+        return syntax_fault(self)
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
@@ -174,6 +176,8 @@ class Job:
     @property
     def crowds(self) -> list[Crowd]:
         """Launchers that a step starts several times on a node, though one start fills it."""
+        if not self.steps or not self.launches:
+            return []
         from .crowds import find_crowds
 
         return find_crowds(self)
@@ -181,7 +185,8 @@ class Job:
     def private_caches(self) -> list[tuple[Step, CacheSetting]]:
         """Caches of steps on several nodes that each node has for itself, and nothing puts there on purpose."""
         found: list[tuple[Step, CacheSetting]] = []
-        if not any(step.several_nodes for step in self.steps):
+        names_a_cache = "CACHE" in self.text.string or "_HOME" in self.text.string
+        if not names_a_cache or not any(step.several_nodes for step in self.steps):
             return found
         from .caches import cache_settings, filled_on_every_node
         from .paths import SHARED
@@ -201,7 +206,7 @@ class Job:
 
     def unset_caches(self) -> list[tuple[Step, UnsetCache]]:
         """Caches that a step's programs need in common, and that the script does not name."""
-        if not self.steps:
+        if not any(step.several_nodes or step.geometry.several for step in self.steps):
             return []
         from .caches import unset_caches
 
@@ -216,6 +221,8 @@ class Job:
     @property
     def lone_ranks(self) -> list[LoneRank]:
         """Programs that want one task for each GPU, in steps of one task per node."""
+        if not any(step.tasks_per_node == 1 for step in self.steps):
+            return []
         from .lone_ranks import find_lone_ranks
 
         return find_lone_ranks(self)
