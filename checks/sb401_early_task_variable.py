@@ -28,7 +28,6 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 
 CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0")
 
-SEVERITY = {"rank": "error", "test": "error", "file": "error", "text": "warning", "label": "info", "ignored": "info"}
 CONSEQUENCE = {
     "rank": "every task gets the same rank",
     "test": "every task decides alike",
@@ -40,16 +39,8 @@ CONSEQUENCE = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    worst: dict[Span, Finding] = {}
-    order = ("info", "warning", "error")
     for use in job.early_uses():
-        severity = SEVERITY[use.consumer]
         step = use.step
-        if use.right_by_chance or step.tasks is None and not step.geometry.several and not step.several_nodes:
-            continue
-        old = worst.get(use.expansion.span)
-        if old is not None and order.index(old.severity or "error") >= order.index(severity):
-            continue
         name = use.expansion.name
         value = "the first node" if name == "SLURMD_NODENAME" else "0" if name not in ("SLURM_TASK_PID",) else "its own"
         repair = job.early_repair(use)
@@ -62,15 +53,14 @@ def check(job: Job) -> Iterator[Finding]:
             if repair is not None:
                 edits = [Edit(Span(repair.start, repair.start), "bash -c 'exec "), insert(repair.end, " \"$@\"' _")]
                 fix = Fix("start the command by a shell in the task", edits, safe=False)
-        worst[use.expansion.span] = Finding(
+        yield Finding(
             use.expansion.span,
             f"${name} is expanded by the batch shell, where it is {value}, before the srun on line "
             f"{job.line(step.span.start)} starts the tasks: {CONSEQUENCE[use.consumer]}; {advice}",
-            severity,
+            use.severity,
             related=[(step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
-    yield from worst.values()
 
 
 CASES = [

@@ -22,37 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card("SB402", "early-rank-export", severity="error", fix="never", since="0.1.0")
 
-SEVERITY = {"rank": "error", "test": "error", "file": "error", "text": "warning", "label": "info", "ignored": "info"}
-ORDER = ("info", "warning", "error")
-
 
 def check(job: Job) -> Iterator[Finding]:
-    worst: dict[Span, Finding] = {}
     for rank in job.early_ranks():
         step = rank.step
-        severity = SEVERITY[rank.consumer]
-        if rank.right_by_chance or step.tasks is None and not step.geometry.several and not step.several_nodes:
-            continue
-        place = rank.expansion.span
-        old = worst.get(place)
-        if old is not None and ORDER.index(old.severity or "error") >= ORDER.index(severity):
-            continue
         name = rank.expansion.name
         effect = "so that all get the same rank"
         if rank.consumer == "ignored":
             effect = "which the launcher sets itself"
-        worst[place] = Finding(
-            place,
+        yield Finding(
+            rank.expansion.span,
             f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets "
             f"that value, {effect}; set it in the task: srun bash -c '…=${name} exec …'",
-            severity,
+            rank.severity,
             related=[(step.invocation.name_span, "the tasks start here")],
         )
-    yield from worst.values()
 
 
 CASES = [

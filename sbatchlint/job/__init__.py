@@ -15,6 +15,7 @@ from ..shell.trace import Assigned, Invocation, Ran, Trace
 from ..shell.values import Phase, Pieces, Text, literal
 from ..slurm.directives import Directives, read_directives
 from ..slurm.versions import Range
+from ..source.discover import is_batch_name
 from ..source.text import Source, Span
 from .environment import TASK_VARIABLES
 from .hooks import JobHooks
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
-    from .early import EarlyExport, EarlyUse, Repair
+    from .early import EarlyUse, Repair
     from .faults import SyntaxFault
     from .gpu_use import GpuNeed
     from .lone_ranks import LoneRank
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
-BATCH_ENDINGS = (".sbatch", ".slurm", ".job", ".batch")
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 
@@ -77,6 +77,7 @@ class Job:
         self.complete = interpreter.complete
         self.steps: list[Step] = hooks.steps
         self._launches: list[Launch] | None = None
+        self._early: tuple[list[EarlyUse], list[EarlyUse]] | None = None
         self._quoted: tuple[list[int], list[int]] | None = None
         self.submits: list[Job] = [] if embedded else self._submitted()
 
@@ -86,7 +87,7 @@ class Job:
         return cls(source, Text.of_file(source.text), site)
 
     def _is_batch(self) -> bool:
-        return bool(self.directives.lines or self.is_embedded or self.source.path.endswith(BATCH_ENDINGS)) or bool(
+        return bool(self.directives.lines or self.is_embedded or is_batch_name(self.source.path)) or bool(
             self.directives.unread and not self._has_inner_script()
         )
 
@@ -123,29 +124,30 @@ class Job:
         return self._launches
 
     def early_uses(self) -> list[EarlyUse]:
-        """Variables of a task that the batch shell expands before a step's tasks start, by what uses them."""
-        if not self.steps or not self._names_task_variables():
-            return []
-        from .early import early_uses, in_rank_variable
+        """Variables of a task that the batch shell expands before a step's tasks start, each by its worst use."""
+        return self._early_by_kind[0]
 
-        found = [use for step in self.steps for use in early_uses(step)]
-        return [use for use in found if not in_rank_variable(use.expansion, self.assigned)]
+    def early_ranks(self) -> list[EarlyUse]:
+        """Those of them that the batch shell assigns to a rank variable, once for all tasks of a step."""
+        return self._early_by_kind[1]
 
-    def early_ranks(self) -> list[EarlyExport]:
-        """Rank variables that the batch shell computes once for all tasks of a step."""
-        if not self.steps or not self._names_task_variables():
-            return []
-        from .early import EarlyExport, early_exports, early_uses, in_rank_variable
+    @property
+    def _early_by_kind(self) -> tuple[list[EarlyUse], list[EarlyUse]]:
+        if self._early is None:
+            self._early = self._find_early()
+        return self._early
 
-        found = [each for step in self.steps for each in early_exports(step)]
-        for use in (use for step in self.steps for use in early_uses(step)):
-            if in_rank_variable(use.expansion, self.assigned):
-                span = use.expansion.span
-                found.append(EarlyExport("", use.expansion, span, use.step, use.consumer, use.command))
-        return found
+    def _find_early(self) -> tuple[list[EarlyUse], list[EarlyUse]]:
+        if not self.steps or not any(name in self.text.string for name in TASK_VARIABLES):
+            return [], []
+        from .early import early_exports, early_uses, in_rank_variable, worst_by_place
 
-    def _names_task_variables(self) -> bool:
-        return any(name in self.text.string for name in TASK_VARIABLES)
+        uses = [use for step in self.steps for use in early_uses(step)]
+        ranks = [use for step in self.steps for use in early_exports(step)]
+        in_text: list[EarlyUse] = []
+        for use in uses:
+            (ranks if in_rank_variable(use.expansion, self.assigned) else in_text).append(use)
+        return worst_by_place(in_text), worst_by_place(ranks)
 
     def early_repair(self, use: EarlyUse) -> Repair | None:
         from .early import repair

@@ -6,7 +6,7 @@ The question is one: was a text fixed in an earlier phase than that in which it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..shell.parse import parse
 from ..shell.programs import read_file
@@ -67,6 +67,12 @@ RANK_KEY = re.compile(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|proc
 DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 
 
+ORDER = ("info", "warning", "error")
+SEVERITY_OF = {
+    "rank": "error", "test": "error", "file": "error", "text": "warning", "label": "info", "ignored": "info",
+}  # fmt: skip
+
+
 class EarlyUse(NamedTuple):
     """A use of a value that was fixed too early.
 
@@ -83,17 +89,36 @@ class EarlyUse(NamedTuple):
     shells: tuple[Invocation, ...]
 
     @property
+    def severity(self) -> str:
+        """How bad it is, by the consumer."""
+        return SEVERITY_OF[self.consumer]
+
+    @property
     def right_by_chance(self) -> bool:
         """Whether the batch shell's value is that of every task of the step."""
-        return _right_by_chance(self.expansion, self.step)
+        step = self.step
+        if self.expansion.name == "SLURM_LOCALID":
+            return step.tasks_per_node == 1 or step.tasks == 1
+        if self.expansion.name in PER_NODE:
+            return step.nodes == 1 or step.tasks == 1
+        return step.tasks == 1
+
+    @property
+    def certain(self) -> bool:
+        """Whether the step is known to have several tasks."""
+        return self.step.tasks is not None or bool(self.step.geometry.several) or bool(self.step.several_nodes)
 
 
-def _right_by_chance(expansion: Expansion, step: Step) -> bool:
-    if expansion.name == "SLURM_LOCALID":
-        return step.tasks_per_node == 1 or step.tasks == 1
-    if expansion.name in PER_NODE:
-        return step.nodes == 1 or step.tasks == 1
-    return step.tasks == 1
+def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
+    """The uses that do harm: of each place where a variable is expanded the worst, the first of equals."""
+    found: dict[Span, EarlyUse] = {}
+    for use in uses:
+        if use.right_by_chance or not use.certain:
+            continue
+        old = found.get(use.expansion.span)
+        if old is None or ORDER.index(use.severity) > ORDER.index(old.severity):
+            found[use.expansion.span] = use
+    return list(found.values())
 
 
 def early_uses(step: Step) -> Iterator[EarlyUse]:
@@ -122,26 +147,7 @@ def early_uses(step: Step) -> Iterator[EarlyUse]:
                 yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value or (), shells)
 
 
-class EarlyExport(NamedTuple):
-    """A rank that the batch shell computes and hands to a step, by its environment or through a variable.
-
-    `name`: the variable; `span`: its assignment. `consumer`: as of `EarlyUse`.
-    """
-
-    name: str
-    expansion: Expansion
-    span: Span
-    step: Step
-    consumer: str
-    command: Invocation
-
-    @property
-    def right_by_chance(self) -> bool:
-        """Whether the batch shell's value is that of every task of the step."""
-        return _right_by_chance(self.expansion, self.step)
-
-
-def early_exports(step: Step) -> Iterator[EarlyExport]:
+def early_exports(step: Step) -> Iterator[EarlyUse]:
     """Rank variables that the batch shell has set from task variables, for every program of the step that gets them."""
     before = step.invocation.state.variables
     for command in step.program:
@@ -151,9 +157,10 @@ def early_exports(step: Step) -> Iterator[EarlyExport]:
             now, old = command.state.variables.get(name), before.get(name)
             if now is None or old is None or now.span != old.span or not now.exported:
                 continue
-            for expansion in _early(exported(command, name) or ()):
+            value = exported(command, name) or ()
+            for expansion in _early(value):
                 if now.span.start <= expansion.span.start < now.span.end:
-                    yield EarlyExport(name, expansion, now.span, step, _variable_consumer(name, command), command)
+                    yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value, ())
 
 
 def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:

@@ -167,11 +167,11 @@ def job_nodes(request: Request) -> int | None:
         return request.exact_nodes()
     if not request.directives.certain:
         return None
-    spreading = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu", "gpus-per-node", "gres")
+    spreading = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu")
     tasks = request.tasks
     if request.tasks_per_node is not None and tasks is not None:
         return -(-tasks // request.tasks_per_node)
-    if any(request.given(name) for name in spreading[:6]) and (tasks is None or tasks > 1):
+    if any(request.given(name) for name in spreading) and (tasks is None or tasks > 1):
         return None
     return 1
 

@@ -90,7 +90,6 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             scope.state.variables[name] = old._replace(exported=False)
         elif exported:
             if old is None:
-                value = Piece(None, *span, Expansion(name, span, scope.context.phase))
                 old = Variable((Alternative(None),), span=span)
             scope.state.variables[name] = old._replace(exported=True)
         elif local or command in ("declare", "typeset") and old is None:
@@ -296,7 +295,7 @@ def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Sco
     words = invocation.argv
     if len(words) > 3 and text_of(words[1]) == "-v":
         name = text_of(words[2])
-        value = programs._formatted(words[3], words[4:])
+        value = programs.formatted(words[3], words[4:])
         if name is not None:
             unknown = (Piece(None, *invocation.span, Expansion(name, invocation.span, scope.context.phase)),)
             _set(scope, name, (value if value is not None else unknown,), invocation.span)

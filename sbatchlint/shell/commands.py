@@ -174,7 +174,7 @@ def expand_assignment(interpreter: Interpreter, node: Assignment, scope: Scope) 
     """The alternatives of the value on the right side."""
     if isinstance(node.value, ArrayLiteral):
         if any(key is not None for key in node.value.keys):
-            return [Alternative(((replace_open(_unclear(node, scope)),)[0:1]), NO_GUARDS)]
+            return [Alternative((replace_open(_unclear(node, scope)),))]
         return [
             Alternative(fields, guards) for fields, guards in interpreter.expander.array(node.value.elements, scope)
         ]
@@ -318,7 +318,6 @@ def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> P
 SELF_READING = re.compile(
     r"(?:^|[\s;({])(\w+)\+?=[^\n]*\$\{?\1\b|(?:^|[\s;({])(\w+)\+=|\(\(\s*(\w+)\s*(?:\+\+|--|[-+*/]=)|\blet\s+\W?(\w+)"
 )
-SHIFTS = re.compile(r"(?:^|[\s;])shift\b", re.MULTILINE)
 
 
 def changed_in_loop(statement: Statement, string: str) -> list[str]:

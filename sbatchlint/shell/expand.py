@@ -178,10 +178,8 @@ class Expander:
         parts = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal):
             part = parts[0]
-            if not part.quoted:
-                if part.text[0] == "~" or "{" in part.text:
-                    return self._unquoted_literal(part, scope)
-                return [((self.literal(part, scope),), NO_GUARDS)]
+            if not part.quoted and (part.text[0] == "~" or "{" in part.text):
+                return self._unquoted_literal(part, scope)
             return [((self.literal(part, scope),), NO_GUARDS)]
         if not parts:
             span = scope.text.span(word.start, word.end)

@@ -61,13 +61,13 @@ def printed(invocation: Invocation) -> Pieces | None:
         end = invocation.span.end
         return (*join_fields(arguments), Piece("\n", end, end + 1))
     if name == "printf" and arguments:
-        return _formatted(arguments[0], arguments[1:])
+        return formatted(arguments[0], arguments[1:])
     if name == "declare" or name == "typeset":
         return None
     return None
 
 
-def _formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
+def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
     """`printf` with `%s`, `%d`, `\\n` only, used once."""
     text = text_of(pattern)
     if text is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .state import NO_GUARDS, Alternative, Guards, State
-from .values import Expansion, Phase, Pieces, Text, span_of, text_of
+from .values import Phase, Pieces, Text, span_of, text_of
 
 
 class RedirectedTo(NamedTuple):
@@ -163,7 +163,7 @@ class Submission(NamedTuple):
 class Trace:
     """All that was recorded, in order of running."""
 
-    __slots__ = ("assigned", "invocations", "pipe_status_reads", "quoted_ranges", "ran", "status_reads", "submissions")
+    __slots__ = ("assigned", "invocations", "pipe_status_reads", "ran", "status_reads", "submissions")
 
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
@@ -184,12 +184,3 @@ class Assigned(NamedTuple):
     name_span: Span
     context: Context
     order: int
-
-
-def early(field: Pieces, phase: Phase) -> tuple[Expansion, ...]:
-    """The expansions in a field that happened in an earlier phase than `phase`."""
-    found: list[Expansion] = []
-    for piece in field:
-        if piece.expansion is not None:
-            found.extend(each for each in piece.expansion.all() if each.phase < phase)
-    return tuple(found)
