@@ -90,11 +90,10 @@ class Step:
         return StepOption(given.name, given.written, value, span, given.word + 1, value_word + 1)
 
     def _container(self, site: Site) -> Container | None:
-        triples: list[Triple] = []
-        for setting in self.request.directives.all("container-image") and self.request.directives.settings:
-            if is_pyxis_option(setting.name):
-                triples.append((setting.name, directive_value(setting), setting.span))  # noqa: PERF401
-        triples.extend((each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name))
+        # what the option block gives to pyxis holds for every step
+        given = ((each.name, directive_value(each), each.span) for each in self.request.directives.settings)
+        own = ((each.name, each.value, each.span) for each in self.given)
+        triples: list[Triple] = [each for each in (*given, *own) if is_pyxis_option(each[0])]
         from .launches import exported
 
         if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):
