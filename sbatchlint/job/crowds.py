@@ -199,21 +199,28 @@ def value_span(option: StepOption) -> Span | None:
     return value[0].span
 
 
-def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
-    """`srun --ntasks-per-node=8` becomes 1, `srun -n 8` the number of nodes."""
-    if not step.certain or any(name in step.options for name in PER_TASK_GPUS):
-        return None
+def task_edits(job: Job, step: Step, per_node: int) -> list[Edit] | None:
+    """Sets what an srun itself says of its tasks to so many per node; None where one is not a literal number."""
     edits = []
     for name in ("ntasks", "ntasks-per-node"):
         option = step.option(name)
         if option is None:
             continue
-        target = "1" if name == "ntasks-per-node" else None if step.nodes is None else str(step.nodes)
+        tasks = per_node if name == "ntasks-per-node" else None if step.nodes is None else per_node * step.nodes
         span = value_span(option)
-        if target is None or literal_number(job, span) is None:
+        if tasks is None or span is None or literal_number(job, span) is None:
             return None
-        assert span is not None
-        edits.append(Edit(span, target))
+        edits.append(Edit(span, str(tasks)))
+    return edits
+
+
+def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
+    """`srun --ntasks-per-node=8` becomes 1, `srun -n 8` the number of nodes."""
+    if not step.certain or any(name in step.options for name in PER_TASK_GPUS):
+        return None
+    edits = task_edits(job, step, 1)
+    if edits is None:
+        return None
     within = all(step.span.start <= each.span.start and each.span.end <= step.span.end for each in edits)
     cpus = step.option("cpus-per-task")
     safe = within and cpus is None and _only_launchers(job, step) and not TASK_COUNT_USE.search(job.text.string)

@@ -11,10 +11,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text
-from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.text import Span
-from .crowds import Repair, is_neutral_step, literal_number, own_option, value_span
+from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
 from .request import gpu_list, gres_items, whole_number
@@ -134,16 +133,9 @@ def _repair(job: Job, lone: LoneRank, all_of_them: list[LoneRank]) -> Repair | N
 def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
     if "cpus-per-task" in step.options or "gpus-per-task" in step.options or not step.certain:
         return None
-    edits = []
-    for name in ("ntasks", "ntasks-per-node"):
-        option = step.option(name)
-        if option is None:
-            continue
-        tasks = expected if name == "ntasks-per-node" else None if step.nodes is None else expected * step.nodes
-        span = value_span(option)
-        if tasks is None or span is None or literal_number(job, span) is None:
-            return None
-        edits.append(Edit(span, str(tasks)))
+    edits = task_edits(job, step, expected)
+    if edits is None:
+        return None
     return Repair(f"run {expected} tasks per node in this step", tuple(edits), False)
 
 
