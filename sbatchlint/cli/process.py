@@ -108,9 +108,13 @@ def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int
     size = max(len(scripts) // (jobs * 8), 1)
     pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode))
     try:
-        return list(pool.map(_work, scripts, chunksize=size))
-    finally:
+        outcomes = list(pool.map(_work, scripts, chunksize=size))
+    except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    # Without waiting, the pool's own thread may close the pipe that the interpreter writes to at its exit.
+    pool.shutdown()
+    return outcomes
 
 
 _shared: tuple[Resolver, Mode] | None = None
