@@ -4,6 +4,8 @@
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
 site, and nothing says so: too little memory, the wrong partition, one hour instead of a day.
 
+Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
+
 ## Fix
 
 Moves the lines up to the end of the option block. The job then asks for something it did not ask for before, so this is
@@ -31,6 +33,12 @@ def check(job: Job) -> Iterator[Finding]:
     if stop is None or not stop.certain or not directives.unread or not directives.is_shell_script:
         return
     if not directives.lines and not directives.interpreter:
+        return
+    if any(each.swallowed for each in directives.continuations()):
+        # The command is a directive's own continued line: another check.
+        return
+    if any(each.place != "word" and stop.offset in range(*job.span(each.start, each.end)) for each in job.invisible()):
+        # It is none that anybody can see: another check.
         return
     row = job.source.row(stop.offset)
     groups: list[list[Any]] = []

@@ -25,16 +25,14 @@ CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", s
 def check(job: Job) -> Iterator[Finding]:
     for setting in job.directives.settings:
         value = setting.value_span
-        if value is None or setting.separate or setting.written.startswith("--"):
-            continue
-        written = job.source.slice(value)
-        if written[:1] != "=":
+        if value is None or setting.separate or job.directives.slip(setting) != "short-equals":
             continue
         given = (setting.value or "")[1:]
         fix = None
         if given:
             fix = Fix("remove the `=`", [remove(Span(value.start, value.start + 1))], safe=True)
-        advice = f"`{setting.written} {written[1:]}`" if given else f"`--{setting.name}=VALUE`"
+        rest = job.source.slice(value)[1:]
+        advice = f"`{setting.written} {rest}`" if given else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `{setting.value}`; write {advice}",

@@ -1,7 +1,8 @@
 """An option of srun in a directive: sbatch does not know it, and refuses the script.
 
 `--mpi`, `--cpu-bind`, `--label`, `--kill-on-bad-exit`, `--exact`, `--unbuffered`, `--pty` and their like say how a step
-is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`.
+is started. The job has no use for them: `sbatch: unrecognized option '--mpi=pmix'`. `--x11` is only warned about:
+before Slurm had it, a plugin added it to sbatch too.
 
 ## Fix
 
@@ -25,21 +26,23 @@ CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometime
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    for problem in directives.problems:
-        if problem.kind != "unknown-option" or problem.versions is not None or problem.token is None:
-            continue
-        takers = directives.takers(problem)
-        if "srun" not in takers or "sbatch" in takers:
-            continue
-        short = not problem.written.startswith("--")
-        if short and len(problem.token.text.partition("=")[0]) > 3:
+    for unknown in directives.unknown_options():
+        problem = unknown.problem
+        if "srun" not in unknown.takers or "sbatch" in unknown.takers:
             continue
         end = problem.span.end
         if problem.value_token is not None:
             end = directives.text.span(problem.value_token.start, problem.value_token.end).end
         span = Span(problem.span.start, end)
+        fix = _fix(job, problem, span)
+        if problem.name == "x11" and not job.site.plugins_listed:
+            message = (
+                "--x11 is an option of srun, and sbatch refuses the script where the old X11 plugin does not add it"
+            )
+            yield Finding(span, f"{message}; give it to the srun that needs it", "warning", fix=fix)
+            continue
         what = f"{problem.written} is an option of srun, and sbatch refuses the script"
-        yield Finding(span, f"{what}; give it to the srun that needs it", fix=_fix(job, problem, span))
+        yield Finding(span, f"{what}; give it to the srun that needs it", fix=fix)
 
 
 def _fix(job: Job, problem: Any, span: Span) -> Fix | None:

@@ -19,11 +19,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, replace
 
 CARD = Card("SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0")
 
-EXPANSION = re.compile(r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\([^)]*\)?|\$[A-Za-z_]\w*|`[^`]*`?)")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 PATTERNS = {
     "USER": "%u",
@@ -118,7 +117,7 @@ CASES = [
         """,
     ),
     Bad("#!/bin/bash\n#SBATCH --output=«$SCRATCH/%j.out» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
-    Bad("#!/bin/bash\n#SBATCH --nodes=«$NODES»\n#SBATCH -J «\"run-$(date +%F)\"»\nsrun ./a.out\n"),
+    Bad('#!/bin/bash\n#SBATCH --nodes=«$NODES»\n#SBATCH -J «"run-$(date +%F)"»\nsrun ./a.out\n'),
     Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --container-mounts=«$PWD:/work»\nsrun ./a.out\n", title="pyxis expands nothing"),
     Good("#!/bin/bash\n#SBATCH --output=logs/%x-%j.out --comment='costs 5$' -J \\$USER\nsrun ./a.out\n"),

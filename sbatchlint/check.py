@@ -7,14 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from .job import Job, Launch
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
+from .slurm.model import Cause
+from .slurm.slips import EXPANSION
+from .slurm.versions import describe
 from .source.edits import Edit
 from .source.records import NamedTuple
 from .source.text import Span
 
 __all__ = [
+    "EXPANSION",
     "PYXIS_OPTIONS",
     "Bad",
     "Card",
+    "Cause",
     "Edit",
     "Finding",
     "Fix",
@@ -23,6 +28,7 @@ __all__ = [
     "Launch",
     "Option",
     "Span",
+    "describe",
     "insert",
     "opposite",
     "quoted",

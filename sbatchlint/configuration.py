@@ -35,6 +35,7 @@ KEYS: Mapping[str, Key] = {
     "exclude": Key("texts", "patterns of paths that are left out, instead of the default ones"),
     "extend-exclude": Key("texts", "patterns of paths that are left out as well"),
     "plugin-options": Key("texts", "long options that plugins of the site add to sbatch and srun"),
+    "plugin-options-from": Key("text", "a file with what `sbatch --help` prints on the cluster, for the same"),
     "site": Key("table", "what holds on the cluster"),
     "checks": Key("table", "options of single checks, in a table each"),
 }
@@ -82,6 +83,9 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> dict[str, object
             raise InputError(f"{shown}: tool.sbatchlint must be a table")
         table = own
     check_table(table, shown)
+    listing = table.get("plugin-options-from")
+    if isinstance(listing, str):
+        table["plugin-options-from"] = os.path.join(os.path.dirname(path), os.path.expanduser(listing))
     base = table.get("extend")
     if isinstance(base, str):
         target = os.path.join(os.path.dirname(path), os.path.expanduser(base))

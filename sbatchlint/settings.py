@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from .configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
 from .job.site import Site
 from .registry import Check, Entry, did_you_mean, registry
-from .source.files import InputError
+from .slurm.getopt import site_names
+from .source.files import InputError, read_bytes
 from .source.records import NamedTuple
 
 Table = Mapping[str, object]
@@ -78,7 +79,7 @@ class Settings:
             for pattern, value in _table(table, "per-file-ignores").items()
         )
         self._options = _options(_table(table, "checks"), where)
-        self.site = _site(table, overrides)
+        self.site = _site(table, overrides, where)
 
     @classmethod
     def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> Settings:
@@ -210,17 +211,49 @@ def _options(table: Table, where: str) -> dict[str, dict[str, object]]:
     return found
 
 
-def _site(table: Table, overrides: Overrides) -> Site:
+def _site(table: Table, overrides: Overrides, where: str) -> Site:
     fields: dict[str, object] = {}
     for key, value in _table(table, "site").items():
         fields[key.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
-    if "plugin-options" in table:
-        fields["plugin_options"] = _texts(table, "plugin-options")
+    options = _texts(table, "plugin-options") or ()
+    listing = _text(table, "plugin-options-from")
+    if listing is not None:
+        listed = _listed(listing, where)
+        fields["plugins_listed"] = True
+        fields.setdefault("pyxis_in_sbatch", "container-image" in site_names(listed))
+        named = site_names(options)
+        options = (*options, *(each for each in listed if not named & site_names([each])))
+    pyxis = fields.get("pyxis")
+    if isinstance(pyxis, str) and _is_before_sbatch_support(pyxis):
+        fields.setdefault("pyxis_in_sbatch", False)
+    if options:
+        fields["plugin_options"] = options
     version = overrides.slurm_version or _text(table, "slurm-version")
     if version is not None:
         low, _, high = version.partition("-")
         fields["slurm_versions"] = (low.strip(), (high or low).strip())
     return Site(**fields)  # type: ignore[arg-type]  # the table was checked key by key
+
+
+def _listed(path: str, where: str) -> tuple[str, ...]:
+    """The options in a saved `sbatch --help`. Raises `InputError` where there is no such file, or another text."""
+    from .slurm.plugin_help import NoHelp, options_of_help
+
+    relative = os.path.relpath(path)
+    shown = path if relative.startswith("..") else relative
+    try:
+        return options_of_help(read_bytes(path).decode("utf-8", "replace"))
+    except NoHelp as error:
+        raise InputError(f"{where}plugin-options-from: {shown} {error}") from None
+    except InputError as error:
+        raise InputError(f"{where}plugin-options-from: {error}") from None
+
+
+def _is_before_sbatch_support(pyxis: str) -> bool:
+    """Whether pyxis of this version has no options for sbatch: they came with 0.12."""
+    parts = pyxis.strip().removeprefix("v").split(".")[:2]
+    numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
+    return len(numbers) == 2 and (numbers[0], numbers[1]) < (0, 12)
 
 
 class Resolver:

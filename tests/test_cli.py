@@ -92,13 +92,34 @@ def test_errors_in_configuration_files(command: Command, text: str, message: str
 
 def test_undecodable_files(command: Command) -> None:
     command.write("binary.sbatch", b"\x7fELF\0\0#SBATCH -N1\n")
-    command.write("sixteen.sbatch", f"{HEAD}".encode("utf-16"))
+    command.write("sixteen.sbatch", "ELF".encode("utf-16"))
     command.write("good.sbatch", f"{HEAD}WRONG\n")
     result = command("binary.sbatch", "sixteen.sbatch", "good.sbatch")
     assert result.code == 2
     assert result.err.count("is not a text file") == 2
     assert "toy-wrong" in result.out
     assert command(".").code == 1  # in a folder, what is no text is no script
+
+
+def test_scripts_with_odd_bytes_are_found_and_keep_them(command: Command) -> None:
+    wrong = f"{HEAD}echo WRONG\n".encode()
+    odd = {
+        "mark.sh": b"\xef\xbb\xbf" + wrong,
+        "nul.sh": wrong + b"echo \0 \xff\xfe\n",
+        "dos.sh": wrong.replace(b"\n", b"\r\n"),
+        "latin.sh": wrong + b"# \xe4\r",
+        "archive.sh": wrong + b"exit\n" + b"\0\xff" * (1 << 17),
+    }
+    for name, data in odd.items():
+        command.write(name, data)
+    sixteen = f"{HEAD}echo WRONG\n".encode("utf-16")
+    path = command.write("sixteen.sh", sixteen)
+    command.write("other.bin", b"\0" + wrong)
+    assert sorted(command("--show-files").out.split()) == sorted([*odd, "sixteen.sh"])
+    assert command("--fix").code == 0
+    for name, data in odd.items():
+        assert (command.folder / name).read_bytes() == data.replace(b"WRONG", b"RIGHT")
+    assert path.read_bytes() == sixteen
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

@@ -21,7 +21,7 @@ FOUND_BY = {
     "gpu-not-requested": {"SB201"},
     "directives-after-command": {"SB101"},
     "variable-in-directive": {"SB115"},
-    "unknown-directive-option": {"SB111"},
+    "unknown-directive-option": {"SB111", "SB112", "SB119"},
     "srun-only-flag-in-directive": {"SB113"},
     "exit-status-lost": {"SB710"},
 }

@@ -1,4 +1,5 @@
-"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `explain` and `checks` tell what there is.
+"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` tells what a job asks for, `explain`
+and `checks` what is checked.
 
 Exit codes: 0 nothing at or above --fail-on is left; 1 something is; 2 wrong usage, unreadable input or bad
 configuration; 3 a fault of sbatchlint itself; 130 interrupted; 141 the reader of the output went away.
@@ -59,6 +60,10 @@ def _run(arguments: list[str]) -> int:
         from .explain import checks
 
         return checks(arguments[1:])
+    if arguments and arguments[0] == "plan":
+        from .plan import plan
+
+        return plan(arguments[1:])
     from .arguments import lint_options
 
     options = lint_options(arguments)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping
 from typing import NoReturn
 
-from ..configuration import LEVELS, wrong_version
+from ..configuration import LEVELS, merge_tables, parse_pair, wrong_version
 from ..registry import did_you_mean
 from ..report import FORMATS
 from ..source.files import InputError
@@ -34,6 +36,38 @@ def formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=100)
 
 
+def add_configuration_options(group: argparse._ActionsContainer) -> None:
+    """--config and --isolated; see `configured`."""
+    group.add_argument(
+        "--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting"
+    )
+    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+
+
+def add_version_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--slurm-version", type=_version, metavar="V|V-W", help="the Slurm the jobs meet: 23.11, or 23.11-25.05"
+    )
+
+
+def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, object]]:
+    """The configuration file that --config names, and the settings that it gives. Raises `InputError`."""
+    path = None
+    pairs = []
+    for value in options.config:
+        if os.path.isfile(value):
+            if path is not None:
+                raise InputError("--config names two files; one may extend the other")
+            path = value
+        elif "=" in value:
+            pairs.append(parse_pair(value))
+        else:
+            raise InputError(f"--config: there is no file {value}, and it is not KEY=VALUE")
+    if path is not None and options.isolated:
+        raise InputError("--isolated and a configuration file exclude each other")
+    return path, merge_tables(pairs)
+
+
 def _version(text: str) -> str:
     wrong = wrong_version(text)
     if wrong:
@@ -50,7 +84,8 @@ def _jobs(text: str) -> int:
 def lint_parser() -> Parser:
     parser = Parser(
         prog="sbatchlint",
-        usage="sbatchlint [OPTIONS] [PATH|-]...\n       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks",
+        usage="sbatchlint [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
+        "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
         epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
         allow_abbrev=False,
@@ -73,7 +108,7 @@ def lint_parser() -> Parser:
     add("--extend-select", action="append", default=[], metavar="CHECKS", help="run these as well")
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
     add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
-    add("--slurm-version", type=_version, metavar="V|V-W", help="the Slurm the jobs meet: 23.11, or 23.11-25.05")
+    add_version_option(group)
 
     group = parser.add_argument_group("output")
     add = group.add_argument
@@ -87,8 +122,7 @@ def lint_parser() -> Parser:
 
     group = parser.add_argument_group("files and configuration")
     add = group.add_argument
-    add("--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting")
-    add("--isolated", action="store_true", help="read no configuration file")
+    add_configuration_options(group)
     add("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
     add("--force-exclude", action="store_true", help="leave excluded files out even where they are named")
     add("--jobs", type=_jobs, metavar="N", help="how many processes (default: one, more for many files)")

@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
-from ..configuration import merge_tables, parse_pair
 from ..registry import registry
 from ..report import Report, renderer, shown_path
 from ..report.cells import escape
@@ -16,8 +15,9 @@ from ..report.terminal import Terminal
 from ..settings import Overrides, Resolver
 from ..source.discover import candidates, is_batch_name, is_batch_script
 from ..source.files import InputError, reason
+from ..source.text import begins_as_script
 from . import ISSUES
-from .arguments import listed
+from .arguments import configured, listed
 from .process import Mode, Outcome, process_all
 
 STANDARD_INPUT = "<stdin>"
@@ -216,7 +216,7 @@ def _content(path: str, named: bool) -> bytes | None:
         if named:
             return file.read()
         data = file.read(1 << 16)
-        if b"\0" in data:
+        if b"\0" in data and not begins_as_script(data):
             return None
         if len(data) == 1 << 16:
             data += file.read(MOST_BYTES)
@@ -224,19 +224,7 @@ def _content(path: str, named: bool) -> bytes | None:
 
 
 def _overrides(options: Namespace) -> Overrides:
-    path = None
-    pairs = []
-    for value in options.config:
-        if os.path.isfile(value):
-            if path is not None:
-                raise InputError("--config names two files; one may extend the other")
-            path = value
-        elif "=" in value:
-            pairs.append(parse_pair(value))
-        else:
-            raise InputError(f"--config: there is no file {value}, and it is not KEY=VALUE")
-    if path is not None and options.isolated:
-        raise InputError("--isolated and a configuration file exclude each other")
+    path, pairs = configured(options)
     return Overrides(
         select=None if options.select is None else listed(options.select),
         extend_select=listed(options.extend_select),
@@ -246,5 +234,5 @@ def _overrides(options: Namespace) -> Overrides:
         min_severity=options.min_severity,
         isolated=options.isolated,
         configuration=path,
-        pairs=merge_tables(pairs),
+        pairs=pairs,
     )

@@ -27,14 +27,24 @@ from .steps import Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from ..slurm.conflicts import Cause
+    from ..slurm.counts import Counts
+    from ..slurm.gpu_pairs import TwiceAsked
+    from ..slurm.invisible import Invisible
+    from ..slurm.script import InterpreterFault
+    from ..slurm.unknown import Missing
+    from .bashisms import Bashism
     from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
     from .early import EarlyUse, Repair
     from .faults import SyntaxFault
+    from .foreign import ForeignEffect
     from .gpu_use import GpuNeed
+    from .limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
     from .lone_ranks import LoneRank
     from .placing import Given
     from .status import ExitStatus
+    from .submission_options import SubmissionOption
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
@@ -83,8 +93,8 @@ class Job:
 
     @classmethod
     def from_source(cls, source: Source, site: Site) -> Job:
-        """The job of a file."""
-        return cls(source, Text.of_file(source.text), site)
+        """The job of a file. One in UTF-16 has no commands: sbatch and the shell read its bytes."""
+        return cls(source, Text((), source.text) if source.is_utf_16 else Text.of_file(source.text), site)
 
     def _is_batch(self) -> bool:
         return bool(self.directives.lines or self.is_embedded or is_batch_name(self.source.path)) or bool(
@@ -161,6 +171,28 @@ class Job:
 
         return ExitStatus(self)
 
+    def interpreter_fault(self) -> InterpreterFault | None:
+        """How the script lacks its first line, `#!` and an interpreter; see `slurm.script`."""
+        from ..slurm.script import interpreter_fault
+
+        return interpreter_fault(self.directives, self.source.path, self.is_embedded)
+
+    def invisible(self) -> list[Invisible]:
+        """Words of directives that hold characters which only look like blanks, dashes or quotes."""
+        if self.text.string.isascii():
+            return []
+        from ..slurm.invisible import find_invisible
+
+        return find_invisible(self.directives)
+
+    def bashisms(self) -> list[Bashism]:
+        """What dash does not understand, in a script that asks for `sh`, in the order of the text."""
+        if self.interpreter_line[0] not in ("sh", "dash"):
+            return []
+        from .bashisms import find_bashisms
+
+        return find_bashisms(self)
+
     def syntax_fault(self) -> SyntaxFault | None:
         """The first error of syntax on which bash agrees; see `job.faults`."""
         if not self.program.errors:
@@ -168,6 +200,47 @@ class Job:
         from .faults import syntax_fault
 
         return syntax_fault(self)
+
+    def foreign_effects(self) -> list[ForeignEffect]:
+        """What the script's `#PBS` or `#BSUB` lines change in the job, or why sbatch refuses them."""
+        if self.directives.foreign is None:
+            return []
+        from .foreign import foreign_effects
+
+        return foreign_effects(self.directives)
+
+    def conflicts(self) -> list[Cause]:
+        """Settings that do not go together, of all components, in the order in which sbatch meets them."""
+        from ..slurm.conflicts import causes
+
+        directives = self.directives
+        return [cause for component in range(directives.components) for cause in causes(directives, component)]
+
+    def twice_asked_gpus(self, cause: Cause) -> TwiceAsked | None:
+        """The GPUs of `--gres` and of `--gpus-per-node`, where these two are what does not go together."""
+        from ..slurm.gpu_pairs import twice_asked
+
+        return twice_asked(self.directives, cause)
+
+    def counts(self) -> list[Counts | None]:
+        """The nodes and tasks of each component as the newest release makes them of the options; None: not known."""
+        directives = self.directives
+        if not directives.certain:
+            return [None] * directives.components
+        from ..slurm.conflicts import values_of
+        from ..slurm.counts import job_counts
+
+        newest = self.versions.last
+        each = (values_of(directives, component, newest) for component in range(directives.components))
+        return [job_counts(values, newest) for values in each]
+
+    def submission_options(self) -> list[SubmissionOption]:
+        """Options of sbatch that sruns were given, and do not take."""
+        if not any(step.problems or "wait" in step.options for step in self.steps):
+            return []
+        from .submission_options import submission_options
+
+        return [found for step in self.steps for found in submission_options(step, self.versions)]
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
@@ -220,6 +293,20 @@ class Job:
 
         return shared_sibling(setting, step, self.site)
 
+    def shell_placeholders(self) -> list[tuple[Span, str]]:
+        """Placeholders in the commands that bash reads as redirections."""
+        from .blanks import shell_placeholders
+
+        return shell_placeholders(self)
+
+    def missing_step_options(self) -> list[tuple[Step, Span, Missing]]:
+        """Options of the sruns that not all releases of the range have."""
+        if not self.steps:
+            return []
+        from .missing import missing_step_options
+
+        return missing_step_options(self)
+
     @property
     def lone_ranks(self) -> list[LoneRank]:
         """Programs that want one task for each GPU, in steps of one task per node."""
@@ -228,6 +315,34 @@ class Job:
         from .lone_ranks import find_lone_ranks
 
         return find_lone_ranks(self)
+
+    def doubtful_times(self) -> Iterable[DoubtfulTime]:
+        """Limits of time that can be read in two ways (`24:00`)."""
+        from .limits import doubtful_times
+
+        return doubtful_times(self)
+
+    def lost_array_steps(self) -> Iterable[LostStep]:
+        """Steps of `--array` that have no effect (`1-10%2:3`)."""
+        if self.request.array is None and self.directives.components == 1:
+            return ()
+        from .limits import lost_array_steps
+
+        return lost_array_steps(self)
+
+    def tiny_memory(self) -> Iterable[TinyMemory]:
+        """Amounts of memory that were hardly meant as megabytes (`--mem=4`)."""
+        from .limits import tiny_memory
+
+        return tiny_memory(self)
+
+    def too_many_hosts(self) -> Iterable[TooManyHosts]:
+        """Lists of hosts that are longer than `--nodes` allows, for releases before 23.02."""
+        if not any(setting.name == "nodelist" for setting in self.directives.settings):
+            return ()
+        from .limits import too_many_hosts
+
+        return too_many_hosts(self)
 
     def gpu_need(self) -> GpuNeed | None:
         """GPUs that the job's commands use although none is asked for."""

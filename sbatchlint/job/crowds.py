@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from ..shell.values import expansions, text_of
+from ..slurm.grammar.numbers import whole
 from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .environment import TASK_COUNTS
-from .request import whole_number
 from .steps import Step, StepOption
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
     each = launcher.processes_per_task
     if each == 1:
         return True
-    bound = any(name in step.options or job.request.given(name) is not None for name in PER_TASK_GPUS)
+    bound = any(name in step.options or job.request.asked(name) for name in PER_TASK_GPUS)
     bound = bound or _picks_gpus(launch)
     counts_tasks = _counts_tasks(launch, step)
     if not isinstance(each, int):
@@ -137,7 +137,7 @@ def _fills_node(launch: Launch, step: Step) -> bool:
 def _gpus_per_task(job: Job, step: Step) -> int | None:
     option = step.option("gpus-per-task")
     text = option.text if option is not None else job.request.text("gpus-per-task")
-    return whole_number(text.rpartition(":")[2]) if text else None
+    return whole(text.rpartition(":")[2]) if text else None
 
 
 def _picks_gpus(launch: Launch) -> bool:
@@ -186,7 +186,7 @@ def literal_number(job: Job, span: Span | None) -> int | None:
     """The number that stands at a place of the file, with nothing around it but blanks, `=` or an option's letter."""
     if span is None:
         return None
-    number = whole_number(job.source.slice(span))
+    number = whole(job.source.slice(span))
     after = job.source.slice(Span(span.end, span.end + 1))
     return number if after == "" or after.isspace() else None
 
@@ -264,7 +264,7 @@ def is_neutral_step(step: Step) -> bool:
 def _change_directive(job: Job, reason: Span) -> Repair | None:
     """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
     request = job.request
-    if not request.directives.certain or any(request.given(name) is not None for name in OTHER_COUNTS):
+    if not request.directives.certain or any(request.asked(name) for name in OTHER_COUNTS):
         return None
     if TASK_COUNT_USE.search(job.text.string) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None
@@ -303,7 +303,7 @@ def _fewer_tasks(job: Job, reason: Span) -> Repair | None:
     if scaled:
         what = " and ".join("CPUs" if setting.name == "cpus-per-task" else "GPUs" for setting in scaled)
         return Repair(f"{title}, with the {what} of {per_node}", tuple(edits), False)
-    if request.exclusive == "" or request.given("cpus-per-gpu") is not None:
+    if request.exclusive == "" or request.asked("cpus-per-gpu"):
         return Repair(title, tuple(edits), True)  # the CPUs do not depend on the number of tasks
     if per_node is None:
         return None
@@ -314,7 +314,7 @@ def _fewer_tasks(job: Job, reason: Span) -> Repair | None:
 
 def _add_options(job: Job, steps: list[Step]) -> Repair | None:
     """One task per node for just these steps."""
-    if any(job.request.given(name) is not None for name in ("gpus-per-task", "tres-per-task")):
+    if any(job.request.asked(name) for name in ("gpus-per-task", "tres-per-task")):
         return None
     edits = []
     for step in steps:

@@ -82,10 +82,9 @@ class JobEnvironment:
             return self._tasks(request)
         option = WITH_OPTION.get(name)
         if option is not None:
-            setting = request.given(option)
-            if setting is None:
+            if not request.asked(option):
                 return False if request.directives.certain else None
-            return setting.text
+            return request.text(option)
         if name == "SLURM_GPUS_ON_NODE":
             gpus = request.gpus_per_node()
             return None if gpus is None else str(gpus)
@@ -97,10 +96,10 @@ class JobEnvironment:
         """SLURM_NTASKS: only where the script asks for tasks (just --nodes leaves it unset)."""
         if request.tasks is not None:
             return str(request.tasks)
-        if not any(request.given(name) for name in COUNTING_OPTIONS):
+        if not any(request.asked(name) for name in COUNTING_OPTIONS):
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
-        if request.given("ntasks") is None and request.tasks_per_node is not None and nodes is not None:
+        if not request.asked("ntasks") and request.tasks_per_node is not None and nodes is not None:
             return str(nodes * request.tasks_per_node)
         return None
 

@@ -80,7 +80,7 @@ def gpu_need(
         if not hints or not _is_gpu_partition(request):
             return None
         strong = hints
-    whole = request.given("exclusive") is not None or request.text("mem") == "0"
+    whole = request.asked("exclusive") or request.text("mem") == "0"
     unique = {sign.span: sign for sign in reversed(strong)}
     return GpuNeed(
         _place(directives, request),

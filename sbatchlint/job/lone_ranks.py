@@ -11,12 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text
+from ..slurm.grammar.numbers import whole
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
-from .request import gpu_list, gres_items, whole_number
+from .request import gpu_count
 from .steps import Step
 
 if TYPE_CHECKING:
@@ -90,17 +91,13 @@ def _is_spread(job: Job, step: Step) -> bool:
 
 def _gpus(job: Job, step: Step) -> int | None:
     """GPUs of each node of a step, where it is certain."""
-    if any(name in step.options for name in UNCLEAR) or job.request.given("gpu-bind") is not None:
+    if any(name in step.options for name in UNCLEAR) or job.request.asked("gpu-bind"):
         return None
-    for name in ("gpus-per-task", "gpus-per-node"):
+    for name in ("gpus-per-task", "gpus-per-node", "gres"):
         option = step.option(name)
         if option is not None:
-            counted = gpu_list(option.text)
+            counted = gpu_count(name, option.text or "", job.versions.last)
             return None if counted is None else counted.number
-    gres = step.option("gres")
-    if gres is not None:
-        counts = [count for name, _, count in gres_items(gres.text or "") if name == "gpu"]
-        return counts[0] if len(counts) == 1 else None
     return job.request.gpus_per_node()
 
 
@@ -144,7 +141,7 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span]) -> 
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
         return None
-    if any(request.given(name) is not None for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
+    if any(request.asked(name) for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
         return None
     for other in job.steps:
         if other.span not in alike and not {"ntasks", "ntasks-per-node"} & other.options.keys():
@@ -167,7 +164,7 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span]) -> 
         setting = request.given(name)
         if setting is None:
             continue
-        number = whole_number(setting.text)
+        number = whole(setting.text)
         if number is None or literal_number(job, setting.value_span) is None or number < expected:
             return None
         edits.append(directives.replacement(setting, str(number // expected)))

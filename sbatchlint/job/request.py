@@ -6,18 +6,24 @@ grammars follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 t
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
 
-from ..slurm.directives import Directives, Setting
+from ..slurm.directives import UNKNOWN, Directives, Setting
+from ..slurm.grammar import resources
+from ..slurm.grammar.numbers import node_count, whole
+from ..slurm.grammar.sizes import megabytes
+from ..slurm.grammar.times import minutes
+from ..slurm.versions import MAJORS
 from ..source.records import NamedTuple
 
-_DIGITS = re.compile(r"[0-9]+", re.ASCII)
-_MEMORY = re.compile(r"([0-9]+)([kKmMgGtT]?)[bB]?", re.ASCII)
-_NODES = re.compile(r"([0-9]+)([kKmM]?)(?:-([0-9]+)([kKmM]?))?", re.ASCII)
-_TIME = re.compile(r"(?:([0-9]+)-)?([0-9]+)?(?::([0-9]+))?(?::([0-9]+))?", re.ASCII)
+if TYPE_CHECKING:
+    from ..slurm.counts import Counts
+    from ..slurm.foreign import ForeignSetting
 
 # GRES that are a GPU, or a part of one.
 GPU_RESOURCES = frozenset({"gpu", "shard", "mps"})
+GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task")
 
 
 class Nodes(NamedTuple):
@@ -54,112 +60,45 @@ class GpuCount(NamedTuple):
     kind: str | None
 
 
-def whole_number(text: str | None) -> int | None:
-    """A count as parse_int() takes it: digits only, at most 2³¹ - 1."""
-    if text is None or not _DIGITS.fullmatch(text):
+def fixed_nodes(text: str | None, version: str = MAJORS[-1]) -> Nodes | None:
+    """How many nodes a value of `--nodes` asks for; lists of sizes (`2,4`, since 23.02) have no one count."""
+    count = node_count(text, version)
+    if count is None or count.sizes or not 0 < count.minimum <= count.maximum:
         return None
-    number = int(text) if len(text) < 20 else -1
-    return number if 0 <= number < 2**31 else None
+    return Nodes(count.minimum, count.maximum)
 
 
-def node_count(text: str | None) -> Nodes | None:
-    """`2`, `2-4`, `1k`; lists of sizes (`2,4`, since 23.02) have no one count."""
-    found = _NODES.fullmatch(text) if text is not None else None
-    if found is None:
-        return None
-    low, low_suffix, high, high_suffix = found.groups()
-    minimum = int(low[:18]) * _node_factor(low_suffix)
-    maximum = minimum if high is None else int(high[:18]) * _node_factor(high_suffix or "")
-    return Nodes(minimum, maximum) if 0 < minimum <= maximum else None
+def resource_items(option: str, text: str, version: str) -> tuple[resources.Item, ...] | None:
+    """What an option of `GPU_OPTIONS` asks for, item by item; None where Slurm does not take it."""
+    read = {"gres": resources.gres_items, "tres-per-task": resources.tres_items}.get(option, resources.gpu_list)
+    items = read(text, version)
+    return None if isinstance(items, resources.Fault) else items
 
 
-def _node_factor(suffix: str) -> int:
-    return {"": 1, "k": 1024, "m": 1024 * 1024}[suffix.lower()]
-
-
-def memory_size(text: str | None) -> int | None:
-    """Megabytes of `4000`, `4G`, `4gb`, `1T`; kilobytes are rounded up."""
-    found = _MEMORY.fullmatch(text) if text is not None else None
-    if found is None or len(found.group(1)) > 18:
-        return None
-    number = int(found.group(1))
-    suffix = found.group(2).lower()
-    if suffix == "k":
-        return -(-number // 1024)
-    return number * {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}[suffix]
-
-
-def minutes(text: str | None) -> int | None:
-    """Minutes of `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`; seconds are rounded up.
-
-    None too where there is no limit (`0`, `-1`, `INFINITE`, `UNLIMITED`).
-    """
-    found = _TIME.fullmatch(text) if text else None
-    if found is None or max(len(part or "") for part in found.groups()) > 9:
-        return None
-    days, *fields = found.groups()
-    values = [int(field) for field in fields if field is not None]
-    if days is not None:
-        hours, mins, seconds = (*values, 0, 0, 0)[:3]
-        total = ((int(days) * 24 + hours) * 60 + mins) * 60 + seconds
-    elif len(values) == 3:
-        total = (values[0] * 60 + values[1]) * 60 + values[2]
-    elif values and fields[0] is not None:
-        total = values[0] * 60 + (values[1] if len(values) > 1 else 0)
-    else:
-        return None
-    return -(-total // 60) or None
-
-
-def gpu_list(text: str | None) -> GpuCount | None:
-    """The GPUs of `--gpus` and its kin: `4`, `a100:4`, `a100:2,h100:2`; None where that is not known."""
-    if text is None:
-        return None
-    counts: list[int] = []
-    kinds: list[str] = []
-    for item in text.split(","):
-        kind, colon, number = item.rpartition(":")
-        count = whole_number(number)
-        if count is None:
-            # `a100` is one of that type.
-            if colon or not re.fullmatch(r"[A-Za-z][\w.-]*", item, re.ASCII):
-                return GpuCount(None, None)
-            kind, count = item, 1
-        counts.append(count)
-        kinds.append(kind)
-    return GpuCount(sum(counts), kinds[0] if len(set(kinds)) == 1 else None)
-
-
-def gres_items(text: str) -> list[tuple[str, str | None, int | None]]:
-    """Name, type ('' for any) and count of each item of `--gres` or `--tres-per-task`; None for what is not known."""
-    found: list[tuple[str, str | None, int | None]] = []
-    for item in text.split(","):
-        bare = item.removeprefix("gres/").removeprefix("gres:")
-        plain = bare == item or item.startswith("gres/")
-        name, *rest = re.split(r"[:=]", bare)
-        if not rest:
-            found.append((name, "", 1 if plain else None))
-            continue
-        count = whole_number(rest[-1])
-        if len(rest) == 1:
-            kind: str | None = ""
-            if count is None and re.fullmatch(r"[A-Za-z][\w.-]*", rest[0], re.ASCII):
-                kind, count = rest[0], 1
-        else:
-            kind = rest[0] if len(rest) == 2 else None
-        found.append((name, kind, count if plain and len(rest) <= 2 else None))
-    return found
+def gpu_count(option: str, text: str, version: str) -> GpuCount | None:
+    """How many GPUs the value of an option of `GPU_OPTIONS` asks for; None where it asks for none by that name."""
+    items = resource_items(option, text, version)
+    if items is None:
+        return GpuCount(None, None)
+    items = tuple(item for item in items if item.name == "gpu")
+    kinds = {item.type for item in items}
+    return GpuCount(sum(item.count for item in items), kinds.pop() if len(kinds) == 1 else None) if items else None
 
 
 class Request:
-    """What one component of a job asks for.
+    """What one component of a job asks for, the directives of other schedulers included.
 
-    Counts are None where they are not given or not known; `given` tells these apart. `asks_for_gpus`: whether a GPU is
-    asked for in any form (a shard or MPS share counts too), None where that is not known. `exclusive`: '' for the
-    whole node, or `user`, `mcs`, `topo`; None without it. `requeue`: None where the site's default holds.
+    Counts are as given, None where they are not given or not known; `asked` tells these apart. What Slurm makes of them
+    together is `counts`. `asks_for_gpus`: whether a GPU is asked for in any form (a shard or MPS share counts too),
+    None where that is not known. `exclusive`: '' for the whole node, or `user`, `mcs`, `topo`; None without it.
+    `requeue`: None where the site's default holds. `version`: the release whose reading counts, the newest one
+    unless it is named.
     """
 
     __slots__ = (
+        "_counts",
+        "_settings",
+        "_values",
         "array",
         "asks_for_gpus",
         "component",
@@ -178,19 +117,24 @@ class Request:
         "tasks_per_node",
         "tasks_per_socket",
         "time",
+        "version",
     )
 
-    def __init__(self, directives: Directives, component: int = 0) -> None:
+    def __init__(self, directives: Directives, component: int = 0, version: str | None = None) -> None:
         self.directives = directives
         self.component = component
-        self.nodes = node_count(self.text("nodes"))
+        self.version = version or directives.versions.last
+        self._settings = {each.name: each for each in directives.reaching(component, version)}
+        self._values = self._values_of(directives.reaching(component, version))
+        self._counts: Counts | Literal[False] | None = False
+        self.nodes = fixed_nodes(self.text("nodes"), self.version)
         self.tasks = self._count("ntasks")
         self.tasks_per_node = self._count("ntasks-per-node")
         self.tasks_per_socket = self._count("ntasks-per-socket")
         self.tasks_per_gpu = self._count("ntasks-per-gpu")
         self.cpus_per_task = self._count("cpus-per-task")
         self.cpus_per_gpu = self._count("cpus-per-gpu")
-        self.time = minutes(self.text("time"))
+        self.time = minutes(self.text("time")) or None
         self.partition = self.text("partition")
         self.constraint = self.text("constraint")
         self.array = self.text("array")
@@ -200,61 +144,143 @@ class Request:
         self.gpus = self._gpus()
         self.asks_for_gpus = self._asks_for_gpus()
 
+    # --- options -----------------------------------------------------------------------------
+
+    def _values_of(self, settings: Iterable[Setting]) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for setting in settings:
+            found.pop(setting.name, None)
+            found[setting.name] = setting.value
+        for other in self.foreign_settings():
+            before = found.pop(other.name, None)
+            found[other.name] = other.over(before)
+        return found
+
+    def values(self) -> Mapping[str, str | None]:
+        """The value of each option that counts, by its long name, in the order in which they were given.
+
+        None where an option takes none; UNKNOWN stands in a value where a part is not known.
+        """
+        return self._values
+
+    def settings(self) -> list[Setting]:
+        """The settings that count, in order; those of #PBS and #BSUB lines are `foreign_settings`."""
+        return sorted(self._settings.values(), key=lambda each: each.option_span)
+
+    def foreign_settings(self) -> list[ForeignSetting]:
+        foreign = self.directives.foreign
+        return [] if foreign is None else [each for each in foreign.settings if self._holds(each.versions)]
+
+    def _holds(self, versions: tuple[str, ...] | None) -> bool:
+        return versions is None or self.version in versions
+
     def given(self, name: str) -> Setting | None:
-        """The setting of an option that counts, by its long name (`ntasks-per-node`); None where it is not given."""
-        return self.directives.last(name, self.component)
+        """The #SBATCH setting of an option that counts, by its long name; None where there is none."""
+        return self._settings.get(name)
+
+    def asked(self, name: str) -> bool:
+        """Whether an option is given, by any directive."""
+        return name in self._values
 
     def text(self, name: str) -> str | None:
         """The value of an option; None where it is not given or not known."""
-        setting = self.given(name)
-        return None if setting is None else setting.text
+        value = self._values.get(name)
+        return None if value is None or UNKNOWN in value else value
 
     @property
     def heterogeneous(self) -> bool:
         return self.directives.components > 1
 
+    @property
+    def counts(self) -> Counts | None:
+        """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
+        if self._counts is False:
+            from ..slurm.counts import job_counts
+
+            self._counts = job_counts(self._values, self.version)
+        return self._counts or None
+
+    def effective_nodes(self) -> Nodes | None:
+        """How many nodes the job gets, where its options decide it: fewer tasks than nodes lower them."""
+        counts = self.counts
+        if counts is None or not (self.asked("nodes") or counts.min_nodes > 1):
+            return None
+        if counts.sizes is not None:
+            return Nodes(counts.sizes[0], counts.sizes[-1])
+        if counts.asked_nodes is None:
+            return Nodes(counts.min_nodes, counts.min_nodes)
+        return Nodes(counts.min_nodes, max(counts.min_nodes, min(counts.asked_nodes[1], counts.max_nodes or 2**31)))
+
+    def effective_tasks(self) -> int | None:
+        """How many tasks the job has, where its options decide it: those given, or one on each of so many nodes."""
+        counts, nodes = self.counts, self.effective_nodes()
+        if counts is None:
+            return None
+        if counts.ntasks_given:
+            return counts.ntasks
+        return nodes.minimum if nodes is not None and nodes.minimum == nodes.maximum else None
+
+    @property
+    def mail_type(self) -> str | None:
+        """The events of which mail is sent, joined by commas; None where none are asked for or they are not known."""
+        settings = [each for each in self.directives.reaching(self.component, self.version) if each.name == "mail-type"]
+        values = [each.text for each in settings] + [
+            each.text for each in self.foreign_settings() if each.name == "mail-type"
+        ]
+        if not values:
+            return None
+        from ..slurm.grammar import mail
+
+        known = [value for value in values if value is not None]
+        return ",".join(mail.merged(known, self.version)) or None if len(known) == len(values) else None
+
     def _count(self, name: str) -> int | None:
-        count = whole_number(self.text(name))
+        count = whole(self.text(name))
         return count or None
 
+    # --- memory, GPUs ------------------------------------------------------------------------
+
     def _memory(self) -> Memory | None:
-        found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.given(name) is not None]
+        found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.asked(name)]
         if len(found) != 1:
             return None
-        size = memory_size(self.text(found[0]))
+        size = megabytes(self.text(found[0]))
         return None if size is None else Memory(size, found[0].rpartition("-")[2].replace("mem", "node"))
 
     def _exclusive(self) -> str | None:
-        setting = self.given("exclusive")
-        if setting is None or not setting.known:
+        if not self.asked("exclusive"):
             return None
-        value = (setting.value or "").lower()
+        value = self._values["exclusive"]
+        if value is not None and UNKNOWN in value:
+            return None
+        value = (value or "").lower()
         return "" if value in ("", "exclusive") else None if value == "oversubscribe" else value
 
     def _requeue(self) -> bool | None:
-        found = [self.given("requeue"), self.given("no-requeue")]
-        settings = [setting for setting in found if setting is not None]
-        if not settings:
-            return None
-        return max(settings, key=lambda setting: setting.option_span.start).name == "requeue"
+        order = list(self._values)
+        found = [name for name in ("requeue", "no-requeue") if name in self._values]
+        return max(found, key=order.index) == "requeue" if found else None
 
     def gpu_settings(self) -> list[Setting]:
-        """Every setting that counts and may ask for GPUs, in any form."""
-        names = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task")
-        return [setting for setting in map(self.given, names) if setting is not None]
+        """Every #SBATCH setting that counts and may ask for GPUs, in any form."""
+        return [setting for setting in map(self.given, GPU_OPTIONS) if setting is not None]
+
+    def _gpu_count(self, name: str) -> GpuCount | None:
+        text = self.text(name)
+        return None if text is None else gpu_count(name, text, self.version)
 
     def _gpus(self) -> Gpus:
-        total = gpu_list(self.text("gpus"))
-        per_task = gpu_list(self.text("gpus-per-task"))
-        per_socket = gpu_list(self.text("gpus-per-socket"))
-        per_node = gpu_list(self.text("gpus-per-node"))
-        gres = self._gres_gpus("gres")
+        total = self._gpu_count("gpus")
+        per_task = self._gpu_count("gpus-per-task")
+        per_socket = self._gpu_count("gpus-per-socket")
+        per_node = self._gpu_count("gpus-per-node")
+        gres = self._gpu_count("gres")
         if gres is not None:
             # The two forms together: refused since 26.05, the smaller one before. Only where they agree it is known.
-            same = self.given("gpus-per-node") is None or per_node == gres
+            same = not self.asked("gpus-per-node") or per_node == gres
             per_node = gres if same else GpuCount(None, None)
         if per_task is None:
-            per_task = self._gres_gpus("tres-per-task")
+            per_task = self._gpu_count("tres-per-task")
         counts = [each for each in (per_node, total, per_task, per_socket) if each is not None]
         kinds = {each.kind for each in counts}
         return Gpus(
@@ -265,29 +291,16 @@ class Request:
             kinds.pop() if len(kinds) == 1 else "" if not kinds else None,
         )
 
-    def _gres_gpus(self, name: str) -> GpuCount | None:
-        text = self.text(name)
-        items = [item for item in gres_items(text) if item[0] == "gpu"] if text else []
-        if not items:
-            return None
-        counts = [count for _, _, count in items]
-        kinds = {kind for _, kind, _ in items}
-        known = [count for count in counts if count is not None]
-        return GpuCount(sum(known) if len(known) == len(counts) else None, kinds.pop() if len(kinds) == 1 else None)
-
     def _asks_for_gpus(self) -> bool | None:
-        unknown = not self.directives.certain
-        for setting in self.gpu_settings():
-            if not setting.known or setting.value is None:
-                unknown = True
-            elif setting.name in ("gres", "tres-per-task"):
-                for name, _, count in gres_items(setting.value):
-                    if name.lower() in GPU_RESOURCES and count != 0:
-                        return True
-            else:
-                counted = gpu_list(setting.value)
-                if counted is None or counted.number != 0:
-                    return True
+        foreign = self.directives.foreign
+        unknown = not self.directives.certain or foreign is not None and not foreign.certain
+        for name in GPU_OPTIONS:
+            text = self.text(name)
+            items = None if text is None else resource_items(name, text, self.version)
+            if items is None:
+                unknown = unknown or self.asked(name)
+            elif any(item.name.lower() in GPU_RESOURCES and item.count != 0 for item in items):
+                return True
         return None if unknown else False
 
     def gpus_per_node(self) -> int | None:
@@ -297,7 +310,7 @@ class Request:
         only for one node, or for one GPU a node.
         """
         gpus = self.gpus
-        if self.given("gpus-per-node") is not None or gpus.per_node is not None:
+        if self.asked("gpus-per-node") or gpus.per_node is not None:
             return gpus.per_node
         nodes = self.exact_nodes()
         if gpus.total is not None:
@@ -311,14 +324,14 @@ class Request:
         """The number of nodes where it is given as one number, and no smaller number of tasks lowers it."""
         if self.nodes is None or self.nodes.minimum != self.nodes.maximum:
             return None
-        if self.given("ntasks") is not None and (self.tasks is None or self.tasks < self.nodes.minimum):
+        if self.asked("ntasks") and (self.tasks is None or self.tasks < self.nodes.minimum):
             return self.tasks
         return self.nodes.minimum
 
     def tasks_on_each_node(self) -> int | None:
         """How many tasks each node of the job gets, where the script alone decides it."""
         nodes = self.exact_nodes()
-        if self.given("ntasks") is None:
+        if not self.asked("ntasks"):
             return self.tasks_per_node
         if self.tasks is None or nodes is None:
             return None

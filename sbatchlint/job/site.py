@@ -11,7 +11,8 @@ class Site(NamedTuple):
     `shared_paths`, `local_paths`: folders that all nodes see, or that each node has for itself.
     `gpus_required`: jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs get
     GPUs without asking. `pyxis_in_sbatch`: whether sbatch takes pyxis options. `container_home_mounted`: whether
-    enroot mounts the home folder when no option says so. `plugin_options`: further options of the site's SPANK plugins.
+    enroot mounts the home folder when no option says so. `plugin_options`: further options of the site's SPANK plugins;
+    `plugins_listed`: whether they are all there are, because sbatch itself listed them.
     """
 
     shared_paths: tuple[str, ...] = ()
@@ -26,4 +27,5 @@ class Site(NamedTuple):
     pyxis_in_sbatch: bool | None = None
     container_home_mounted: bool | None = None
     plugin_options: tuple[str, ...] = ()
+    plugins_listed: bool = False
     slurm_versions: tuple[str, str] = ("22.05", "26.05")

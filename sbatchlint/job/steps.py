@@ -9,12 +9,13 @@ from __future__ import annotations
 from ..shell.trace import Invocation
 from ..shell.values import Pieces, cut, expansions, shown_text, span_of, text_of
 from ..slurm import getopt
+from ..slurm.grammar.numbers import whole
 from ..slurm.versions import Range
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container, Triple, is_pyxis_option, pyxis_container
 from .environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
-from .request import Nodes, Request, node_count, whole_number
+from .request import Nodes, Request, fixed_nodes
 from .site import Site
 
 # Variables that make a container step of any srun (pyxis 0.21).
@@ -58,12 +59,13 @@ class Geometry(NamedTuple):
 class Step:
     """A step: an srun, what it inherits from the job, and the command that it starts.
 
-    `invocation`: the srun. `options`: by canonical name, the last of each. `certain`: no unknown word
-    stands where one could be. `command`: index in argv where the command begins, None where there is none or it is not
+    `invocation`: the srun. `options`: by canonical name, the last of each. `problems`: the words that
+    its getopt refuses; their indices count from the word behind `srun`. `certain`: no unknown word stands where an
+    option could be. `command`: index in argv where the command begins, None where there is none or it is not
     known.
     """
 
-    __slots__ = ("certain", "command", "container", "geometry", "given", "invocation", "options", "request")
+    __slots__ = ("certain", "command", "container", "geometry", "given", "invocation", "options", "problems", "request")
 
     def __init__(self, invocation: Invocation, request: Request, versions: Range, site: Site) -> None:
         self.invocation = invocation
@@ -72,6 +74,7 @@ class Step:
         parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
         self.given = tuple(self._option(each) for each in parsed.options)
         self.options = {each.name: each for each in self.given}
+        self.problems = parsed.problems
         self.certain = not parsed.uncertain
         self.command = parsed.rest + 1 if parsed.rest < len(words) else None
         self.container = self._container(site)
@@ -152,7 +155,7 @@ def _nodes_of(option: StepOption, job: int | None) -> Nodes | None:
         return None
     if is_node_count(option.value) and job is not None:
         return Nodes(job, job)
-    return node_count(option.text)
+    return fixed_nodes(option.text)
 
 
 def is_node_count(value: Pieces) -> bool:
@@ -162,7 +165,7 @@ def is_node_count(value: Pieces) -> bool:
 
 def job_nodes(request: Request) -> int | None:
     """Nodes of the job: one without --nodes and without tasks that could spread."""
-    if request.given("nodes") is not None:
+    if request.asked("nodes"):
         return request.exact_nodes()
     if not request.directives.certain:
         return None
@@ -170,7 +173,7 @@ def job_nodes(request: Request) -> int | None:
     tasks = request.tasks
     if request.tasks_per_node is not None and tasks is not None:
         return -(-tasks // request.tasks_per_node)
-    if any(request.given(name) for name in spreading) and (tasks is None or tasks > 1):
+    if any(request.asked(name) for name in spreading) and (tasks is None or tasks > 1):
         return None
     return 1
 
@@ -219,7 +222,7 @@ def _with_tasks(
     in_job: int | None, step: Step,
 ) -> Geometry:  # fmt: skip
     """`srun -n TASKS`: that many."""
-    tasks = whole_number(option.text)
+    tasks = whole(option.text)
     reason = (option.span, written(option))
     if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
         return Geometry(nodes, tasks if tasks is not None else nodes, 1, False, reason)
@@ -232,7 +235,7 @@ def _with_tasks(
     nodes = min(nodes, tasks)
     each = tasks // nodes if nodes and (nodes == 1 or tasks == nodes) else None
     if opt_each is not None and each is None:
-        limit = whole_number(opt_each.text)
+        limit = whole(opt_each.text)
         if limit is not None and limit * nodes == tasks:
             each = limit
     return Geometry(nodes, tasks, each, tasks > nodes, reason)
@@ -243,11 +246,11 @@ def _with_tasks_per_node(
     versions: Range, step: Step,
 ) -> Geometry:  # fmt: skip
     """`srun --ntasks-per-node=K` without -n: taken, or ignored where SLURM_NTASKS says otherwise."""
-    each = whole_number(option.text)
+    each = whole(option.text)
     reason = (option.span, written(option))
     if each is None:
         return Geometry(nodes, None, None, None, reason)
-    inherited = any(request.given(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    inherited = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
     honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
     if not inherited:
         return honoured
@@ -283,17 +286,17 @@ def _on_other_nodes(
         return Geometry(None, None, None, None, reason)  # a range: srun takes what it gets
     each = request.tasks_per_node
     total = request.tasks
-    if request.given("ntasks") is None:
+    if not request.asked("ntasks"):
         total = None if in_job is None or each is None else in_job * each
     if total is None or nodes is None:
         # On no more nodes than the job has, so that no node gets fewer than there.
-        more = each is not None and each > 1 and request.given("ntasks") is None
+        more = each is not None and each > 1 and not request.asked("ntasks")
         together = Geometry(nodes, total, None, True if more else None, reason)
     else:
         nodes = min(nodes, total)
         even = total // nodes if nodes == 1 or nodes == total else None
         together = Geometry(nodes, total, even, total > nodes, reason)
-    if request.given("ntasks-per-node") is None or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
+    if not request.asked("ntasks-per-node") or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
         return together
     if each is None:
         return Geometry(nodes, None, None, None, reason)
@@ -312,7 +315,9 @@ def _inherited(
     without = not _inherits_tasks(step)
     per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
-        others = without and any(request.given(name) for name in COUNTING_OPTIONS[2:])
+        others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
+        # Asked for by a #PBS or #BSUB line.
+        others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
         if not request.directives.certain or others:
             return Geometry(nodes, None, None, None, None)
         return Geometry(nodes, nodes, 1, False, None)

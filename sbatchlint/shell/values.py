@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from ..source.records import NamedTuple
-from ..source.text import Span
+from ..source.text import BYTE_ORDER_MARK, Span
 
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
@@ -181,13 +181,15 @@ class Text:
 
     Its characters are those of `shown_text(pieces)`; `span` maps a range of them back to the file, and `pieces` gives
     the pieces of a range, so that what was already expanded keeps its history when the text is parsed again.
+    `whole`: the text as sbatch gets it: of a file, also what no shell reads of it (a byte-order mark, NUL bytes).
     """
 
-    __slots__ = ("_starts", "field", "string")
+    __slots__ = ("_starts", "field", "string", "whole")
 
-    def __init__(self, field: Pieces) -> None:
+    def __init__(self, field: Pieces, whole: str | None = None) -> None:
         self.field = field
         self.string = shown_text(field)
+        self.whole = self.string if whole is None else whole
         starts = []
         at = 0
         for piece in field:
@@ -197,7 +199,17 @@ class Text:
 
     @classmethod
     def of_file(cls, text: str) -> Text:
-        return cls((literal(text, 0),))
+        """A file's text without its byte-order mark; a NUL byte is a piece that is not known."""
+        if not text.startswith(BYTE_ORDER_MARK) and "\0" not in text:
+            return cls((literal(text, 0),))
+        at = 1 if text.startswith(BYTE_ORDER_MARK) else 0
+        pieces: list[Piece] = []
+        for part in text[at:].split("\0"):
+            if pieces:
+                pieces.append(Piece(None, at - 1, at))
+            pieces.append(literal(part, at))
+            at += len(part) + 1
+        return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 
     def _piece_at(self, index: int) -> int:
         return max(bisect_right(self._starts, index) - 1, 0)

@@ -8,22 +8,33 @@ All spans are of the file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..source.edits import Edit
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .getopt import UNKNOWN, Fault, Given, parse
-from .lines import BLANKS, DirectiveLine, Readable, Token, magic_of, read_words, separator_at, template_end
-from .model import Problem, Setting, StopLine
-from .versions import DEFAULT, Range, is_before
+from .getopt import UNKNOWN, site_names
+from .grammar import refusals
+from .lines import DirectiveLine, Readable
+from .model import Problem, Refused, Setting, StopLine
+from .reading import Reading, parse_words, read
+from .versions import DEFAULT, Range
 
 if TYPE_CHECKING:
+    from .abbreviations import Abbreviation
+    from .continuation import Continuation
+    from .cuts import Cut
+    from .foreign import Foreign
+    from .near_misses import NearMiss
+    from .open_quotes import OpenQuote
+    from .placeholders import Left
+    from .repeats import Repeat
+    from .slips import Gap, Misdashed
+    from .strays import Stray
     from .suggest import Suggestion
+    from .unknown import Missing, Unknown
+    from .wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
 
-__all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Setting", "StopLine", "read_directives"]
+__all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
 
 # Options that begin anew in each component of a heterogeneous job (`reset_each_pass`, src/common/slurm_opt.c 26.05).
 _RESET = (
@@ -37,14 +48,9 @@ _RESET = (
 RESET_PER_COMPONENT = frozenset(_RESET.split())
 
 
-class _Reading(NamedTuple):
-    lines: list[DirectiveLine]
-    unread: list[DirectiveLine]
-    stop: StopLine | None
-    settings: list[Setting]
-    problems: list[Problem]
-    certain: bool
-    components: int
+def carried(name: str) -> bool:
+    """Whether an option of one component of a heterogeneous job counts for the later ones too."""
+    return name not in RESET_PER_COMPONENT
 
 
 class Directives:
@@ -57,6 +63,8 @@ class Directives:
     """
 
     __slots__ = (
+        "_foreign",
+        "_refused",
         "certain",
         "components",
         "extra",
@@ -69,7 +77,7 @@ class Directives:
         "versions",
     )
 
-    def __init__(self, text: Readable, versions: Range, extra: tuple[str, ...], reading: _Reading) -> None:
+    def __init__(self, text: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
         self.text = text
         self.versions = versions
         self.extra = extra
@@ -80,14 +88,149 @@ class Directives:
         self.problems: tuple[Problem, ...] = tuple(reading.problems)
         self.certain = reading.certain
         self.components = reading.components
+        self._refused: tuple[Refused, ...] | None = None
+        self._foreign: Foreign | Literal[False] | None = False
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """The settings whose values Slurm refuses, in order. Values that are not known are not among them."""
+        if self._refused is None:
+            found: list[Refused] = []
+            for setting in self.settings:
+                if setting.value is None or setting.option is None or setting.option.early or not setting.known:
+                    continue
+                versions = setting.versions or self.versions.majors
+                for refusal in refusals(setting.option, setting.value, versions):
+                    if refusal.versions is None and setting.versions is not None:
+                        refusal = refusal._replace(versions=setting.versions)
+                    found.append(Refused(setting, refusal))
+            self._refused = tuple(found)
+        return self._refused
+
+    @property
+    def foreign(self) -> Foreign | None:
+        """What sbatch reads in the script's #PBS or #BSUB lines, after all others; None without such lines."""
+        if self._foreign is False:
+            string = self.text.string
+            self._foreign = None
+            if ("#PBS" in string or "#BSUB" in string) and self.last("ignore-pbs") is None:
+                from .foreign import read_foreign
+
+                self._foreign = read_foreign(self.text, self.versions.majors)
+        return self._foreign or None
+
+    def misvalued(self, *kinds: str) -> list[Refused]:
+        """Those of these families (`Refusal.kind`) that are meant as they are written: no slip of the pen.
+
+        A setting that a later one overrides counts: sbatch looks at each.
+        """
+        return [each for each in self.refused if each.refusal.kind in kinds and self.slip(each.setting) is None]
+
+    def wrong_values(self, *kinds: str) -> list[WrongValue]:
+        """The settings of these families (`Refusal.kind`) that Slurm refuses, each once, with what was meant."""
+        if not any(each.refusal.kind in kinds for each in self.refused):
+            return []
+        from .wrong_values import wrong_values
+
+        return wrong_values(self, kinds)
+
+    def missing_values(self) -> list[ValueMissing]:
+        """Options that have no value where they need one, or one where they take none."""
+        from .wrong_values import missing_values
+
+        return missing_values(self)
+
+    def dropped_mail(self) -> list[DroppedMail]:
+        """Words of `--mail-type` that sbatch drops without a sound."""
+        if not any(setting.name == "mail-type" for setting in self.settings):
+            return []
+        from .wrong_values import dropped_mail
+
+        return dropped_mail(self)
+
+    def unsent_mail(self) -> list[Setting]:
+        """Each `--mail-user` to whom no mail is ever sent, because no event is named."""
+        if not any(setting.name == "mail-user" for setting in self.settings):
+            return []
+        from .wrong_values import unsent_mail
+
+        return unsent_mail(self)
+
+    def implied_dependencies(self) -> list[ImpliedDependency]:
+        """Bare job ids behind a term of another type (`afterok:1,2`), which mean afterany."""
+        if not any(setting.name == "dependency" for setting in self.settings):
+            return []
+        from .wrong_values import implied_dependencies
+
+        return implied_dependencies(self)
+
+    def slip(self, setting: Setting) -> str | None:
+        """How a setting went wrong in the writing, so that its value is not what was meant; see `slurm.slips`."""
+        from .slips import slip
+
+        return slip(self, setting)
+
+    def gap(self, setting: Setting) -> Gap | None:
+        """The blanks beside the `=` of an option (`--time = 5`)."""
+        from .slips import gap
+
+        return gap(self, setting)
+
+    def misdashed(self) -> list[Misdashed]:
+        """Long options with one dash or three (`-nodes=2`)."""
+        from .slips import misdashed
+
+        return misdashed(self)
+
+    def continuations(self) -> list[Continuation]:
+        """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
+        if not any("\\" in self.text.string[line.words_start : line.end] for line in self.lines):
+            return []
+        from .continuation import continuations
+
+        return continuations(self)
+
+    def near_misses(self) -> list[NearMiss]:
+        """Comments of the option block that were meant for directives, and directives that were not."""
+        from .near_misses import near_misses
+
+        return near_misses(self)
+
+    def strays(self) -> list[Stray]:
+        """Words that are neither options nor values, as far as no other fault explains them."""
+        if not any(each.kind in ("stray-word", "leading-colon") for each in self.problems):
+            return []
+        from .strays import strays
+
+        return strays(self)
+
+    def cuts(self) -> list[Cut]:
+        """Comments that begin inside of a value, or hold another directive."""
+        if not any(line.comment is not None for line in self.lines):
+            return []
+        from .cuts import cuts
+
+        return cuts(self)
+
+    def open_quotes(self) -> list[OpenQuote]:
+        """Quotes that are not closed."""
+        if not any(each.kind == "unmatched-quote" for each in self.problems):
+            return []
+        from .open_quotes import open_quotes
+
+        return open_quotes(self)
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """Every setting of an option that reaches this component, in order."""
-        carried = name not in RESET_PER_COMPONENT
+        return [setting for setting in self.reaching(component) if setting.name == name]
+
+    def reaching(self, component: int = 0, version: str | None = None) -> list[Setting]:
+        """Every setting that reaches this component, in order; only those that hold in `version` where it is named."""
         return [
             setting
             for setting in self.settings
-            if setting.name == name and (setting.component == component or carried and setting.component < component)
+            if (setting.component == component or setting.component < component and carried(setting.name))
+            and (version is None or setting.versions is None or version in setting.versions)
         ]
 
     def last(self, name: str, component: int = 0) -> Setting | None:
@@ -132,10 +275,45 @@ class Directives:
 
         return suggest(problem.written, self.versions.majors)
 
+    @property
+    def site_names(self) -> frozenset[str]:
+        """The names of the options that the settings say the site's plugins add."""
+        return site_names(self.extra)
+
+    def unknown_options(self) -> list[Unknown]:
+        """The options that sbatch of no release of the range has; see `slurm.unknown`."""
+        from .unknown import unknown_options
+
+        return unknown_options(self)
+
+    def abbreviations(self) -> list[Abbreviation]:
+        """The long options that are not written in full; see `slurm.abbreviations`."""
+        from .abbreviations import abbreviations
+
+        return abbreviations(self)
+
+    def placeholders(self) -> list[Left]:
+        """The values, or parts of them, that were left to be filled in; see `slurm.placeholders`."""
+        from .placeholders import left_over
+
+        return left_over(self)
+
+    def repeats(self) -> list[Repeat]:
+        """The options that are given several times in one component; see `slurm.repeats`."""
+        from .repeats import repeats
+
+        return repeats(self)
+
+    def missing_options(self) -> list[tuple[Problem, Missing]]:
+        """The options that only other releases have than some, or all, of the range."""
+        from .unknown import missing_options
+
+        return missing_options(self)
+
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""
         words = [(line, token) for token in line.tokens]
-        settings, problems, _ = _parse(self.text, words, line.component, self.versions.majors, self.extra)
+        settings, problems, _ = parse_words(self.text, words, line.component, self.versions.majors, self.extra)
         return settings, not problems and line.fault is None
 
     @property
@@ -173,261 +351,4 @@ def read_directives(text: Readable, versions: tuple[str, str] = DEFAULT, extra: 
     """
     within = Range(*versions)
     site = tuple(extra)
-    blocks = [list(majors) for majors in _classes(text.string, within)]
-    readings = [_read(text, tuple(majors), site) for majors in blocks]
-    reading = readings[-1]
-    for majors, other in zip(blocks[:-1], readings[:-1], strict=True):
-        reading = _merge(reading, tuple(each for each in within.majors if each not in majors), other, tuple(majors))
-    return Directives(text, within, site, reading)
-
-
-def _classes(string: str, versions: Range) -> list[list[str]]:
-    """The releases, oldest first, grouped by how they would split this script into words."""
-    escapes = "\\ " in string
-    lowered = versions.first == "20.11" and ("hetjob" in string.lower() or "packjob" in string.lower())
-    if not escapes and not lowered:
-        return [list(versions.majors)]
-    groups: dict[tuple[bool, bool], list[str]] = {}
-    for major in versions.majors:
-        key = (lowered and major == "20.11", escapes and not is_before(major, "24.05"))
-        groups.setdefault(key, []).append(major)
-    return list(groups.values())
-
-
-def _merge(new: _Reading, new_versions: tuple[str, ...], old: _Reading, old_versions: tuple[str, ...]) -> _Reading:
-    """The newer reading, with what holds only in one of the two marked as such."""
-
-    def narrow(versions: tuple[str, ...] | None, to: tuple[str, ...]) -> tuple[str, ...]:
-        return to if versions is None else tuple(each for each in versions if each in to)
-
-    old_problems = {(each.kind, each.span): each for each in old.problems}
-    new_problems = {(each.kind, each.span) for each in new.problems}
-    problems = [
-        each._replace(versions=narrow(each.versions, old_versions))
-        for each in old.problems
-        if (each.kind, each.span) not in new_problems
-    ]
-    for each in new.problems:
-        if (each.kind, each.span) not in old_problems:
-            each = each._replace(versions=narrow(each.versions, new_versions))
-        problems.append(each)
-    old_settings = {(each.name, each.span, each.value) for each in old.settings}
-    new_settings = {(each.name, each.span, each.value) for each in new.settings}
-    settings = [
-        each._replace(versions=narrow(each.versions, old_versions))
-        for each in old.settings
-        if (each.name, each.span, each.value) not in new_settings
-    ]
-    for setting in new.settings:
-        if (setting.name, setting.span, setting.value) not in old_settings:
-            setting = setting._replace(versions=narrow(setting.versions, new_versions))
-        settings.append(setting)
-    return new._replace(settings=settings, problems=problems, certain=new.certain and old.certain)
-
-
-def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> _Reading:
-    string = text.string
-    escaped_blank = not is_before(majors[0], "24.05")
-    strict = majors[-1] != "20.11"
-    lines: list[DirectiveLine] = []
-    unread: list[DirectiveLine] = []
-    stop: StopLine | None = None
-    certain = True
-    component = 0
-    at = 0
-    size = len(string)
-    while at < size:
-        newline = string.find("\n", at)
-        end, full_end = (size, size) if newline < 0 else (newline, newline + 1)
-        magic = magic_of(string, at)
-        if magic is not None:
-            shown_end = end - 1 if end > at and string[end - 1] == "\r" else end
-            line = DirectiveLine(text, magic, at, shown_end, full_end, component)
-            separates = _fill(text, line, escaped_blank, strict)
-            if separates:
-                component += 1
-                line.component = component
-                line.separator = True
-            if line.fault is not None:
-                certain = False
-            lines.append(line)
-        else:
-            first = at
-            while first < end and string[first] in BLANKS:
-                first += 1
-            if first < end and string[first] != "#":
-                behind = template_end(string, first, end)
-                if behind is not None:
-                    certain = False
-                    full_end = max(full_end, behind)
-                else:
-                    known = string[first] != UNKNOWN
-                    stop = StopLine(text.span(first, end), text.span(first, end).start, known)
-                    certain = certain and known
-                    unread = _unread(text, full_end, escaped_blank, strict)
-                    break
-        at = full_end
-    settings: list[Setting] = []
-    problems: list[Problem] = []
-    for number in range(component + 1):
-        own = [line for line in lines if line.component == number]
-        for line in own:
-            if line.fault is not None:
-                fault = line.fault
-                span = text.span(fault.start, fault.end)
-                written = string[fault.start : fault.end].rstrip(BLANKS)
-                problems.append(Problem(fault.kind, span, fault.message, written, line, (), None))
-        words = [(line, token) for line in own for token in line.tokens]
-        found, faults, sure = _parse(text, words, number, majors, extra)
-        settings.extend(found)
-        problems.extend(faults)
-        certain = certain and sure
-    return _Reading(lines, unread, stop, settings, problems, certain, component + 1)
-
-
-def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool) -> bool:
-    """Reads the words of a line; whether it begins another component."""
-    string = text.string
-    start, end = line.words_start, line.end
-    separates = False
-    if strict:
-        first = start
-        while first < end and string[first] in BLANKS:
-            first += 1
-        separates = first < end and string[first] in "hHpP" and separator_at(string, first, end)
-    else:
-        # 20.11: the word anywhere in the line, which is then blanked out.
-        blanked = re.sub(r"(?i)hetjob|packjob", lambda found: " " * len(found.group()), string[start:end], count=1)
-        if blanked != string[start:end]:
-            separates = True
-            string = string[:start] + blanked + string[end:]
-    words = read_words(string, start, end, escaped_blank, strict)
-    line.tokens = words.tokens
-    line.fault = words.fault
-    if words.comment is not None:
-        line.comment_start = words.comment
-        line.comment = text.span(words.comment, end)
-    if words.dropped is not None and not separates:
-        line.dropped = text.span(words.dropped, end)
-    return separates
-
-
-def _unread(text: Readable, at: int, escaped_blank: bool, strict: bool) -> list[DirectiveLine]:
-    """The lines from `at` on that begin with `#SBATCH` in column 0."""
-    string = text.string
-    found: list[DirectiveLine] = []
-    while True:
-        if not string.startswith("#SBATCH", at):
-            at = string.find("\n#SBATCH", at) + 1
-            if at == 0:
-                return found
-        newline = string.find("\n", at)
-        end, full_end = (len(string), len(string)) if newline < 0 else (newline, newline + 1)
-        shown_end = end - 1 if string[end - 1] == "\r" else end
-        line = DirectiveLine(text, "#SBATCH", at, shown_end, full_end, -1)
-        _fill(text, line, escaped_blank, strict)
-        found.append(line)
-        at = full_end
-
-
-_Words = list[tuple[DirectiveLine, Token]]
-
-
-def _parse(
-    text: Readable, words: _Words, component: int, majors: tuple[str, ...], extra: tuple[str, ...]
-) -> tuple[list[Setting], list[Problem], bool]:
-    """Settings and problems of one argument vector, and whether they are all there can be."""
-    settings: list[Setting] = []
-    problems: list[Problem] = []
-    certain = True
-    strings = [token.text for _, token in words]
-    at = 0
-    while True:
-        parsed = parse(strings, "sbatch", majors, extra, at)
-        certain = certain and not parsed.uncertain
-        settings.extend([_setting(text, words, given, component) for given in parsed.options])
-        problems.extend([_problem(text, words, fault) for fault in parsed.problems])
-        at = parsed.rest
-        if at >= len(words):
-            return settings, problems, certain
-        # sbatch gives up here; what follows is read on all the same, for what the script plainly meant.
-        line, token = words[at]
-        if problems and problems[-1].kind == "unknown-option" and problems[-1].token is words[at - 1][1]:
-            unknown = problems[-1]
-            if unknown.line is line and "=" not in words[at - 1][1].text and not parsed.ended:
-                # The value of the option, as far as anybody can tell.
-                problems[-1] = unknown._replace(value_token=token)
-                at += 1
-                continue
-        last = token
-        at += 1
-        while at < len(words) and words[at][0] is line and (parsed.ended or not _is_option(strings[at])):
-            last = words[at][1]
-            at += 1
-        message = f"Invalid directive found in batch script: {token.text}"
-        span = text.span(token.start, last.end)
-        problems.append(Problem("stray-word", span, message, token.text, line, (), None))
-
-
-def _is_option(word: str) -> bool:
-    return len(word) > 1 and word[0] == "-" or word.startswith(UNKNOWN)
-
-
-def _setting(text: Readable, words: _Words, given: Given, component: int) -> Setting:
-    line, token = words[given.word]
-    cluster = given.start > 0
-    first = token.offset(given.start) if given.start > 1 else token.start
-    if given.value_word is None or given.value_word != given.word:
-        last = token.end if not cluster or given.start + 1 >= len(token.text) else token.offset(given.start) + 1
-    else:
-        last = token.end
-    value_line: DirectiveLine | None = None
-    value_token: Token | None = None
-    value_span: Span | None = None
-    value_start = given.value_start or 0
-    option_last = last
-    end = last
-    if given.value_word is not None:
-        value_line, value_token = words[given.value_word]
-        start, stop = value_token.part(value_start)
-        if value_start and value_token.positions is not None and not _same(text.string, start, stop, given.value):
-            start = value_token.start
-        value_span = text.span(start, stop)
-        if value_token is token:
-            option_last = token.offset(value_start - 1) + (0 if given.written.startswith("--") else 1)
-        elif value_line is line:
-            end = value_token.end
-    plugin = "site" if given.option is None else given.option.plugin
-    return Setting(
-        given.name,
-        given.written,
-        given.value,
-        text.span(first, end),
-        text.span(first, option_last),
-        value_span,
-        line,
-        value_line,
-        component,
-        plugin,
-        given.versions,
-        given.option,
-        token,
-        given.start,
-        value_token,
-        value_start,
-    )
-
-
-def _same(string: str, start: int, end: int, value: str | None) -> bool:
-    """Whether these characters alone are read as the value: no quote reaches into them from before."""
-    words = read_words(string, start, end, strict_separator=False)
-    if not value:
-        return not words.tokens and words.fault is None
-    return words.fault is None and len(words.tokens) == 1 and words.tokens[0].text == value
-
-
-def _problem(text: Readable, words: _Words, fault: Fault) -> Problem:
-    line, token = words[fault.word]
-    span = text.span(token.start, token.end)
-    candidates, versions = fault.candidates, fault.versions
-    return Problem(fault.kind, span, fault.message, fault.written, line, candidates, versions, token, None, fault.start)
+    return Directives(text, within, site, read(text, within, site))

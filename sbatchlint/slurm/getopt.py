@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..source.records import NamedTuple
-from .options import Meaning, Option, letter_meanings, meanings
+from .options import Meaning, Option, letter_meanings, meanings, plugin_options
 
 # The same character as shell.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.
 UNKNOWN = "\ue000"
@@ -99,6 +99,11 @@ def site_option(text: str) -> tuple[str, str]:
     if name.endswith("="):
         return name[:-1], "required"
     return name, "any"
+
+
+def site_names(texts: Sequence[str]) -> frozenset[str]:
+    """The names of such entries."""
+    return frozenset(site_option(text)[0] for text in texts)
 
 
 class _Parser:
@@ -247,7 +252,8 @@ class _Parser:
                 if argument == "any":
                     self.uncertain = True
                 value, value_word, value_start, used = following, index + 1, 0, 2
-        self.options.append(Given(name, written, value, index, 0, value_word, value_start, None, None))
+        known = plugin_options().get(name)  # the site says how it takes values, we know whose it is
+        self.options.append(Given(name, written, value, index, 0, value_word, value_start, None, known))
         return index + used
 
     def add(

@@ -18,7 +18,7 @@ MAGIC = ("#SBATCH", "#SLURM")
 BLANKS = " \t\v\f\r"
 
 # A template's placeholder stands for something that is not known here.
-_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
+TEMPLATED = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
 _ORDINARY = re.compile(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
 
 
@@ -27,6 +27,9 @@ class Readable(Protocol):
 
     @property
     def string(self) -> str: ...
+
+    @property
+    def whole(self) -> str: ...
 
     def span(self, start: int, end: int) -> Span: ...
 
@@ -211,7 +214,7 @@ def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token
         elif character == "#":
             break
         if character in "{<":
-            placeholder = _PLACEHOLDER.match(string, at, end)
+            placeholder = TEMPLATED.match(string, at, end)
             if placeholder is not None:
                 characters.append(UNKNOWN)
                 positions.append(at)
@@ -234,7 +237,7 @@ def template_end(string: str, first: int, end: int) -> int | None:
     if string[first] not in "{<" + UNKNOWN:
         return None
     stripped = string[first:end].rstrip(BLANKS)
-    if not _PLACEHOLDER.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
+    if not TEMPLATED.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
         return end
     for opening, closing in (("{#", "#}"), ("{%", "%}")):
         if stripped.startswith(opening) and closing not in stripped:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .getopt import UNKNOWN
+from .grammar import Refusal
 from .lines import DirectiveLine, Token
 from .options import Option
+
+if TYPE_CHECKING:
+    from .foreign import ForeignSetting
 
 
 class StopLine(NamedTuple):
@@ -87,3 +93,30 @@ class Problem(NamedTuple):
     def name(self) -> str:
         """The option without its dashes, as written."""
         return self.written.lstrip("-") if self.written[:2] == "--" else self.written[1:]
+
+
+class Refused(NamedTuple):
+    """A setting whose value Slurm does not take, and why."""
+
+    setting: Setting
+    refusal: Refusal
+
+
+class Cause(NamedTuple):
+    """Settings that do not go together, with what each release makes of them.
+
+    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none.
+    `refused`, `warned`, `ignored`: the releases of the range in which the job is refused, made with a warning, or made
+    with one of the settings without effect.
+    """
+
+    kind: str
+    settings: tuple[Setting | ForeignSetting, ...]
+    message: str
+    refused: tuple[str, ...]
+    warned: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def setting(self, name: str) -> Setting | ForeignSetting | None:
+        """The setting of an option that is involved."""
+        return next((each for each in self.settings if each.name == name), None)

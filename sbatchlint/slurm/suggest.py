@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from ..source.records import NamedTuple
 from .options import matches, plugin_options, table
 from .versions import MAJORS
 
-# Names of the same thing elsewhere: other schedulers, older releases, other tools.
+# Names of the same thing elsewhere: PBS, Grid Engine, LSF, Torque's and Slurm's own other commands, launchers.
 SYNONYMS = {
+    "account-name": "account",
+    "allocation": "account",
+    "array-spec": "array",
     "cores-per-task": "cpus-per-task",
+    "cpu-per-gpu": "cpus-per-gpu",
     "cpu-per-task": "cpus-per-task",
+    "cpus-task": "cpus-per-task",
     "cwd": "chdir",
+    "depend": "dependency",
+    "dependencies": "dependency",
+    "duration": "time",
     "email": "mail-user",
+    "email-type": "mail-type",
+    "email-user": "mail-user",
     "env": "export",
+    "err-file": "error",
+    "error-file": "error",
+    "exclude-nodes": "exclude",
     "export-env": "export",
+    "feature": "constraint",
+    "features": "constraint",
     "gpu-per-node": "gpus-per-node",
     "gpu-per-task": "gpus-per-task",
+    "hosts": "nodelist",
     "jobname": "job-name",
     "licence": "licenses",
     "licences": "licenses",
@@ -26,25 +42,42 @@ SYNONYMS = {
     "log-file": "output",
     "logfile": "output",
     "mail": "mail-user",
+    "mail-address": "mail-user",
+    "mail-events": "mail-type",
     "max-time": "time",
+    "mem-cpu": "mem-per-cpu",
+    "mem-gpu": "mem-per-gpu",
+    "mem-node": "mem",
+    "mem-per-core": "mem-per-cpu",
+    "mem-per-node": "mem",
     "memory": "mem",
     "memory-per-cpu": "mem-per-cpu",
     "memory-per-gpu": "mem-per-gpu",
+    "memory-per-node": "mem",
     "name": "job-name",
     "ncpus": "cpus-per-task",
+    "ncpus-per-task": "cpus-per-task",
     "ngpus": "gpus",
     "ngpus-per-node": "gpus-per-node",
     "nnodes": "nodes",
+    "node-list": "nodelist",
+    "nodes-list": "nodelist",
+    "nproc": "ntasks",
+    "nproc-per-node": "ntasks-per-node",
     "nprocs": "ntasks",
     "nprocs-per-node": "ntasks-per-node",
-    "nproc-per-node": "ntasks-per-node",
     "num-gpus": "gpus",
     "num-nodes": "nodes",
     "num-tasks": "ntasks",
+    "processes": "ntasks",
     "procs-per-node": "ntasks-per-node",
     "project": "account",
     "queue": "partition",
+    "ram": "mem",
     "rerun": "requeue",
+    "runtime": "time",
+    "std-err": "error",
+    "std-out": "output",
     "stderr": "error",
     "stdin": "input",
     "stdout": "output",
@@ -52,12 +85,39 @@ SYNONYMS = {
     "timelimit": "time",
     "wall-time": "time",
     "walltime": "time",
+    "work-dir": "chdir",
     "working-dir": "chdir",
     "working-directory": "chdir",
 }
 
-# Options of releases before 20.11 that only changed their names.
-RENAMED = {"share": "oversubscribe", "workdir": "chdir"}
+
+class Gone(NamedTuple):
+    """An option of releases before 20.11: where it was removed or renamed, and its name since (None: none)."""
+
+    since: str
+    name: str | None
+
+
+# Read off the option tables of sbatch in 14.11 to 20.11.
+GONE = {
+    "blrts-image": Gone("18.08", None),
+    "checkpoint": Gone("20.02", None),
+    "checkpoint-dir": Gone("19.05", None),
+    "cnload-image": Gone("18.08", None),
+    "conn-type": Gone("18.08", None),
+    "geometry": Gone("18.08", None),
+    "ioload-image": Gone("18.08", None),
+    "linux-image": Gone("18.08", None),
+    "mem_bind": Gone("19.05", "mem-bind"),
+    "mincores": Gone("19.05", "cores-per-socket"),
+    "minsockets": Gone("19.05", "sockets-per-node"),
+    "minthreads": Gone("19.05", "threads-per-core"),
+    "mloader-image": Gone("18.08", None),
+    "no-rotate": Gone("18.08", None),
+    "ramdisk-image": Gone("18.08", None),
+    "share": Gone("19.05", "oversubscribe"),
+    "workdir": Gone("19.05", "chdir"),
+}
 
 
 class Suggestion(NamedTuple):
@@ -83,6 +143,7 @@ def _names(command: str, versions: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=1024)
 def takers(written: str) -> Mapping[str, tuple[str, ...]]:
     """Which commands take this option, and in which releases."""
     found: dict[str, tuple[str, ...]] = {}
@@ -111,9 +172,9 @@ def suggest(written: str, versions: tuple[str, ...], command: str = "sbatch") ->
     folded = name.replace("_", "-").lower()
     if folded != name and (folded in names or folded in plugin_options()):
         return given(folded, sure=True)
-    renamed = RENAMED.get(name)
-    if renamed in names:
-        return given(renamed, sure=True)
+    gone = GONE.get(name)
+    if gone is not None and gone.name in names:
+        return given(gone.name, sure=True)
     head, colon, _ = name.partition(":")
     if colon and head in names:
         return given(head, replaced=len(head) + 3, sign="=")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .records import NamedTuple
+from .text import begins_as_script, utf_16
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 
@@ -36,7 +37,7 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
-_DIRECTIVE = re.compile(rb"^[ \t]*#SBATCH\b", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
 _WRAPPED = re.compile(rb"\bsbatch\b.*--wrap\b")
 _SHELL = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
 # A script of another language may still be given to sbatch; its directives stand in the comments at its head.
@@ -57,8 +58,12 @@ def is_batch_name(path: str) -> bool:
 
 def is_batch_script(data: bytes, path: str = "") -> bool:
     """Whether a file's content makes it a batch script, or a shell script that submits one it holds."""
+    if b"\0" in data:
+        if not begins_as_script(data):
+            return False
+        data = (utf_16(data) or "").encode() or data
     marked = b"#SBATCH" in data
-    if not marked and b"--wrap" not in data or b"\0" in data:
+    if not marked and b"--wrap" not in data:
         return False
     shebang = data[:2] == b"#!" or data[:5] == b"\xef\xbb\xbf#!"
     if shebang:

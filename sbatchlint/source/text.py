@@ -25,8 +25,33 @@ class Position(NamedTuple):
     column: int
 
 
+BYTE_ORDER_MARK = "\ufeff"
+_MARK = b"\xef\xbb\xbf"
+# How a script begins in UTF-16, with a byte-order mark or without one.
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"#\0": "utf-16-le", b"\0#": "utf-16-be"}
+
+
 class Undecodable(ValueError):
-    """The file is not text (NUL bytes, as in UTF-16 or binaries)."""
+    """The file is not text: it holds NUL bytes, and does not begin as a script does."""
+
+
+def utf_16(data: bytes) -> str | None:
+    """The text of a file in UTF-16, without its byte-order mark; None for any other file."""
+    encoding = _UTF_16.get(data[:2])
+    if encoding is None or data[:2] == b"\0#" and data[2:3] != b"\0":
+        return None
+    try:
+        return data.decode(encoding).removeprefix(BYTE_ORDER_MARK)
+    except UnicodeDecodeError:
+        return None
+
+
+def begins_as_script(data: bytes) -> bool:
+    """Whether a file that holds NUL bytes may be a script all the same: it begins with `#!` or a directive."""
+    text = utf_16(data)
+    if text is not None:
+        return text.startswith("#") or "\n#SBATCH" in text
+    return data.removeprefix(_MARK).startswith((b"#!", b"#SBATCH"))
 
 
 class Source:
@@ -51,10 +76,18 @@ class Source:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "<stdin>") -> Source:
-        """Decodes a file. Raises `Undecodable` where it holds NUL bytes."""
-        if b"\0" in data:
+        """Decodes a file. Raises `Undecodable` where it is no text.
+
+        A script that holds NUL bytes keeps them as characters; in one in UTF-16 every second character is one.
+        """
+        if b"\0" in data and not begins_as_script(data):
             raise Undecodable("is not a text file (it holds NUL bytes)")
         return cls(data.decode("utf-8", "surrogateescape"), path)
+
+    @property
+    def is_utf_16(self) -> bool:
+        """Whether the file is a script in UTF-16, of which `text` shows the bytes."""
+        return "\0" in self.text and utf_16(self.encode(self.text)) is not None
 
     @staticmethod
     def encode(text: str) -> bytes:

@@ -1,0 +1,93 @@
+"""A character in a directive only looks like a blank, a dash or a quote.
+
+Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and blanks into no-break spaces. sbatch
+knows none of them: `–nodes=2` is a word without an option (`Invalid directive found in batch script`), a no-break space
+is a part of the value before it, and a line that holds nothing else ends the reading of directives. Text that is meant
+to hold such characters, in a comment, a job's name or a file's, is left alone.
+
+## Fix
+
+Writes the plain character. Safe for blanks and for what is not seen at all: nothing else can have been meant. Unsafe
+for dashes and quotes, of which there are two kinds and several uses.
+
+## References
+
+`get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+
+CARD = Card("SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0")
+
+WORD = {
+    "blank": "is no blank to sbatch, but part of the word; write an ordinary blank",
+    "unseen": "is not seen, but part of the word to sbatch; remove it",
+    "dash": "is no `-` to sbatch; write `-`, or `--` before a long option",
+    "quote": "is no quote to sbatch, but part of the word; write straight quotes",
+}
+LINE = {
+    "magic": "in front of #SBATCH hides the directive from sbatch; remove it",
+    "stop": "makes this line a command, at which sbatch stops reading directives; remove it",
+}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for each in job.invisible():
+        message = f"the {each.name} (U+{ord(each.characters[0]):04X}) {LINE.get(each.place) or WORD[each.kind]}"
+        if each.more:
+            message += f", and mend {each.more} more on this line"
+        fix = None
+        if each.edits is not None:
+            edits = [Edit(job.span(start, end), content) for start, end, content in each.edits]
+            fix = Fix("write plain characters", edits, safe=each.safe)
+        yield Finding(job.span(each.start, each.end), message, fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «–-time=10»  # from a web page
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --time=10  # from a web page
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--nodes=2\u00a0--time=10»\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH --nodes=2 --time=10\nsrun ./a.out\n",
+        title="a no-break space",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH«\u00a0-N2»\n#SBATCH «--mem=\u200b4G»\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH -N2\n#SBATCH --mem=4G\nsrun ./a.out\n",
+        title="behind the magic word, and nothing to be seen",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--job-name=“my run”»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --job-name="my run"
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -N2\n«\u00a0»\n#SBATCH --time=10\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH -N2\n\n#SBATCH --time=10\nsrun ./a.out\n",
+        title="a line that only looks blank",
+    ),
+    Bad("#!/bin/bash\n#SBATCH «--account=‘abc»\nsrun ./a.out\n", title="a quote alone"),
+    Good("#!/bin/bash\n#SBATCH --job-name=Größe --comment='it’s a – b'  # “a – b”\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -o 'Läufe – neu/%j.out'\nsrun ./a.out “x” –n\n", title="a file's name, a command"),
+]

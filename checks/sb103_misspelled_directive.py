@@ -1,0 +1,164 @@
+"""A comment that was meant for a directive.
+
+sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
+`#sbatch` are comments, and the job runs without the option; nothing says so. `#SLURM` is an old spelling that sbatch
+still obeys, but not without an error message; a banner such as `#SLURM options` makes it refuse the script.
+
+`##SBATCH`, `#S BATCH` and `#XSBATCH` are usual ways to switch a directive off, and are not reported.
+
+## Fix
+
+Writes `#SBATCH`. Safe for a misspelt, an indented and a `#SLURM` line; unsafe for `# SBATCH` and `#sbatch`, which may
+have been switched off on purpose. A banner gets a blank behind its `#`.
+
+## References
+
+sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+
+CARD = Card("SB103", "misspelled-directive", severity="error", fix="always", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for miss in job.directives.near_misses():
+        if miss.kind in ("old-word", "banner", "bare"):
+            yield _read(job, miss)
+        else:
+            yield _unread(job, miss)
+
+
+def _unread(job: Job, miss: Any) -> Finding:
+    text = job.directives.text
+    names = ", ".join(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
+    why = {
+        "spelling": f"`#{miss.word}` is no `#SBATCH`",
+        "indented": "a directive begins in the first column",
+        "blank": "`# SBATCH` is no `#SBATCH`",
+        "case": "sbatch wants `#SBATCH` in capitals",
+    }[miss.kind]
+    sure = miss.kind in ("spelling", "indented")
+    off = "" if sure else ", or `##SBATCH` if it is off on purpose"
+    message = f"{why}, so this line is a comment and {names} is not set; write `#SBATCH`{off}"
+    hash_at = text.string.index("#", miss.start)
+    word = text.span(hash_at + 1, miss.end)
+    edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]
+    if hash_at > miss.start:
+        edits.append(remove(text.span(miss.start, hash_at)))
+    fix = Fix("write #SBATCH", edits, sure)
+    return Finding(text.span(hash_at, miss.last), message, None if sure else "warning", fix=fix)
+
+
+def _read(job: Job, miss: Any) -> Finding:
+    text = job.directives.text
+    word = text.span(miss.start + 1, miss.end)
+    if miss.kind == "old-word":
+        message = "sbatch obeys `#SLURM`, and prints an error for it; write `#SBATCH`"
+        fix = Fix("write #SBATCH", [replace(word, "SBATCH")], safe=True)
+        return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
+    prose = " -" not in text.string[miss.start : miss.last]
+    fix = Fix("write a blank after the #", [insert(word.start, " ")], safe=prose)
+    if miss.kind == "bare":
+        message = "sbatch takes `#SLURM` for a directive, and prints an error; write a blank after the `#`"
+        return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
+    message = (
+        "sbatch takes a line that begins with `#SLURM` for a directive, and refuses it; write a blank after the `#`"
+    )
+    return Finding(text.span(miss.start, miss.last), message, fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        «#SBTACH --mem=4G  # per node»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --mem=4G  # per node
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+          «#SBATCH --ntasks=4»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks=4
+        srun ./a.out
+        """,
+        title="indented",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        «# SBATCH --ntasks-per-node=4»
+        «#sbatch -t 10»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=4
+        #SBATCH -t 10
+        srun ./a.out
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        «#SLURM» --nodes=2
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+        severity="warning",
+        title="the old word",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        «#SLURM options»
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        # SLURM options
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+        title="a banner that sbatch takes for a directive",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\n##SBATCH --mem=4G\n### #SBATCH -n 4\n#S BATCH -t 5\n#XSBATCH -t 9\nsrun ./a.out\n"),
+    Good(
+        """\
+        #!/bin/bash
+        # sbatch --nodes=2 train.sh
+        # SBATCH --job-name, OUTPUT_DIR and others are set by the launcher
+        #SBATCH --nodes=2
+        srun ./a.out
+        # SBATCH --mem=4G
+        """,
+        title="usage, prose, and a line below the commands",
+    ),
+]

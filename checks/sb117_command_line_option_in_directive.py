@@ -1,0 +1,110 @@
+"""An option that belongs on sbatch's command line stands in the script.
+
+`--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing. `--test-only`
+means that the script can never be submitted: sbatch prints an estimate and stops. `--uid` and `--gid` are for root,
+and refused for everybody else. `--parsable` and `--wait` do take effect, for whoever submits the script: that is said
+at the level of info.
+
+## Fix
+
+Deletes the option. Unsafe: with `--test-only`, `--parsable` and `--wait` sbatch then behaves differently.
+
+## References
+
+sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+
+CARD = Card("SB117", "command-line-option-in-directive", severity="warning", fix="always", since="0.1.0")
+
+# What each does in a directive, and what to do instead; those that are not named here do nothing.
+EFFECTS = {
+    "test-only": ("keeps the script from ever being submitted", "give it on the command line"),
+    "uid": ("is for root, and sbatch refuses the script of anybody else", "remove it"),
+    "gid": ("is for root, and sbatch refuses the script of anybody else", "remove it"),
+    "wrap": ("does nothing in a directive, the script itself is run", "remove it"),
+    "parsable": ("changes what sbatch prints to whoever submits this script", "give it on the command line"),
+    "wait": ("makes every sbatch of this script wait for the end of the job", "give it on the command line"),
+}
+HARMLESS = ("parsable", "wait")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    found = [each for each in directives.settings if _is_misplaced(job, each)]
+    for setting in found:
+        harmless = setting.name in HARMLESS
+        instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
+        does, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
+        # All of a line at once, so that the line goes with them.
+        same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
+        title = "remove " + ", ".join(each.written for each in same)
+        fix = Fix(title, directives.removal(same))
+        severity = "info" if harmless else None
+        yield Finding(setting.span, f"{setting.written} {does}; {instead}", severity, fix=fix)
+
+
+def _is_misplaced(job: Job, setting: Any) -> bool:
+    early = setting.option is not None and setting.option.early
+    return (early or setting.name in EFFECTS) and job.directives.slip(setting) is None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--test-only»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 «--quiet»  # less noise
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2  # less noise
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--wrap="srun ./b.out"»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--wait»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        srun ./a.out
+        """,
+        severity="info",
+        title="takes effect",
+    ),
+    Good("#!/bin/bash\n#SBATCH --wait-all-nodes=1\nsrun ./a.out\n", title="other options"),
+    Good("#!/bin/bash\n#SBATCH --requeue --export=NONE\nsbatch --wait --parsable next.sh\n", title="a command line"),
+]

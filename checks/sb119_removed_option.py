@@ -1,0 +1,155 @@
+"""An option, or a value of one, that newer releases of Slurm have no more.
+
+A script from before an upgrade is refused after it: `sbatch: unrecognized option '--workdir=/tmp'`. `--workdir`
+became `--chdir`, `--share` became `--oversubscribe`; `--power` went in 24.05, the value of `--get-user-env` in 25.05,
+and srun's `--uid` and `--gid` in 23.02. Names that still work for now (`packjob`, `--pack-group`) are only pointed out.
+
+Which releases count is said by `slurm-version`.
+
+## Fix
+
+Writes the new name where Slurm renamed an option, and drops the value that `--get-user-env` no longer takes. Safe: it
+asks for the same. What was removed for good has no fix.
+
+## References
+
+sbatch(1), srun(1); release notes of Slurm 19.05 to 25.05; `common_options[]` in src/common/slurm_opt.c, 20.11 to
+26.05; `slurm_verify_cpu_bind()` in src/common/slurm_resource_info.c, 24.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, remove, replace
+
+CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for problem, missing in job.directives.missing_options():
+        if missing.kind != "new":
+            yield _removed(job, problem, missing)
+    for problem in job.directives.problems:
+        if problem.kind == "unexpected-value" and problem.candidates == ("get-user-env",):
+            when = _when(job, problem.versions)
+            span = Span(problem.span.start + len(problem.written), problem.span.end)
+            exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
+            message = f"--get-user-env takes no value any more, and sbatch refuses the script{when}; drop the value"
+            fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
+            yield Finding(problem.span, message, fix=fix)
+    yield from _separators(job)
+    yield from _steps(job)
+
+
+def _when(job: Job, versions: tuple[str, ...] | None) -> str:
+    told = describe(versions, job.versions.majors) if versions is not None else ""
+    return f" ({told})" if told else ""
+
+
+def _removed(job: Job, problem: Any, missing: Any) -> Finding:
+    span = problem.span
+    if job.source.slice(span).startswith(problem.written):
+        span = Span(span.start, span.start + len(problem.written))
+    when = _when(job, missing.absent)
+    if missing.gone is not None and missing.gone.name is not None:
+        message = f"{problem.written} is called --{missing.gone.name} now, and sbatch refuses the script"
+        exact = span.end - span.start == len(problem.written)
+        edits = [replace(span, f"--{missing.gone.name}")] if exact else []
+        fix = Fix(f"write --{missing.gone.name}", edits, safe=True) if edits else None
+        return Finding(span, f"{message}; write --{missing.gone.name}", fix=fix)
+    if missing.kind == "gap":
+        return Finding(span, f"sbatch does not have {problem.written} in all releases, and refuses the script{when}")
+    what = f"{problem.written} was removed in Slurm {missing.since}, and sbatch refuses the script{when}"
+    return Finding(span, f"{what}; remove it")
+
+
+def _separators(job: Job) -> Iterator[Finding]:
+    text = job.directives.text
+    for line in job.directives.lines:
+        if not line.separator:
+            continue
+        at = text.string.lower().find("packjob", line.words_start, line.end)
+        if at >= 0 and not text.string[line.words_start : at].strip():
+            span = text.span(at, at + len("packjob"))
+            fix = Fix("write hetjob", [replace(span, "hetjob")], safe=True)
+            yield Finding(span, "packjob is the old name of hetjob, from before 20.02; write hetjob", "info", fix=fix)
+
+
+def _steps(job: Job) -> Iterator[Finding]:
+    for _, span, missing in job.missing_step_options():
+        if missing.kind != "new":
+            when = _when(job, missing.absent)
+            what = f"srun does not have {missing.written} from Slurm {missing.since} on, and the step fails{when}"
+            yield Finding(span, f"{what}; remove it")
+    ignoring = [each for each in job.versions.majors if each >= "24.11"]
+    for step in job.steps:
+        for option in step.given:
+            if option.written == "--pack-group":
+                exact = job.source.slice(option.span).startswith(option.written)
+                name = Span(option.span.start, option.span.start + len(option.written))
+                fix = Fix("write --het-group", [replace(name, "--het-group")], safe=True) if exact else None
+                message = "--pack-group is the old name of --het-group, from before 20.02; write --het-group"
+                yield Finding(option.span, message, "info", fix=fix)
+            elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
+                message = f"srun ignores --cpu-bind=rank, which is obsolete{_when(job, tuple(ignoring))}"
+                yield Finding(option.span, f"{message}; write --cpu-bind=cores, or another binding", "warning")
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 «--workdir»=/scratch/run
+        #SBATCH «--share»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --chdir=/scratch/run
+        #SBATCH --oversubscribe
+        srun ./a.out
+        """,
+        title="renamed",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --export=NONE
+        #SBATCH «--get-user-env=30L»  # from 25.05 on without a value
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --export=NONE
+        #SBATCH --get-user-env  # from 25.05 on without a value
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", title="removed for good"),
+    Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", title="on srun"),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH «packjob»
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH hetjob
+        #SBATCH --nodes=2
+        srun ./a.out
+        """,
+        severity="info",
+    ),
+    Good("#!/bin/bash\n#SBATCH --chdir=/tmp --oversubscribe --get-user-env\nsrun ./a.out\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --power=level --get-user-env=L\nsrun --uid=1000 ./a.out\n",
+        settings={"slurm-version": "22.05"},
+        title="the site's Slurm still has them",
+    ),
+]

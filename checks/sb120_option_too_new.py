@@ -1,0 +1,89 @@
+"""An option, or a value of one, that the oldest Slurm of the site does not know yet.
+
+`sbatch: unrecognized option '--tres-per-task=cpu:4'`: nothing is submitted, although the script is right for a newer
+release. `--requeue` takes a value, `expedite`, from 25.11 on; counts of several features (`--constraint="a*2&b*4"`)
+need brackets from 23.02 on. Other values that are too new are reported with the values that no release takes.
+
+Which releases the script has to run on is said by `slurm-version`; without it those from 22.05 to 26.05 count.
+
+## Fix
+
+None: what an option newer than the site's Slurm asks for cannot be said there.
+
+## References
+
+sbatch(1), srun(1); release notes of Slurm 22.05 to 26.05; `common_options[]` in src/common/slurm_opt.c, 20.11 to
+26.05; `_feature_string2list()` in src/slurmctld/job_scheduler.c, 23.02.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, describe
+
+CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    for problem, missing in directives.missing_options():
+        if missing.kind == "new":
+            span = problem.span
+            if job.source.slice(span).startswith(problem.written):
+                span = Span(span.start, span.start + len(problem.written))
+            what = f"{problem.written} is new in Slurm {missing.since}: sbatch refuses the script"
+            yield Finding(span, f"{what}{_when(job, missing.absent)}; {_advice(missing.since)}")
+    for _, span, missing in job.missing_step_options():
+        if missing.kind == "new":
+            what = f"{missing.written} is new in Slurm {missing.since}: srun refuses it"
+            yield Finding(span, f"{what}{_when(job, missing.absent)}; {_advice(missing.since)}")
+    yield from _values(job)
+
+
+def _values(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    for problem in directives.problems:
+        if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
+            value = problem.token.text.partition("=")[2]
+            if value.lower() == "expedite":
+                what = f"--requeue={value} is new in Slurm 25.11: sbatch refuses the script"
+                yield Finding(problem.span, f"{what}{_when(job, problem.versions)}; {_advice('25.11')}")
+    for refused in directives.misvalued("constraint"):
+        setting, refusal = refused.setting, refused.refusal
+        if refusal.reason.startswith("counts of"):
+            instead = f"; write {refusal.instead}" if refusal.instead else ""
+            when = _when(job, refusal.versions)
+            message = f"{refusal.reason}, and slurmctld refuses the job{when}{instead}"
+            yield Finding(setting.value_span or setting.span, message)
+
+
+def _when(job: Job, versions: tuple[str, ...] | None) -> str:
+    told = describe(versions, job.versions.majors) if versions is not None else ""
+    return f" {told}" if told else ""
+
+
+def _advice(since: str) -> str:
+    return f"remove it, or set slurm-version where all of the site's releases are {since} or newer"
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH --ntasks=4\n#SBATCH «--tres-per-task»=cpu:4,gres/gpu:1\nsrun ./a.out\n"),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--stepmgr»\n#SBATCH «--segment»=4\nsrun ./a.out\n",
+        settings={"slurm-version": "23.11"},
+        title="the site's only release",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -n 8\nsrun «--async» ./a.out\n", title="on srun"),
+    Bad("#!/bin/bash\n#SBATCH «--requeue=expedite»\nsrun ./a.out\n", title="a value"),
+    Bad(
+        '#!/bin/bash\n#SBATCH --nodes=6\n#SBATCH --constraint=«"a*2&b*4"»\nsrun ./a.out\n',
+        title="counts without brackets",
+    ),
+    Good("#!/bin/bash\n#SBATCH --prefer=fast --requeue --exclusive=user\nsrun --exact -n 1 ./a.out\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --segment=4 --requeue=expedite\nsrun --async ./a.out\n",
+        settings={"slurm-version": "26.05"},
+        title="the site's Slurm is new enough",
+    ),
+]

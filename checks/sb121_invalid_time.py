@@ -1,0 +1,95 @@
+"""sbatch does not take the time.
+
+`Invalid --time specification`: nothing is submitted. A limit (`--time`, `--time-min`, `--delay-boot`) is minutes,
+`MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` or `D-HH:MM:SS` in digits of any number, or `UNLIMITED`; it has no units, and
+days stand before a `-`. A moment (`--begin`, `--deadline`) is a word such as `tomorrow`, a date, a time of the day, or
+`now+2hours`.
+
+## Fix
+
+Writes the time that was probably meant: `2h` becomes `2:00:00`, `1:00:00:00` becomes `1-00:00:00`, `now+1h` becomes
+`now+1hour`. A guess, and so unsafe.
+
+## References
+
+sbatch(1); `time_str2secs()` and `parse_time()` in src/common/parse_time.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11,
+24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for wrong in job.directives.wrong_values("time"):
+        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
+        when = f" ({when})" if when else ""
+        message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
+        fix = None
+        if wrong.instead is not None:
+            message += f"; write {wrong.instead}"
+            fix = Fix(f"write {wrong.instead}", wrong.edits)
+        yield Finding(wrong.span, message, fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=«2h» --nodes=2
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --time=2:00:00 --nodes=2
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -t «1:00:00:00»  # one day
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -t 1-00:00:00  # one day
+        srun ./a.out
+        """,
+        title="days and hours",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --begin=«now+30min»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --begin=now+30minutes
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH --time=«10.5»\nsrun ./a.out\n", title="minutes or hours"),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --begin=«Tomorrow»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --begin=tomorrow
+        srun ./a.out
+        """,
+        title="a T is skipped, as the one in front of a time",
+    ),
+    Good("#!/bin/bash\n#SBATCH -t 90 --time-min=1-0 --begin=16:00\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --time=0:75:00 --begin=now+1hour --deadline=2030-12-31T12:00\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --time=infinite\nsrun ./a.out\n", title="without a limit"),
+]

@@ -1,0 +1,91 @@
+"""sbatch does not take the amount of memory.
+
+`Invalid --mem specification`: nothing is submitted. An amount (`--mem`, `--mem-per-cpu`, `--mem-per-gpu`, `--tmp`) is a
+whole number and one of K, M, G and T, behind which a B may stand; without a letter it is megabytes. Fractions, `GiB`,
+blanks and petabytes are refused.
+
+## Fix
+
+Writes the amount that was probably meant: `1.5G` becomes `1536M`, `4GiB` becomes `4G`. A guess, and so unsafe.
+
+## References
+
+sbatch(1); `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for wrong in job.directives.wrong_values("memory"):
+        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
+        when = f" ({when})" if when else ""
+        message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
+        fix = None
+        if wrong.instead is not None:
+            message += f"; write {wrong.instead}"
+            fix = Fix(f"write {wrong.instead}", wrong.edits)
+        yield Finding(wrong.span, message, fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=«1.5G» --nodes=2
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mem=1536M --nodes=2
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem-per-cpu=«4GiB»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mem-per-cpu=4G
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem «"32 GB"»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mem 32G
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=«MaxMemPerNode»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --mem=0
+        srun ./a.out
+        """,
+        title="0 is all memory of the node",
+    ),
+    Bad("#!/bin/bash\n#SBATCH --mem=«4G-8G»\nsrun ./a.out\n", title="which of them is meant is not known"),
+    Good("#!/bin/bash\n#SBATCH --mem=0 --tmp=10g\nsrun ./a.out\n", title="0 is all memory of the node"),
+    Good("#!/bin/bash\n#SBATCH --mem=32GB\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --mem-per-gpu=64000 --gpus=1\nsrun ./a.out\n"),
+]

@@ -1,0 +1,89 @@
+"""The controller does not take the array.
+
+`Batch job submission failed: Invalid job array specification`. An array is a list of indexes and ranges, `1,3,5-9:2`,
+and may end in a limit of tasks that run at a time, `%4`. A range goes up, and its step is at least 1.
+
+A step behind the limit (`1-10%2:3`) is dropped without a word, and every index runs: a warning.
+
+## Fix
+
+Writes the array that was probably meant: `1..10` becomes `1-10`, `1-10%2:3` becomes `1-10:3%2`. A guess, and so unsafe.
+
+## References
+
+sbatch(1); `slurm_parse_array_tok()` in src/common/slurm_protocol_defs.c and `_valid_array_inx()` in
+src/slurmctld/job_mgr.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for wrong in job.directives.wrong_values("array"):
+        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
+        when = f" ({when})" if when else ""
+        says = wrong.says.rpartition(": ")[2]
+        message = f"slurmctld refuses the array{when}, `{says}`: {wrong.reason}"
+        fix = None
+        if wrong.instead is not None:
+            message += f"; write {wrong.instead}"
+            fix = Fix(f"write {wrong.instead}", wrong.edits)
+        yield Finding(wrong.span, message, fix=fix)
+    for lost in job.lost_array_steps():
+        fix = Fix(f"write {lost.instead}", [job.directives.replacement(lost.setting, lost.instead)])
+        message = f"the step behind the limit is dropped, and all {lost.tasks} tasks run; write {lost.instead}"
+        yield Finding(lost.setting.value_span or lost.setting.span, message, "warning", fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1..10» --time=5
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-10 --time=5
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -a «10-1»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -a 1-10
+        srun ./a.out
+        """,
+        title="a range goes up",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1-10%2:3»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-10:3%2
+        srun ./a.out
+        """,
+        severity="warning",
+        title="the step is dropped",
+    ),
+    Bad("#!/bin/bash\n#SBATCH --array=«1-N»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --array=«-1-5»\nsrun ./a.out\n", title="no index is negative"),
+    Good("#!/bin/bash\n#SBATCH --array=1-10:2%4\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --array=[1-10],20,1%0\nsrun ./a.out\n", title="brackets, duplicates, no limit"),
+    Good("#!/bin/bash\n#SBATCH -a 1-5%2,8,\nsrun ./a.out\n", title="the limit is for all of it"),
+]

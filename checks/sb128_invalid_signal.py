@@ -1,0 +1,81 @@
+"""sbatch does not take the signal.
+
+`Invalid --signal specification`: nothing is submitted. The form is `[R|B:]SIGNAL[@SECONDS]`: the name of a signal, with
+SIG or without, or its number; then, behind an `@`, how many seconds before the end of the job it is sent, 0 to 65535,
+without a unit. Names that Slurm does not know (SEGV; before 23.11 also CHLD and PIPE) are given by number.
+
+## Fix
+
+Writes the signal that was probably meant: `USR1:60` becomes `USR1@60`, `@5m` becomes `@300`. A guess, and so unsafe.
+
+## References
+
+sbatch(1); `get_signal_opts()` in src/common/proc_args.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for wrong in job.directives.wrong_values("signal"):
+        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
+        when = f" ({when})" if when else ""
+        message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
+        fix = None
+        if wrong.instead is not None:
+            message += f"; write {wrong.instead}"
+            fix = Fix(f"write {wrong.instead}", wrong.edits)
+        yield Finding(wrong.span, message, fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --signal=«USR1:60» --time=1:00:00
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --signal=USR1@60 --time=1:00:00
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --signal=«B:USR1@5m»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --signal=B:USR1@300
+        srun ./a.out
+        """,
+        title="seconds have no unit",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --signal=«SIGPIPE@30»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --signal=13@30
+        srun ./a.out
+        """,
+        title="a name of newer releases",
+    ),
+    Bad("#!/bin/bash\n#SBATCH --signal=«USR3@60»\nsrun ./a.out\n", title="there is none"),
+    Bad("#!/bin/bash\n#SBATCH --signal=«USR1@99999»\nsrun ./a.out\n", title="too long before the end"),
+    Good("#!/bin/bash\n#SBATCH --signal=B:USR1@120\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --signal=sigterm\nsrun ./a.out\n", title="a minute before the end"),
+    Good("#!/bin/bash\n#SBATCH --signal=RB:10@600\nsrun ./a.out\n"),
+]

@@ -1,0 +1,90 @@
+"""A dependency is refused, or means something else than it reads.
+
+The controller answers `Batch job submission failed: Job dependency problem`, and nothing is submitted. A dependency is
+`singleton` or `TYPE:JOB[:JOB…]` with the types after, afterany, afterok, afternotok, aftercorr, afterburstbuffer and
+expand; several are joined by `,` (all) or `?` (any), which from 25.11 on cannot be mixed.
+
+A job id alone is the form of old, and means afterany: `afterok:1,2` is `afterok:1,afterany:2`, and the job starts even
+where job 2 failed.
+
+## Fix
+
+Writes what was probably meant: `afterok=1` becomes `afterok:1`, `afterok:1,2` becomes `afterok:1:2`. Unsafe.
+
+## References
+
+sbatch(1); `_parse_dependency_str()` and `update_job_dependency()` in src/slurmctld/job_scheduler.c, Slurm 20.11 to
+26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for wrong in job.directives.wrong_values("dependency"):
+        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
+        when = f" ({when})" if when else ""
+        says = wrong.says.rpartition(": ")[2]
+        fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
+        advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
+        yield Finding(
+            wrong.span, f"slurmctld refuses the dependency{when}, `{says}`: {wrong.reason}; {advice}", fix=fix
+        )
+    for implied in job.directives.implied_dependencies():
+        message = f"a job id alone means afterany, so this does not wait for {implied.job} with {implied.type}"
+        fix = Fix(f"write {implied.instead}", implied.edits)
+        yield Finding(implied.span, f"{message}; write {implied.instead}", fix=fix)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --dependency=afterok:1200,«1201»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --dependency=afterok:1200:1201
+        srun ./a.out
+        """,
+        title="a bare id is afterany",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -d «afterok=1200»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -d afterok:1200
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --dependency=«after_ok:1200» --nodes=2
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --dependency=afterok:1200 --nodes=2
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH --dependency=«afterok:»\nsrun ./a.out\n", title="no job"),
+    Bad("#!/bin/bash\n#SBATCH -d «afterok:1,afterok:2?afterany:3»\nsrun ./a.out\n", title="mixed signs, from 25.11 on"),
+    Good("#!/bin/bash\n#SBATCH --dependency=singleton\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -d afterok:1200:1201,afterany:1300\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -d afterany:1200,1201\nsrun ./a.out\n", title="afterany all the same"),
+    Good("#!/bin/bash\n#SBATCH -d after:1200+5,aftercorr:1300_*\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -d afterok:$JOB\nsrun ./a.out\n", title="an expansion is reported by its own check"),
+]

@@ -1,0 +1,145 @@
+"""Two options exclude each other.
+
+With `--mem` and `--mem-per-cpu` together sbatch stops: "--mem, --mem-per-cpu, and --mem-per-gpu are mutually
+exclusive." Other pairs are `--exclusive` with `--oversubscribe`, `--cpus-per-gpu` with `--cpus-per-task`, `--core-spec`
+with `--thread-spec`, `--bb` with `--bbf`, `--nodes` with `--distribution=arbitrary`, a `--segment` that does not divide
+the nodes, a deadline before the begin. `--hint` beside `--threads-per-core`, `--ntasks-per-core` or `-B` is dropped
+without a word.
+
+Which pairs are refused depends on the release: a finding names the releases, and is a warning where most releases of
+the range still take the pair. Requests for GPUs are gpu-request-conflict's.
+
+## Fix
+
+Removes a `--hint` that sbatch drops. Safe: nothing changes. Which one of two other options was meant is not known.
+
+## References
+
+sbatch(1); `validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c and `_opt_verify()` in src/sbatch/opt.c,
+Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job, describe
+
+CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0")
+
+# What to do, where it is not to keep one of the two.
+ADVICE = {
+    "arbitrary": "give the nodes with --nodelist, or drop the distribution",
+    "arbitrary-without-nodes": "name the nodes with --nodelist, one for each task",
+    "begin": "let the deadline be later than the begin",
+    "ntasks-per-core": "lower --ntasks-per-core, or raise --threads-per-core",
+    "plane": "ask for more tasks with --ntasks, or for smaller planes",
+    "segment": "ask for a multiple of the segment",
+}
+KINDS = frozenset(
+    ("memory", "core-spec", "exclusive", "burst-buffer", "hint", "cpus-per-gpu", "tres-per-task", *ADVICE)
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for cause in job.conflicts():
+        if cause.kind in KINDS and not (cause.kind == "tres-per-task" and cause.setting("gpus-per-task")):
+            yield _finding(job, cause)
+
+
+def _finding(job: Job, cause: Cause) -> Finding:
+    if cause.kind == "hint":
+        return _dropped_hint(job, cause)
+    *others, last = cause.settings
+    majors = job.versions.majors
+    shown = _named([(each.name, job.line(each.span.start)) for each in cause.settings], job.line(last.span.start))
+    related = [(each.span, "with this") for each in others]
+    if not cause.refused:
+        return Finding(last.span, f"of {shown} only the last counts; remove the other", "warning", related)
+    when = _spaced(describe(cause.refused, majors))
+    if cause.kind in ADVICE:
+        reason = f"sbatch refuses {shown}{when}: `{cause.message.strip()}`"
+    else:
+        reason = f"{shown} exclude each other, so sbatch refuses the script{when}"
+    severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"
+    return Finding(last.span, f"{reason}; {ADVICE.get(cause.kind, 'keep one of them')}", severity, related)
+
+
+def _dropped_hint(job: Job, cause: Cause) -> Finding:
+    hint = next(each for each in cause.settings if each.name == "hint")
+    rivals = [each for each in cause.settings if each is not hint]
+    majors = job.versions.majors
+    when = _spaced(describe(cause.ignored, majors))
+    shown = _named([(each.name, job.line(each.span.start)) for each in rivals], job.line(hint.span.start))
+    message = f"sbatch drops --hint beside {shown}{when}, and does not say so; remove one of them"
+    fix = None
+    if len(cause.ignored) == len(majors):
+        settings = job.directives.all("hint", hint.line.component)
+        fix = Fix("remove --hint", job.directives.removal(settings), safe=True)
+    return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in rivals], fix)
+
+
+def _named(rows: list[tuple[str, int]], here: int) -> str:
+    """`--mem (line 3) and --mem-per-cpu`: the options, and the lines of those on other lines than the finding."""
+    names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+def _spaced(text: str) -> str:
+    return f" {text}" if text else ""
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=64G
+        #SBATCH --ntasks=4 «--mem-per-cpu=2G»
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --exclusive
+        #SBATCH «--oversubscribe»
+        srun ./a.out
+        """,
+        title="refused since 23.02; before, the last one counts",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus=4 --ntasks=4
+        #SBATCH --cpus-per-task=8
+        #SBATCH «--cpus-per-gpu=8»
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=32 --threads-per-core=1
+        #SBATCH «--hint=nomultithread»
+        srun ./a.out
+        """,
+        severity="warning",
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=32 --threads-per-core=1
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --begin=2030-01-02T08:00
+        #SBATCH «--deadline=2030-01-01»
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=18 «--segment=8»\nsrun ./a.out\n", severity="warning", title="in 26.05"),
+    Good("#!/bin/bash\n#SBATCH --mem=64G\n#SBATCH --mem=32G\nsrun ./a.out\n", title="the last one counts"),
+    Good("#!/bin/bash\n#SBATCH --hint=nomultithread --cpus-per-task=4\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=16 --segment=8 --exclusive\nsrun ./a.out\n"),
+]

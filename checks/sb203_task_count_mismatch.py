@@ -1,0 +1,74 @@
+"""The number of tasks is not the nodes times the tasks per node.
+
+`--ntasks` wins, and `--ntasks-per-node` becomes the most that a node may run. More tasks than that need more nodes than
+the job has: slurmctld refuses it with "Requested node configuration is not available". With fewer, some nodes run
+less than `--ntasks-per-node` says, which may well be meant; that is reported as information only.
+
+## Fix
+
+None: one of the three numbers is wrong, and only you know which.
+
+## References
+
+sbatch(1), `--ntasks-per-node`; src/plugins/select/cons_tres/job_test.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11,
+24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card("SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for component, counts in enumerate(job.counts()):
+        given = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
+        settings = [each for each in given if each is not None]
+        # With fewer tasks than nodes there are fewer nodes: another check.
+        if counts is None or len(settings) < 3 or counts.asked_nodes is None or counts.shrunk_from is not None:
+            continue
+        least, most = counts.asked_nodes
+        tasks, per_node = counts.ntasks, counts.ntasks_per_node
+        if not per_node or not most or counts.sizes is not None:
+            continue
+        first, second, last = sorted(settings, key=lambda each: each.option_span.start)
+        related = [(each.span, "with this") for each in (first, second)]
+        nodes = "1 node" if most == 1 else f"{most} nodes"
+        if tasks > most * per_node:
+            message = (
+                f"{tasks} tasks do not fit on {nodes} with {per_node} each, so slurmctld refuses the job; make --ntasks"
+                f" {most * per_node}, or remove it or --ntasks-per-node"
+            )
+            yield Finding(last.span, message, related=related)
+        elif least == most and tasks < most * per_node:
+            message = (
+                f"{tasks} tasks are fewer than {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is"
+                " only the most that a node runs; remove one of them unless that is meant"
+            )
+            yield Finding(last.span, message, "info", related)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=4
+        #SBATCH «--ntasks=16»
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH -N 1 -n 8 «--ntasks-per-node=4»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --nodes=1-2 --ntasks=9 «--ntasks-per-node=4»\nsrun ./a.out\n", title="even on the most"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2 --ntasks=6 «--ntasks-per-node=4»\nsrun ./a.out\n",
+        severity="info",
+        title="a node with two tasks",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --ntasks=8 --ntasks-per-node=4\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --ntasks=16 --ntasks-per-node=4\nsrun ./a.out\n", title="the nodes are left to Slurm"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2-4 --ntasks=8 --ntasks-per-node=4\nsrun ./a.out\n", title="a range"),
+]

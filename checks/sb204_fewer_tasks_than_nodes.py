@@ -1,0 +1,72 @@
+"""The job asks for more nodes than tasks, and gets as many nodes as tasks.
+
+sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. That is so for a single
+launcher as well, one that would start the rest over ssh or pdsh: the nodes for it are not there.
+
+## Fix
+
+None: for so many nodes remove `--ntasks`, or set `--ntasks-per-node`; for so few tasks ask for fewer nodes.
+
+## References
+
+`_opt_verify()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card("SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0")
+
+SHRUNK = re.compile(r"can't run (\d+) processes on (\d+) nodes")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for cause in job.conflicts():
+        ntasks = cause.setting("ntasks")
+        shrunk = SHRUNK.search(cause.message)
+        if cause.kind != "fewer-tasks" or ntasks is None or shrunk is None:
+            continue
+        tasks, nodes = (int(number) for number in shrunk.groups())
+        others = [each for each in cause.settings if each is not ntasks]
+        where = f" (line {job.line(others[0].span.start)})" if others else ""
+        plural = "" if tasks == 1 else "s"
+        message = (
+            f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"
+            f" for {nodes} nodes remove --ntasks, or ask for {nodes} tasks or more"
+        )
+        yield Finding(ntasks.span, message, related=[(each.span, "the nodes") for each in others])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH «--ntasks=1»
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH «-n 2» -N 4 --ntasks-per-node=1\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH -N 4-8 «-n 3»\nsrun ./a.out\n", title="a range"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4 --ntasks=4\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2-4 --ntasks=3\nsrun ./a.out\n", title="the most is lowered, and no more"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        pdsh -w "$SLURM_JOB_NODELIST" ./start.sh
+        """,
+        title="one launcher that starts the rest over ssh",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1
+        for host in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do ssh "$host" hostname; done
+        """,
+    ),
+]

@@ -1,0 +1,62 @@
+"""sbatch makes a task for each socket, core or thread that the job asks for.
+
+With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
+and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
+program twice. sbatch says so with `-v` only.
+
+## Fix
+
+None: write the number of tasks that is meant, with `--ntasks` or `--ntasks-per-node`.
+
+## References
+
+`_opt_verify()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card("SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0")
+
+FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for component, counts in enumerate(job.counts()):
+        if counts is None or not counts.multiplied or counts.ntasks <= counts.min_nodes:
+            continue
+        given = [job.directives.last(name, component) for name in FACTORS]
+        settings = sorted((each for each in given if each is not None), key=lambda each: each.option_span.start)
+        if not settings:
+            continue
+        last = settings[-1]
+        nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
+        names = " and ".join(f"--{setting.name}" for setting in settings)
+        message = (
+            f"without --ntasks sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks"
+            " or --ntasks-per-node to what is meant"
+        )
+        yield Finding(last.span, message, related=[(each.span, "and this") for each in settings[:-1]])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH «--threads-per-core=2»
+        srun ./a.out
+        """,
+    ),
+    Bad("#!/bin/bash\n#SBATCH -N 2 --sockets-per-node=2 «--cores-per-socket=8»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH «-B 2:4»\nsrun ./a.out\n", title="without a number of nodes"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1 --threads-per-core=2 --ntasks=1\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4 --threads-per-core=2\nsrun ./a.out\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2 --threads-per-core=1\nsrun ./a.out\n", title="one thread: nothing to multiply"
+    ),
+    Good("#!/bin/bash\n#SBATCH --threads-per-core=2\nsrun ./a.out\n", title="no number of nodes"),
+]

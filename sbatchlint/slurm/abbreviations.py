@@ -1,0 +1,118 @@
+"""Long options of a script that are not written in full.
+
+getopt_long() takes the beginning of a long name as long as it is that of one option alone; each release has other
+options, and plugins add more, so that what works today may be refused tomorrow (glibc posix/getopt.c).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..source.records import NamedTuple
+from .options import find, matches
+
+if TYPE_CHECKING:
+    from .directives import Directives
+    from .lines import Token
+    from .model import Problem, Setting
+
+# Beginnings that are read as another option than the one that anybody would think of.
+MISLEADING = {
+    "acct": "account",
+    "clust": "clusters",
+    "cores": "cpus-per-task",
+    "task": "ntasks",
+    "tasks": "ntasks",
+    "threads": "cpus-per-task",
+}
+
+
+class Abbreviation(NamedTuple):
+    """An abbreviated option.
+
+    `setting`: as some release of the range reads it, None where all refuse it. `problem`: of the releases to which it
+    is ambiguous. `meanings`: the canonical names that releases of the range read it as, newest last. `ambiguous` and
+    `unknown`: the releases of the range that refuse it. `candidates`: the names between which it does not decide, in
+    the newest of those releases. `full`: the one name in full, '' where releases differ. `likely`: the option that the
+    author more probably meant, '' where it is that one.
+    """
+
+    written: str
+    token: Token
+    setting: Setting | None
+    problem: Problem | None
+    meanings: tuple[str, ...]
+    ambiguous: tuple[str, ...]
+    unknown: tuple[str, ...]
+    candidates: tuple[str, ...]
+    full: str
+    likely: str
+
+
+def abbreviations(directives: Directives) -> list[Abbreviation]:
+    """Those of the option block, in order; options of plugins have to be written in full to be known."""
+    settings: dict[int, Setting] = {}
+    problems: dict[int, Problem] = {}
+    words: dict[int, tuple[str, Token]] = {}
+    for setting in directives.settings:
+        if setting.written.startswith("--") and setting.plugin is None:
+            settings[setting.token.start] = setting
+            words[setting.token.start] = (setting.written, setting.token)
+    for problem in directives.problems:
+        if problem.kind == "ambiguous-option" and problem.token is not None:
+            problems[problem.token.start] = problem
+            words[problem.token.start] = (problem.written, problem.token)
+    found: list[Abbreviation] = []
+    for start, (written, token) in sorted(words.items()):
+        name = written[2:]
+        setting_here = settings.get(start)
+        if setting_here is not None and setting_here.option is not None and setting_here.option.name == name:
+            # In full for the newest release that has it; older ones may have taken it for something longer.
+            if find(name, "sbatch", directives.versions.first) is not None or not _had_another_meaning(
+                directives, name
+            ):
+                continue
+        found.append(_abbreviation(directives, written, token, setting_here, problems.get(start)))
+    return found
+
+
+def _had_another_meaning(directives: Directives, name: str) -> bool:
+    """Whether some release of the range reads a name that is another's in full as the beginning of a longer one."""
+    for version in directives.versions.majors:
+        options = matches(name, "sbatch", version)
+        if len(options) == 1 and options[0].name != name:
+            return True
+    return False
+
+
+def _abbreviation(
+    directives: Directives, written: str, token: Token, setting: Setting | None, problem: Problem | None
+) -> Abbreviation:
+    name = written[2:]
+    meanings: dict[str, str] = {}
+    ambiguous: list[str] = []
+    unknown: list[str] = []
+    candidates: tuple[str, ...] = ()
+    for version in directives.versions.majors:
+        options = matches(name, "sbatch", version)
+        if len(options) == 1:
+            meanings.setdefault(options[0].canonical, options[0].canonical)
+        elif options:
+            ambiguous.append(version)
+            candidates = tuple(each.name for each in options)
+        else:
+            unknown.append(version)
+    full = next(iter(meanings)) if len(meanings) == 1 else ""
+    likely = MISLEADING.get(name, "")
+    return Abbreviation(
+        written,
+        token,
+        setting,
+        problem,
+        tuple(meanings),
+        tuple(ambiguous),
+        tuple(unknown),
+        candidates,
+        full,
+        "" if likely == full else likely,
+    )

@@ -1,0 +1,187 @@
+"""What sbatch takes from the directives of other schedulers: `#BSUB` (LSF) and `#PBS` lines.
+
+Follows src/sbatch/xlate.c, 20.11 to 26.05. sbatch reads these lines after its own, so that they win over `#SBATCH`
+lines, and before the environment and the command line. Only the first dialect that the script has counts, LSF's before
+PBS's. The lines count wherever they stand, behind commands and in heredocs too, until more than 100 lines were passed
+that do not begin with `#`. `--ignore-pbs` in the option block turns all of it off (see `Directives.foreign`). Each
+component of a heterogeneous job gets all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..source.records import NamedTuple
+from .foreign_words import ForeignSetting, Translation, given_options
+from .grammar import Refusal, refusals
+from .lines import BLANKS, DirectiveLine, Readable, Token, read_words
+from .model import Problem
+from .versions import is_before
+
+__all__ = ["Foreign", "ForeignRefused", "ForeignSetting", "read_foreign"]
+
+# Lines that do not begin with `#` and are passed before the reading ends.
+MOST_COMMANDS = 100
+
+# What sbatch says while it splits the lines into words, before it looks at any option.
+_WORD_FAULTS = ("unmatched-quote", "leading-colon")
+
+
+class ForeignRefused(NamedTuple):
+    """A setting whose value Slurm does not take, and why."""
+
+    setting: ForeignSetting
+    refusal: Refusal
+
+
+class Foreign(NamedTuple):
+    """The foreign directives of a script, as sbatch translates them.
+
+    `dialect`: `PBS` or `BSUB`. `lines`: those that are read. `settings`: in order; the last of an option wins.
+    `problems`: in the order in which sbatch meets them; it gives up at the first. `certain`: whether nothing unknown
+    stands where an option could be. `versions`: the releases that were asked for.
+    """
+
+    dialect: str
+    lines: tuple[DirectiveLine, ...]
+    settings: tuple[ForeignSetting, ...]
+    problems: tuple[Problem, ...]
+    certain: bool
+    versions: tuple[str, ...]
+
+    @property
+    def problem(self) -> Problem | None:
+        """The first problem."""
+        return self.problems[0] if self.problems else None
+
+    @property
+    def refused(self) -> tuple[ForeignRefused, ...]:
+        """The settings whose values Slurm refuses, in order. Values that are not known are not among them."""
+        found: list[ForeignRefused] = []
+        for setting in self.settings:
+            if setting.option is None or setting.text is None:
+                continue
+            for refusal in refusals(setting.option, setting.text, setting.versions or self.versions):
+                if refusal.versions is None and setting.versions is not None:
+                    refusal = refusal._replace(versions=setting.versions)
+                found.append(ForeignRefused(setting, refusal))
+        return tuple(found)
+
+    def rejection(self, version: str) -> str | None:
+        """What sbatch of this release says as it gives up on one of these lines; None where it takes them.
+
+        Not among it: what is said only when all options are read, by sbatch or by slurmctld.
+        """
+        found: list[tuple[bool, int, int, str]] = []
+        for problem in self.problems:
+            if problem.versions is None or version in problem.versions:
+                late = problem.kind not in _WORD_FAULTS
+                found.append((late, problem.line.start, problem.span.start, problem.message))
+        for setting, refusal in self.refused:
+            if refusal.stage == "option" and (refusal.versions is None or version in refusal.versions):
+                found.append((True, setting.line.start, setting.span.start, refusal.message))
+        return min(found)[-1] if found else None
+
+
+def read_foreign(text: Readable, versions: Sequence[str]) -> Foreign | None:
+    """Reads the `#BSUB` lines of a script, or else its `#PBS` lines; None where it has none that count.
+
+    `versions`: the major releases of interest.
+    """
+    for magic in ("#BSUB", "#PBS"):
+        if magic in text.string:
+            lines = list(_lines(text, magic))
+            if lines:
+                return _read(text, magic, lines, tuple(versions))
+    return None
+
+
+def _lines(text: Readable, magic: str) -> Iterator[DirectiveLine]:
+    """The lines with this magic word, their words still to be read."""
+    string = text.string
+    commands = at = 0
+    while at < len(string):
+        newline = string.find("\n", at)
+        end, full_end = (len(string), len(string)) if newline < 0 else (newline, newline + 1)
+        if string.startswith(magic, at):
+            shown_end = end - 1 if string[end - 1] == "\r" else end
+            yield DirectiveLine(text, magic, at, shown_end, full_end, 0)
+        elif not string.startswith("#", at):
+            commands += 1
+            if commands > MOST_COMMANDS:
+                return
+        at = full_end
+
+
+_Key = tuple[str, tuple[int, int], str | None]
+
+
+def _read(text: Readable, magic: str, lines: list[DirectiveLine], versions: tuple[str, ...]) -> Foreign:
+    groups: dict[tuple[bool, bool, bool], list[str]] = {}
+    for version in versions:
+        # `hetjob` as a separator, PBS's -d and -w, an escaped blank.
+        reader = (version != "20.11", not is_before(version, "23.02"), not is_before(version, "24.05"))
+        groups.setdefault(reader, []).append(version)
+    settings: dict[_Key, tuple[int, ForeignSetting]] = {}
+    problems: dict[_Key, tuple[int, Problem]] = {}
+    holds: dict[_Key, list[str]] = {}
+    certain = True
+    for (strict, with_directory, escaped_blank), majors in groups.items():
+        translation = _translate(text, magic, lines, strict, with_directory, escaped_blank)
+        certain = certain and translation.certain
+        for at, setting in translation.settings:
+            key = (setting.name, (setting.span.start, setting.span.end), setting.value)
+            settings[key] = (at, setting)
+            holds.setdefault(key, []).extend(majors)
+        for at, problem in translation.problems:
+            key = ("!" + problem.kind, (problem.span.start, problem.span.end), problem.message)
+            problems[key] = (at, problem)
+            holds.setdefault(key, []).extend(majors)
+
+    def only(key: _Key) -> tuple[str, ...] | None:
+        return None if len(holds[key]) == len(versions) else tuple(holds[key])
+
+    ordered = sorted(settings.items(), key=lambda each: each[1][0])
+    refused = sorted(problems.items(), key=lambda each: (each[1][1].kind not in _WORD_FAULTS, each[1][0]))
+    return Foreign(
+        magic[1:],
+        tuple(lines),
+        tuple([setting._replace(versions=only(key)) for key, (_, setting) in ordered]),
+        tuple([problem._replace(versions=only(key)) for key, (_, problem) in refused]),
+        certain,
+        versions,
+    )
+
+
+def _translate(
+    text: Readable, magic: str, lines: list[DirectiveLine], strict: bool, with_directory: bool, escaped_blank: bool
+) -> Translation:
+    """One release's reading of the lines."""
+    translation = Translation(text)
+    words: list[tuple[DirectiveLine, Token]] = []
+    for line in lines:
+        found = read_words(text.string, line.words_start, line.end, escaped_blank, strict)
+        line.tokens = found.tokens
+        if found.comment is not None:
+            line.comment_start = found.comment
+            line.comment = text.span(found.comment, line.end)
+        words.extend((line, token) for token in found.tokens)
+        if found.fault is not None:
+            span = text.span(found.fault.start, found.fault.end)
+            written = text.string[found.fault.start : found.fault.end].rstrip(BLANKS)
+            message = found.fault.message
+            if not found.tokens:
+                # Unlike in a line of its own, sbatch shows the blanks behind the magic word too.
+                message = f"{message.partition('[')[0]}[{text.string[line.words_start : line.end]}]"
+            problem = Problem(found.fault.kind, span, message, written, line, (), None)
+            translation.problems.append((found.fault.start, problem))
+    if magic == "#BSUB":
+        from .foreign_bsub import DIALECT, set_option
+    else:
+        from .foreign_pbs import DIALECT, OLD_DIALECT, set_option
+
+        if not with_directory:
+            given_options(translation, words, OLD_DIALECT, set_option)
+            return translation
+    given_options(translation, words, DIALECT, set_option)
+    return translation

@@ -1,0 +1,50 @@
+"""LSF's options as sbatch translates them (`_set_bsub_options()`, src/sbatch/xlate.c, 20.11 to 26.05)."""
+
+from __future__ import annotations
+
+from .foreign_words import Dialect, GivenForeign, Translation
+
+DIALECT = Dialect(
+    letters="ceJmMnoqW",
+    flags="x",
+    names={
+        "cwd": "c",
+        "error_file": "e",
+        "job_name": "J",
+        "hostname": "m",
+        "memory_limit": "M",
+        "output_file": "o",
+        "queue_name": "q",
+        "time": "W",
+        "exclusive": "x",
+    },
+    spellings={"-cwd": "-c"},
+)
+
+# LSF's walltime is HH:MM; sbatch takes it as it is, for MM:SS.
+_DIRECT = {"c": "chdir", "e": "error", "J": "job-name", "o": "output", "q": "partition", "W": "time"}
+
+
+def set_option(translation: Translation, given: GivenForeign) -> None:
+    letter, value = given.letter, given.value
+    if letter == "x":
+        translation.add(given, "exclusive", None)
+    elif value is None:
+        return
+    elif letter == "m":
+        translation.add(given, "nodelist", value.replace(" ", ","))
+    elif letter == "M":
+        # LSF's unit is the kilobyte.
+        translation.add(given, "mem-per-cpu", value + "K" if value[-1:] in _DIGITS and value else value)
+    elif letter == "n":
+        # Of a minimum and a maximum the maximum counts.
+        _, comma, most = value.partition(",")
+        if comma and not most:
+            translation.refuse(given, f"#BSUB -n format not correct given: '{value}'")
+        else:
+            translation.add(given, "ntasks", most if comma else value)
+    else:
+        translation.add(given, _DIRECT[letter], value)
+
+
+_DIGITS = "0123456789"

@@ -1,0 +1,237 @@
+"""PBS's options as sbatch translates them (`_set_pbs_options()`, src/sbatch/xlate.c, 20.11 to 26.05).
+
+Not followed: the `mpp…` resources, which builds for Cray's own Linux translated until 23.11.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .foreign_words import Dialect, GivenForeign, Translation
+from .getopt import UNKNOWN
+
+_NAMES = {
+    "start_time": "a",
+    "account": "A",
+    "checkpoint": "c",
+    "working_dir": "C",
+    "error": "e",
+    "hold": "h",
+    "interactive": "I",
+    "join": "j",
+    "job_array": "J",
+    "keep": "k",
+    "resource_list": "l",
+    "mail_options": "m",
+    "mail_user_list": "M",
+    "job_name": "N",
+    "out": "o",
+    "priority": "p",
+    "destination": "q",
+    "rerunable": "r",
+    "script_path": "S",
+    "array": "t",
+    "running_user": "u",
+    "variable_list": "v",
+    "all_env": "V",
+    "attributes": "W",
+    "no_std": "z",
+}
+# Before 23.02 there was no -d and -w.
+OLD_DIALECT = Dialect("aAcCejJklmMNopqrStuvW", "hIVz", _NAMES, frozenset(("join",)))
+DIALECT = OLD_DIALECT._replace(letters=OLD_DIALECT.letters + "dw")
+
+_DIRECT = {
+    "a": "begin",
+    "A": "account",
+    "d": "chdir",
+    "e": "error",
+    "J": "array",
+    "M": "mail-user",
+    "N": "job-name",
+    "o": "output",
+    "p": "nice",
+    "q": "partition",
+    "t": "array",
+    "w": "chdir",
+}
+
+
+def set_option(translation: Translation, given: GivenForeign) -> None:
+    """Letters that are not named here are taken, and without effect."""
+    letter, value = given.letter, given.value
+    if letter == "h":
+        translation.add(given, "hold", None)
+    elif value is None:
+        return
+    elif letter == "l":
+        _Resources(translation, given, value).read()
+    elif letter == "m":
+        _mail(translation, given, value)
+    elif letter == "v":
+        translation.add(given, "export", value, joins="before")
+    elif letter == "W":
+        _attribute(translation, given, value)
+    elif letter in _DIRECT:
+        # An empty priority is none.
+        translation.add(given, _DIRECT[letter], value if value or letter != "p" else None)
+
+
+def _mail(translation: Translation, given: GivenForeign, value: str) -> None:
+    lowered = value.lower()
+    words = [word for letter, word in (("b", "BEGIN"), ("e", "END"), ("a", "FAIL")) if letter in lowered]
+    if "n" in lowered:
+        words = ["NONE"]
+    if UNKNOWN in value:
+        translation.add(given, "mail-type", value)
+    elif words:
+        translation.add(given, "mail-type", ",".join(words))
+    else:
+        translation.refuse(given, "Invalid --mail-type specification")
+
+
+_OCTAL = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]*)")
+
+
+def _attribute(translation: Translation, given: GivenForeign, value: str) -> None:
+    lowered = value.lower()
+    if lowered.startswith("umask="):
+        mask = value[6:]
+        if UNKNOWN not in mask and not 0 <= _whole(mask) <= 0o777:
+            translation.refuse(given, "Invalid -W umask= specification")
+        else:
+            translation.add(given, "umask", mask)
+    elif lowered.startswith("depend="):
+        translation.add(given, "dependency", value[7:], (0, len(value)))
+
+
+def _whole(text: str) -> int:
+    """The number at the beginning of a text, as strtol() with base 0 finds it."""
+    found = _OCTAL.match(text)
+    sign, digits = found.groups() if found is not None else ("", "")
+    if digits[:2].lower() == "0x":
+        number = int(digits, 16)
+    elif digits[:1] == "0":
+        octal = re.match("[0-7]*", digits)
+        number = int(octal.group() or "0", 8) if octal is not None else 0
+    else:
+        number = int(digits[:18] or "0")
+    return -number if sign == "-" else number
+
+
+# Where sbatch finds a resource's name in the list: anywhere, `min_walltime=` is a `walltime=` too.
+_RESOURCE = re.compile(
+    r"((?i:naccelerators|accelerator|mpiprocs|ncpus|select)"
+    r"|arch|cput|file|host|mem|nice|nodes|opsys|other|pcput|pmem|proc|pvmem|software|vmem|walltime)="
+)
+_IGNORED = frozenset(("arch", "host", "opsys", "other", "pmem", "pvmem", "software", "vmem"))
+_TIMES = frozenset(("cput", "pcput", "walltime"))
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+", re.ASCII)
+_COUNT = re.compile(r"\s*\+?[0-9]+", re.ASCII)
+
+
+class _Resources:
+    """One list of `-l`. `pro`: what the syntax of PBS Pro has said of each node of a `select`."""
+
+    __slots__ = ("given", "gpus", "pro", "string", "translation")
+
+    def __init__(self, translation: Translation, given: GivenForeign, string: str) -> None:
+        self.translation = translation
+        self.given = given
+        self.string = string
+        self.gpus: str | int = 0
+        self.pro: dict[str, str] = {}
+
+    def read(self) -> None:
+        if UNKNOWN in self.string:
+            self.translation.certain = False
+        at = 0
+        while (found := _RESOURCE.search(self.string, at)) is not None:
+            at = self.resource(found.group(1), found.start(), found.end())
+        self.cpus_per_task()
+        if self.gpus:
+            self.translation.add(self.given, "gres", f"gpu:{self.gpus}", joins="before")
+
+    def resource(self, name: str, start: int, at: int) -> int:
+        """Reads one resource, its value from `at` on; gives the offset behind it."""
+        folded = name.lower()
+        value = self.value(at, ":" if folded in ("mpiprocs", "ncpus", "select") else ",")
+        part = (start, at + len(value))
+        behind = part[1] + 1
+        add = self.translation.add
+        if folded == "accelerator":
+            if value[:4].lower() == "true" and not self.gpus:
+                self.gpus = 1
+            return at
+        if folded == "naccelerators":
+            self.accelerators(value, part)
+        elif name in _TIMES:
+            add(self.given, "time", value, part)
+        elif name in ("mem", "file"):
+            size = value[:-1] if value[-1:] in ("b", "B") else value
+            add(self.given, "mem" if name == "mem" else "tmp", size, part)
+        elif name == "nice":
+            add(self.given, "nice", value or None, part)
+        elif name == "nodes":
+            self.nodes(value, at, part)
+        elif name == "proc":
+            add(self.given, "constraint", value, part, joins="behind")
+            behind += len(self.value(behind, ",")) + 1
+        elif folded in _PRO:
+            self.pro[folded] = value
+            add(self.given, _PRO[folded], value, part)
+        return behind
+
+    def value(self, at: int, separator: str) -> str:
+        return self.string[at:].partition(separator)[0]
+
+    def accelerators(self, value: str, part: tuple[int, int]) -> None:
+        if UNKNOWN in value:
+            self.gpus = UNKNOWN
+        elif _COUNT.fullmatch(value) is None or int(value) <= 0:
+            message = f'Invalid numeric value "{value}" for naccelerators.'
+            self.translation.refuse(self.given, message, part=part)
+        else:
+            self.gpus = int(value)
+
+    def nodes(self, string: str, offset: int, whole: tuple[int, int]) -> None:
+        """`2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; a property of a node is taken for a node's name."""
+        nodes = each = 0
+        hosts: list[str] = []
+        at = 0
+        while at < len(string):
+            part = re.split("[+:]", string[at:], maxsplit=1)[0]
+            behind = at + len(part) + 1
+            number = _NUMBER.match(part[4:] if part.startswith("ppn=") else part)
+            if part.startswith("gpus="):
+                span = (offset + at, offset + at + len(part))
+                self.translation.add(self.given, "gpus-per-node", part[5:], span)
+            elif part.startswith("ppn="):
+                each += int(number.group()) if number is not None else 0
+            elif part[:1].isascii() and part[:1].isdigit() and number is not None:
+                nodes += int(number.group())
+            elif part[:1].isascii() and part[:1].isalpha():
+                hosts.append(part)
+            else:
+                behind = at + 1
+            at = behind
+        unknown = UNKNOWN in string
+        if nodes or unknown:
+            self.translation.add(self.given, "nodes", UNKNOWN if unknown else str(nodes), whole)
+        if each or unknown and "ppn=" in string:
+            self.translation.add(self.given, "ntasks", UNKNOWN if unknown else str(each * (nodes or 1)), whole)
+        if hosts:
+            self.translation.add(self.given, "nodelist", ",".join(hosts), whole)
+
+    def cpus_per_task(self) -> None:
+        """`select=2:ncpus=8:mpiprocs=2`: four CPUs for each task."""
+        if len(self.pro) < len(_PRO):
+            return
+        cpus, tasks = self.pro["ncpus"], self.pro["mpiprocs"]
+        if UNKNOWN in cpus + tasks:
+            self.translation.add(self.given, "cpus-per-task", UNKNOWN)
+        elif _COUNT.fullmatch(cpus) and _COUNT.fullmatch(tasks) and int(cpus) > int(tasks) > 0:
+            self.translation.add(self.given, "cpus-per-task", str(int(cpus) // int(tasks)))
+
+
+_PRO = {"select": "nodes", "ncpus": "mincpus", "mpiprocs": "ntasks-per-node"}

@@ -1,0 +1,161 @@
+"""The grammars of option values, by release: what sbatch and slurmctld take, and what they say to the rest.
+
+One module for each family; `refusals` knows which. Most values of real scripts are plain (a number, a time in digits),
+and are taken without loading any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...source.records import NamedTuple
+
+if TYPE_CHECKING:
+    from ..options import Option
+
+
+class Refusal(NamedTuple):
+    """Why a value is not taken.
+
+    `kind`: the family: `time`, `memory`, `count`, `array`, `mail-type`, `signal`, `dependency`, `choice`, `resource` or
+    `constraint`.
+    `message`: what Slurm says, without `sbatch: error: `. `reason`: what is wrong with the value, as the end of a
+    sentence (`a time has no unit`). `instead`: the value that was plainly meant, None where that is not known.
+    `stage`: who refuses it, and when: `option` (sbatch, at this option), `verify` (sbatch, when it has read all of
+    them) or `controller`. `versions`: the releases that refuse it, None for all that were asked for.
+    """
+
+    kind: str
+    message: str
+    reason: str
+    instead: str | None = None
+    stage: str = "option"
+    versions: tuple[str, ...] | None = None
+
+
+def refusals(option: Option, value: str, versions: tuple[str, ...]) -> tuple[Refusal, ...]:
+    """What each release says against a value of an option; empty where all take it.
+
+    `value`: as sbatch gets it, known as a whole. What only a site's configuration decides is no refusal.
+    """
+    plain = _PLAIN.get(option.kind)
+    if option.kind not in _FAMILY or plain is not None and plain(value):
+        return ()
+    judge = _judge(_FAMILY[option.kind])
+    found: dict[Refusal, list[str]] = {}
+    for version in versions:
+        refusal = judge(option.canonical, value, version)
+        if refusal is not None:
+            found.setdefault(refusal, []).append(version)
+    return tuple(
+        refusal if len(chosen) == len(versions) else refusal._replace(versions=tuple(chosen))
+        for refusal, chosen in found.items()
+    )
+
+
+Judge = Callable[[str, str, str], "Refusal | None"]
+
+# By kind of the option table, the module of its grammar.
+_FAMILY = {
+    "time": "times",
+    "timestamp": "times",
+    "count[@time]": "numbers",
+    "mem": "sizes",
+    "int>=1": "numbers",
+    "int>=0": "numbers",
+    "int": "numbers",
+    "int 0|1": "numbers",
+    "uint|TOP": "numbers",
+    "uint16": "numbers",
+    "node-count": "numbers",
+    "S[:C[:T]]": "numbers",
+    "MARGIN%@DELAY": "sizes",
+    "hostlist": "hosts",
+    "hostlist-or-path": "hosts",
+    "array-spec": "arrays",
+    "signal-spec": "signals",
+    "dependency": "dependencies",
+    "mail-type": "mail",
+    "enum": "choices",
+    "enum-list": "choices",
+    "rlimit-list": "choices",
+    "dist": "choices",
+    "cpu-freq": "choices",
+    "gpu-freq": "choices",
+    "bind-list": "choices",
+    "tres-bind": "choices",
+    "list": "choices",
+    "gpu-spec": "resources",
+    "gres": "resources",
+    "tres-list": "resources",
+    "license-list": "resources",
+    "feature-expr": "features",
+}
+
+
+def _judge(module: str) -> Judge:
+    """The function `refusal(option, value, version)` of a module here, loaded when it is first wanted."""
+    judge = _JUDGES.get(module)
+    if judge is None:
+        from importlib import import_module
+
+        judge = _JUDGES[module] = import_module(f"{__name__}.{module}").refusal
+    return judge
+
+
+_JUDGES: dict[str, Judge] = {}
+
+
+def _is_count(value: str) -> bool:
+    """Whether every release takes it for a number of something: 1 to 999,999,999."""
+    return value.isascii() and value.isdigit() and len(value) < 10 and value.strip("0") != ""
+
+
+def _is_time(value: str) -> bool:
+    """`10`, `1:00:00`, `2-12`: digits in fields that every release takes."""
+    days, dash, rest = value.partition("-")
+    fields = (rest if dash else days).split(":")
+    if dash and not (days.isascii() and days.isdigit()):
+        return False
+    return len(fields) <= 3 and all(field.isascii() and field.isdigit() and len(field) < 6 for field in fields)
+
+
+def _is_size(value: str) -> bool:
+    """`4000`, `4G`."""
+    number = value[:-1] if value[-1:] in ("K", "M", "G", "T", "k", "m", "g", "t") else value
+    return number.isascii() and number.isdigit() and len(number) < 10
+
+
+def _is_mail(value: str) -> bool:
+    return all(word in ("BEGIN", "END", "FAIL", "ALL", "NONE") for word in value.upper().split(","))
+
+
+def _is_gres(value: str) -> bool:
+    """`gpu:4`, `gpu:a100:4`."""
+    name, colon, number = value.rpartition(":")
+    parts = name.split(":", 1)
+    return colon != "" and _is_count(number) and parts[0] != "gres" and all(each.isidentifier() for each in parts)
+
+
+def _is_gpus(value: str) -> bool:
+    """`4`, `a100:4`."""
+    name, colon, number = value.rpartition(":")
+    return _is_count(number) and (not colon or name.isidentifier())
+
+
+def _is_feature(value: str) -> bool:
+    return not any(sign in value for sign in "*&|,()[]")
+
+
+_PLAIN: dict[str, Callable[[str], bool]] = {
+    "time": _is_time,
+    "mem": _is_size,
+    "int>=1": _is_count,
+    "int>=0": _is_count,
+    "node-count": _is_count,
+    "gpu-spec": _is_gpus,
+    "mail-type": _is_mail,
+    "gres": _is_gres,
+    "feature-expr": _is_feature,
+}

@@ -1,0 +1,290 @@
+"""Frequencies and bindings: --cpu-freq, --gpu-freq, --gpu-bind, --tres-bind and --mem-bind.
+
+Followed: `cpu_freq_verify_cmdline()` (src/common/cpu_frequency.c), `tres_freq_verify_cmdline()`
+(src/common/tres_frequency.c), `tres_bind_verify_cmdline()` (src/common/tres_bind.c) and `slurm_verify_mem_bind()`
+(src/common/slurm_resource_info.c), Slurm 21.08 to 26.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..versions import is_before
+from . import Refusal
+
+_DIGITS = re.compile(r"[0-9]+", re.ASCII)
+# A number as strtol() takes it in full, with the base's prefix where it may have one.
+_LONG = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """See `grammar.refusals`."""
+    return _JUDGES[option](value, version)
+
+
+def _choice(message: str, reason: str, instead: str | None = None) -> Refusal:
+    return Refusal("choice", message, reason, instead)
+
+
+# Named frequencies, by the beginning that is enough; ranked as Slurm compares them.
+_NAMED = (("lo", 1), ("him1", 4), ("highm1", 4), ("hi", 3), ("med", 2))
+_GOVERNORS = {
+    "co": "conservative",
+    "perf": "performance",
+    "pow": "powersave",
+    "user": "userspace",
+    "onde": "ondemand",
+    "sche": "schedutil",
+}
+
+
+def governor(text: str) -> str | None:
+    """The governor that a word of --cpu-freq names; its beginning is enough."""
+    folded = text.lower()
+    return next((name for start, name in _GOVERNORS.items() if folded.startswith(start)), None)
+
+
+def frequency(text: str, version: str) -> int | None:
+    """Kilohertz of a number, or the rank of a name as a number above all others; None for anything else.
+
+    Before 23.11 anything may stand behind the number: `2.4GHz` is 2 kilohertz.
+    """
+    folded = text.lower()
+    for start, rank in _NAMED:
+        if folded.startswith(start):
+            return 0x80000000 + rank
+    found = _LONG.match(text)
+    if found is None or len(found.group()) > 19 or found.end() != len(text) and not is_before(version, "23.11"):
+        return None
+    return int(found.group()) % 2**32 or None
+
+
+def _cpu_freq(value: str, version: str) -> Refusal | None:
+    def wrong(reason: str) -> Refusal:
+        return _choice("Invalid --cpu-freq argument", reason)
+
+    head, colon, last = value.partition(":")
+    if "-" in last:
+        return None
+    first, dash, second = head.partition("-")
+    unknown = "`{}` is no frequency: a number of kilohertz, low, medium, high or highm1"
+    low: int | None = None
+    if governor(first) is not None:
+        if colon:
+            return wrong("a governor is named twice")
+        if dash:
+            return wrong("a governor stands behind a range, low-high:governor")
+    else:
+        low = frequency(first, version)
+        if low is None:
+            return wrong(unknown.format(first) + ("" if dash or colon else ", nor a governor"))
+    if dash:
+        high = frequency(second, version)
+        if high is None:
+            return wrong(unknown.format(second))
+        # From 23.11 on a range without a governor needs CpuFreqDef of the site.
+        if low is not None and high < low:
+            return wrong("the range ends before it begins")
+    if colon:
+        chosen = governor(last)
+        if chosen is None:
+            return wrong(f"`{last}` is no governor")
+        if not dash and (chosen != "userspace" or is_before(version, "23.11")):
+            return wrong(f"{chosen} needs a range, low-high:{chosen}")
+        if dash and chosen == "userspace" and not is_before(version, "23.11"):
+            return wrong("userspace takes no range")
+    return None
+
+
+def _gpu_freq(value: str, version: str) -> Refusal | None:
+    for number, part in enumerate(value.split(";")):
+        name, colon, rest = ("gpu", ":", part) if number == 0 else part.partition(":")
+        if number and not part:
+            continue
+        if not colon or name != "gpu" or not rest or not all(map(_is_gpu_frequency, rest.split(","))):
+            reason = "it is a number of megahertz, low, medium, high or highm1, memory= and one of these, or verbose"
+            return _choice(f"Invalid --gpu-freq argument: gpu:{value}", reason)
+    return None
+
+
+def _is_gpu_frequency(item: str) -> bool:
+    name, equals, value = item.partition("=")
+    if equals and name != "memory":
+        return False
+    text = value if equals else item
+    if not equals and text in ("verbose", ""):
+        return True
+    if text in ("low", "medium", "high", "highm1"):
+        return True
+    return _DIGITS.fullmatch(text) is not None and int(text[:20]) < 2**63 - 1
+
+
+def _gpu_bind(value: str, version: str) -> Refusal | None:
+    old = is_before(version, "23.11")
+    first, *others = value.split(";" if old else "+")
+    taken = _is_binding(first, version)
+    for part in others:
+        if not part:
+            continue
+        name, colon, rest = part.partition(":")
+        taken = taken and bool(colon) and _is_resource(name, old) and _is_resource_binding(name, rest, version)
+    if taken:
+        return None
+    shown = f"gpu:{value}" if old else value
+    reason = "it knows closest, none, single:N, per_task:N, map:LIST and mask:LIST, behind verbose,"
+    if old and re.match(r"(?:verbose,)?(?:map|mask):", value):
+        reason = "map: and mask: are known from 23.11 on"
+    return _choice(f"Invalid --gpu-bind argument: {shown}", reason, _binding_meant(value, version))
+
+
+def _binding_meant(value: str, version: str) -> str | None:
+    for start, right in (
+        ("single", "single:"),
+        ("per_task", "per_task:"),
+        ("per-task", "per_task:"),
+        ("map_gpu", "map_gpu:"),
+        ("mask_gpu", "mask_gpu:"),
+        ("map", "map_gpu:"),
+        ("mask", "mask_gpu:"),
+    ):
+        rest = value[len(start) :].lstrip(":= ")
+        if (
+            value.lower().startswith(start)
+            and rest
+            and value[len(start)] in ":= "
+            and _is_binding(right + rest, version)
+        ):
+            return right + rest
+    return None
+
+
+def _is_resource(name: str, old: bool) -> bool:
+    return name == "gpu" if old else name.startswith("gres/")
+
+
+def _is_resource_binding(name: str, text: str, version: str) -> bool:
+    if name not in ("gres/mps", "gres/shard"):
+        return _is_binding(text, version)
+    bare = text[8:] if text[:8].lower() == "verbose," else text
+    return bare[:4].lower() == "none" or bare[:9].lower() == "per_task:" and _is_number(bare[9:])
+
+
+def _is_binding(text: str, version: str) -> bool:
+    bare = text[8:] if text[:8].lower() == "verbose," else text
+    folded = bare.lower()
+    if is_before(version, "23.02"):
+        # One letter was enough.
+        if folded[:1] in ("c", "n"):
+            return True
+    elif folded.startswith(("closest", "none")):
+        return True
+    heads = ["map_gpu:", "mask_gpu:"] if is_before(version, "23.11") else ["map_gpu:", "map:", "mask_gpu:", "mask:"]
+    for head in heads:
+        if folded.startswith(head):
+            return _is_list(bare[len(head) :], head.startswith("mask"), head, version)
+    for head in ("per_task:", "single:"):
+        if folded.startswith(head):
+            return _is_number(bare[len(head) :])
+    return False
+
+
+def _is_number(text: str) -> bool:
+    """Whether strtol() finds no negative number there; a word counts for 0."""
+    found = re.match(r"\s*-0*[1-9]", text, re.ASCII)
+    return found is None
+
+
+def _is_list(text: str, hexadecimal: bool, head: str, version: str) -> bool:
+    """Numbers with commas, each perhaps with `*` and how often it comes."""
+    if head in ("map:", "mask:") and is_before(version, "26.05"):
+        # 23.11 to 25.11 skip as many characters as the older, longer names have.
+        text = text[4:]
+    for item in text.split(","):
+        digits, star, times = item.partition("*")
+        if hexadecimal:
+            digits = digits.removeprefix("0x")
+        pattern = r"[0-9a-fA-F]*" if hexadecimal else r"[0-9]*"
+        if not re.fullmatch(pattern, digits, re.ASCII) or not re.fullmatch(pattern, times, re.ASCII):
+            return False
+        if star and times and not re.fullmatch(r"0[0-7]*|[1-9][0-9]*", times, re.ASCII):
+            return False
+    return True
+
+
+def _mem_bind(value: str, version: str) -> Refusal | None:
+    for word in _binding_words(value):
+        folded = word.lower()
+        if folded == "help":
+            return _choice("Memory bind options:", "help prints a text and ends sbatch")
+        if folded in _MEMORY or folded in ("sort", "nosort") and is_before(version, "25.11"):
+            continue
+        found = re.match(r"(map|mask)_?mem[^:=]*(?:[:=]([^:=]*))?", word, re.DOTALL | re.IGNORECASE)
+        if found is None:
+            return _choice(
+                f'unrecognized --mem-bind argument "{word}"',
+                "it knows none, rank, local, map_mem:LIST, mask_mem:LIST, prefer, quiet and verbose",
+            )
+        name, numbers = found.group(1).lower(), found.group(2)
+        if not numbers:
+            return _choice(f'missing list for "--mem-bind={name}_mem:<list>"', "the list is missing")
+        for item in numbers.split(","):
+            message = _listed_fault(item, name) if item else None
+            if message is not None:
+                return _choice(message, f"`{item}` is no number in the list of {name}_mem")
+    return None
+
+
+def _listed_fault(item: str, name: str) -> str | None:
+    """What `_expand_mult()` says of an item of a list."""
+    digits, star, times = (item.removeprefix("0x") if name == "mask" else item).partition("*")
+    wrong = re.search(r"[^0-9]", times, re.ASCII)
+    if wrong is not None:
+        return f"Failed to validate number: *{times}, the offending character is {wrong.group()}"
+    if star and not times.strip("0"):
+        return f"Invalid {name}_mem multiplier: {times}"
+    wrong = re.search(r"[^0-9a-fA-F]" if name == "mask" else r"[^0-9]", digits, re.ASCII)
+    return None if wrong is None else f"Failed to validate number: {digits}, the offending character is {wrong.group()}"
+
+
+_MEMORY = frozenset({"p", "prefer", "q", "quiet", "v", "verbose", "no", "none", "rank", "local"})
+
+
+def _binding_words(value: str) -> list[str]:
+    """Splits at `;`, and at commas that no number of a list follows."""
+    found: list[str] = []
+    word = ""
+    for at, character in enumerate(value):
+        if character == ";" or character == "," and not _is_listed(value[at + 1 :]):
+            found.append(word)
+            word = ""
+        else:
+            word += character
+    return [*found, word]
+
+
+def _is_listed(text: str) -> bool:
+    return text[:1].isdigit() or re.match(r"[0-9a-fA-F]*(?:,|$)", text, re.ASCII) is not None
+
+
+def _tres_bind(value: str, version: str) -> Refusal | None:
+    """The controller reads it; what each resource is bound to stands behind its name."""
+    for part in value.split("+"):
+        name, colon, rest = part.partition(":")
+        if not part or colon and name.startswith("gres/") and _is_resource_binding(name, rest, version):
+            continue
+        message = "Batch job submission failed: Invalid Trackable RESource (TRES) specification"
+        reason = "it is gres/NAME:BINDING, several joined by `+`"
+        if name.startswith("gres/") and colon:
+            reason = f"`{rest}` is no binding of {name}"
+        return Refusal("choice", message, reason, None, "controller")
+    return None
+
+
+_JUDGES: dict[str, Callable[[str, str], Refusal | None]] = {
+    "cpu-freq": _cpu_freq,
+    "gpu-bind": _gpu_bind,
+    "gpu-freq": _gpu_freq,
+    "mem-bind": _mem_bind,
+    "tres-bind": _tres_bind,
+}

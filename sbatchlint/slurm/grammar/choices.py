@@ -1,0 +1,390 @@
+"""Options whose value is one of a few words, or a list of them (`arg_set_*()`, src/common/slurm_opt.c, 20.11 to 26.05).
+
+Only what the script alone decides is refused here: which governors a site allows, and whether it shares GRES among
+tasks, is its own affair. The forms of frequencies and bindings are in `bindings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..versions import is_before
+from . import Refusal
+
+# By option, its words and the release that knows each first.
+_WORDS: dict[str, dict[str, str]] = {
+    "exclusive": {
+        "exclusive": "20.11",
+        "oversubscribe": "20.11",
+        "user": "20.11",
+        "mcs": "20.11",
+        "topo": "24.05",
+        "allocation": "26.05",
+    },
+    "no-kill": {"set": "20.11", "off": "20.11", "no": "20.11"},
+    "kill-on-invalid-dep": {"yes": "20.11", "no": "20.11"},
+    "requeue": {"expedite": "25.11"},
+    "hint": {"compute_bound": "20.11", "memory_bound": "20.11", "multithread": "20.11", "nomultithread": "20.11"},
+    "gres-flags": {
+        "disable-binding": "20.11",
+        "enforce-binding": "20.11",
+        "multiple-tasks-per-sharing": "23.11",
+        "one-task-per-sharing": "23.11",
+    },
+    "open-mode": {"append": "20.11", "truncate": "20.11"},
+    "profile": {
+        "all": "20.11",
+        "none": "20.11",
+        "energy": "20.11",
+        "task": "20.11",
+        "lustre": "20.11",
+        "network": "20.11",
+    },
+    "propagate": dict.fromkeys(
+        ("ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"), "20.11"
+    ),
+    "distribution": dict.fromkeys(
+        ("block", "cyclic", "fcyclic", "plane", "arbitrary", "hostfile", "pack", "nopack"), "20.11"
+    ),
+}
+
+# The words in a sentence, the same for all releases.
+_KNOWS = {
+    "exclusive": "it knows user, mcs and, from 24.05 on, topo, or is given without a value",
+    "no-kill": "it knows set, off and no, or is given without a value",
+    "kill-on-invalid-dep": "it knows yes and no",
+    "requeue": "it knows expedite, or is given without a value",
+    "gres-flags": "it knows disable-binding and enforce-binding",
+}
+
+# An empty value is none.
+_OPTIONAL = ("exclusive", "no-kill", "requeue")
+
+# What people write for a word of an option.
+_MEANT: dict[str, dict[str, str]] = {
+    "exclusive": {"yes": "", "true": "", "on": "", "1": "", "node": "", "nodes": "", "job": "", "users": "user"},
+    "no-kill": {"on": "set", "yes": "set", "true": "set", "1": "set", "false": "off", "0": "off"},
+    "kill-on-invalid-dep": {
+        "true": "yes",
+        "1": "yes",
+        "y": "yes",
+        "on": "yes",
+        "false": "no",
+        "0": "no",
+        "n": "no",
+        "off": "no",
+    },
+    "hint": {
+        "compute": "compute_bound",
+        "memory": "memory_bound",
+        "no_multithread": "nomultithread",
+        "nomultithreading": "nomultithread",
+        "no-multithread": "nomultithread",
+        "multithreading": "multithread",
+        "nomt": "nomultithread",
+    },
+    "open-mode": {"w": "truncate", "write": "truncate", "overwrite": "truncate"},
+    "propagate": {"no": "NONE", "false": "NONE", "yes": "ALL", "true": "ALL"},
+}
+
+
+def words(option: str, version: str) -> tuple[str, ...]:
+    """The words that an option knows in a release; () for one that has no such list."""
+    return tuple(word for word, since in _WORDS.get(option, {}).items() if not is_before(version, since))
+
+
+def meant(option: str, word: str, version: str) -> str | None:
+    """The word that was plainly meant; '' where the option without a value was."""
+    known = words(option, version)
+    folded = word.lower()
+    for each in known:
+        if (
+            each.lower() == folded
+            or each.lower() == folded.replace("-", "_")
+            or each.lower() == folded.replace("_", "-")
+        ):
+            return each
+    given = _MEANT.get(option, {}).get(folded)
+    if given is not None:
+        return given
+    from ..suggest import edit_distance
+
+    distances = sorted((edit_distance(folded, each.lower()), each) for each in known if len(each) > 3)
+    if not distances or len(distances) > 1 and distances[0][0] == distances[1][0]:
+        return None
+    distance, near = distances[0]
+    return near if distance <= (2 if len(near) > 6 else 1) else None
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """See `grammar.refusals`."""
+    judge = _JUDGES.get(option)
+    if judge is not None:
+        return judge(option, value, version)
+    if option in ("cpu-freq", "gpu-freq", "gpu-bind", "tres-bind", "mem-bind"):
+        from .bindings import refusal as binding
+
+        return binding(option, value, version)
+    return None
+
+
+def _choice(message: str, reason: str, instead: str | None = None, stage: str = "option") -> Refusal:
+    return Refusal("choice", message, reason, instead, stage)
+
+
+def _listing(names: Iterable[str]) -> str:
+    each = list(names)
+    return ", ".join(each[:-1]) + f" and {each[-1]}" if len(each) > 1 else each[0]
+
+
+def _one_word(option: str, value: str, version: str) -> Refusal | None:
+    """One word, in any case."""
+    known = words(option, version)
+    if value.lower() in known or not value and option in _OPTIONAL:
+        return None
+    if option == "requeue" and is_before(version, "26.05"):
+        # Up to 25.05 no value is allowed at all; 25.11 takes any.
+        return None
+    since = _WORDS[option].get(value.lower())
+    if since is not None:
+        reason = f"{value} is known from {since} on"
+        instead = None
+    else:
+        reason = _KNOWS[option]
+        instead = meant(option, value, version)
+    return _choice(f"Invalid --{option} specification", reason, instead)
+
+
+def _open_mode(option: str, value: str, version: str) -> Refusal | None:
+    """Only the first letter counts."""
+    if value[:1] in ("a", "A", "t", "T"):
+        return None
+    return _choice("Invalid --open-mode specification", "it knows append or truncate", meant(option, value, version))
+
+
+def opens_with_append(value: str) -> bool:
+    """Whether a value of `--open-mode` that sbatch takes appends."""
+    return value[:1] in ("a", "A")
+
+
+def hints(value: str) -> list[str]:
+    """The words of `--hint`: commas split it, except before a digit."""
+    found: list[str] = []
+    word = ""
+    for at, character in enumerate(value):
+        if character == ";" or character == "," and not value[at + 1 : at + 2].isdigit():
+            found.append(word)
+            word = ""
+        else:
+            word += character
+    return [*found, word]
+
+
+def _hint(option: str, value: str, version: str) -> Refusal | None:
+    """`verify_hint()`, src/common/proc_args.c."""
+    known = words(option, version)
+    given = hints(value)
+    for index, word in enumerate(given):
+        if word.lower() == "help":
+            return _choice("Application hint options:", "help prints a text and ends sbatch", stage="verify")
+        if word.lower() not in known:
+            right = meant(option, word, version)
+            instead = ",".join([*given[:index], right, *given[index + 1 :]]) if right else None
+            message = f'unrecognized --hint argument "{word}", see --hint=help'
+            return _choice(message, f"it knows {_listing(known)}", instead, "verify")
+    return None
+
+
+def _gres_flags(option: str, value: str, version: str) -> Refusal | None:
+    known = words(option, version)
+    if is_before(version, "23.11"):
+        # One flag alone.
+        if value.lower() in known:
+            return None
+        return _choice("Invalid --gres-flags specification", _KNOWS[option], meant(option, value, version))
+    given = [word for word in value.split(",") if word]
+    for index, word in enumerate(given):
+        if word.lower() == "allow-task-sharing":
+            message = "--gres-flags=allow-task-sharing is only used with srun."
+            return _choice(message, "allow-task-sharing is a flag of srun")
+        if word.lower() not in known:
+            right = meant(option, word, version)
+            instead = ",".join([*given[:index], right, *given[index + 1 :]]) if right else None
+            return _choice(f"Invalid --gres-flags specification: {word}", _KNOWS[option], instead)
+    folded = {word.lower() for word in given}
+    for first, second in (
+        ("disable-binding", "enforce-binding"),
+        ("one-task-per-sharing", "multiple-tasks-per-sharing"),
+    ):
+        if first in folded and second in folded:
+            message = f"Invalid --gres-flags combo: {first} and {second} are mutually exclusive."
+            return _choice(message, f"{first} and {second} exclude each other")
+    return None
+
+
+def profiles(value: str) -> frozenset[str]:
+    """What `--profile` collects: the words that occur anywhere in it (`acct_gather_profile_from_string()`)."""
+    folded = value.lower()
+    for word in ("none", "all"):
+        if word in folded:
+            return frozenset((word,))
+    return frozenset(word for word in ("energy", "task", "lustre", "network") if word in folded)
+
+
+def _profile(option: str, value: str, version: str) -> Refusal | None:
+    if profiles(value):
+        return None
+    known = words(option, version)
+    return _choice(f"invalid --profile={value} option", f"it knows {_listing(known)}", meant(option, value, version))
+
+
+def _propagate(option: str, value: str, version: str) -> Refusal | None:
+    """Upper case alone (`parse_rlimits()`, src/common/slurm_rlimits_info.c)."""
+    if value in ("ALL", "NONE"):
+        return None
+    limits = words(option, version)[2:]
+    given = value.replace("\t", " ").replace("\n", " ").replace(",", " ").split()
+    for index, word in enumerate(given):
+        if word.removeprefix("RLIMIT_") in limits:
+            continue
+        right = meant(option, word.upper().removeprefix("RLIMIT_"), version)
+        instead = None
+        if right is not None and (len(given) == 1 or right in limits):
+            instead = ",".join([*given[:index], right, *given[index + 1 :]])
+        if word in ("ALL", "NONE"):
+            reason = f"{word} stands alone"
+        elif right is not None and right.upper() == word.upper():
+            reason = "its words are upper case"
+        else:
+            reason = f"it knows {_listing(('ALL', 'NONE', *limits))}"
+        return _choice(f"--propagate={value} is not valid.", reason, instead, "verify")
+    return None
+
+
+# The fields of --distribution, and the flag behind the comma.
+_NODE_LEVEL = ("block", "cyclic")
+_CORE_LEVEL = ("block", "cyclic", "fcyclic")
+_PACK = ("pack", "nopack")
+
+
+def plane_size(value: str) -> int | None:
+    """The size of a `--distribution=plane=SIZE`; None for all other values."""
+    size = _after_equals(value) if value[:5].lower() == "plane" else ""
+    digits = size.strip(" \t").removeprefix("+")
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 11 else 0
+    return number if 0 < number < 2**31 and not size.endswith((" ", "\t")) else None
+
+
+def _after_equals(value: str) -> str:
+    return value.partition("=")[2]
+
+
+def distribution(value: str) -> tuple[str, ...] | None:
+    """The levels of a distribution (`("block", "cyclic")`), `("plane",)`, `("arbitrary",)` or () for a flag alone.
+
+    None where sbatch refuses it (`verify_dist_type()`, src/common/proc_args.c). `*` is the default of its level.
+    """
+    if value[:5].lower() == "plane":
+        return ("plane",) if plane_size(value) is not None else None
+    head, comma, flags = value.partition(",")
+    if not head or comma and flags and flags.lower() not in _PACK:
+        return None
+    fields = [field for field in head.lower().split(":") if field]
+    if not fields or len(fields) > 3:
+        return None
+    if len(fields) == 1 and fields[0] in _PACK:
+        return ()
+    if len(fields) == 1 and fields[0] in ("arbitrary", "hostfile"):
+        return ("arbitrary",)
+    if fields[0] == "*":
+        fields[0] = "block"
+    if len(fields) > 1 and fields[1] == "*":
+        fields[1] = "cyclic"
+    if len(fields) > 2 and fields[2] == "*":
+        fields[2] = fields[1]
+    if fields[0] not in _NODE_LEVEL or not set(fields[1:]) <= set(_CORE_LEVEL):
+        return None
+    return tuple(fields)
+
+
+def _distribution(option: str, value: str, version: str) -> Refusal | None:
+    if distribution(value) is not None:
+        return None
+    message = "Invalid --distribution specification"
+    if value[:5].lower() == "plane":
+        # Without `=`, SLURM_DIST_PLANESIZE of the submission would give the size.
+        number = value[5:].strip(": ")
+        instead = f"plane={number}" if number.isdigit() and number.strip("0") else None
+        return _choice(message, "plane needs a size above 0, plane=N", instead)
+    head, comma, flag = value.partition(",")
+    right: list[str] = []
+    for field in head.split(":"):
+        known = field if field in ("*", "") else meant(option, field, version)
+        right.append(known or "?")
+    instead = ":".join(right) + (comma + (meant(option, flag, version) or "?") if flag else "")
+    if "?" in instead or distribution(instead) is None or instead == value:
+        return _choice(message, "it knows block, cyclic, plane=N and arbitrary, then block, cyclic or fcyclic")
+    return _choice(message, "it knows block, cyclic, plane=N and arbitrary, then block, cyclic or fcyclic", instead)
+
+
+_KINDS = ("energy", "task", "filesystem", "network")
+
+
+def intervals(value: str) -> dict[str, int] | None:
+    """Seconds by kind of `--acctg-freq`; a number alone is of `task`. None where sbatch refuses it.
+
+    `acct_gather_parse_freq()`, src/interfaces/acct_gather.c: a number may be followed by anything.
+    """
+    found: dict[str, int] = {}
+    for item in value.split(","):
+        if not item:
+            continue
+        if not _interval(item, found):
+            return None
+    return found
+
+
+def _interval(item: str, found: dict[str, int]) -> bool:
+    folded = item.lower()
+    number = _leading_number(item)
+    if number is not None and number != -1:
+        found["task"] = number
+        return True
+    for kind in _KINDS:
+        at = folded.find(kind + "=")
+        number = _leading_number(item[at + len(kind) + 1 :]) if at >= 0 else None
+        if number is not None and number != -1:
+            found[kind] = number
+            return True
+    return False
+
+
+def _leading_number(text: str) -> int | None:
+    """What strtol() makes of a text: None where it does not begin with a number."""
+    from re import ASCII, match
+
+    found = match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", text, ASCII)
+    return int(found.group(1)) if found is not None else None
+
+
+def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
+    for item in value.split(","):
+        if item and not _interval(item, {}):
+            reason = "it is a number of seconds, or energy=, task=, filesystem= or network= and a number"
+            return _choice(f"Invalid --acctg-freq specification: {item}", reason)
+    return None
+
+
+_JUDGES: dict[str, Callable[[str, str, str], Refusal | None]] = {
+    "acctg-freq": _acctg_freq,
+    "distribution": _distribution,
+    "exclusive": _one_word,
+    "gres-flags": _gres_flags,
+    "hint": _hint,
+    "kill-on-invalid-dep": _one_word,
+    "no-kill": _one_word,
+    "open-mode": _open_mode,
+    "profile": _profile,
+    "propagate": _propagate,
+    "requeue": _one_word,
+}

@@ -1,0 +1,263 @@
+"""`--dependency`, as slurmctld reads it (`update_job_dependency()`, src/slurmctld/job_scheduler.c, 20.11 to 26.05).
+
+A value is a list of terms, joined by `,` (all must hold) or `?` (one must). A term is `singleton`, `TYPE:JOB[:JOB…]`
+with JOB = `ID[_TASK][+MINUTES][(STATE)]`, or, in the form of old, a bare ID, which means afterany. From 25.11 on the
+parser is stricter: signs cannot be mixed, and nothing may stand behind a term.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...source.records import NamedTuple
+from ..versions import is_before
+from . import Refusal
+
+TYPES = ("afternotok", "aftercorr", "afterany", "afterok", "afterburstbuffer", "after", "expand")
+
+_MESSAGE = "Batch job submission failed: Job dependency problem"
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+_TYPE = re.compile(r"(afternotok|aftercorr|afterany|afterok|afterburstb|after|expand)", re.IGNORECASE)
+# An array expression `ID_[1-3,5]`.
+_TASKS = re.compile(r"([0-9]+)_\[[^\]]+\]", re.ASCII)
+
+
+class Term(NamedTuple):
+    """One dependency.
+
+    `type`: one of `TYPES` or `singleton`. `job`: its id; 0 for singleton. `task`: the task of an array, -1 for `_*`,
+    None for the whole job. `minutes`: of `+MINUTES`, 0 without; it goes on to the jobs behind it in the same term.
+    `bare`: whether the id stands alone, which means afterany. `start` and `end`: where it stands in the value.
+    """
+
+    type: str
+    job: int
+    task: int | None
+    minutes: int
+    bare: bool
+    start: int
+    end: int
+
+
+class Dependency(NamedTuple):
+    """A dependency as read: its terms, and whether one of them is enough (`?`)."""
+
+    terms: tuple[Term, ...]
+    any: bool
+
+
+class Fault(NamedTuple):
+    """Why a dependency is refused: at which character of the value, and what is wrong there."""
+
+    at: int
+    reason: str
+
+
+def parse(text: str, version: str) -> Dependency | Fault:
+    """Reads a value; `0` and the empty value are no dependency at all.
+
+    Array expressions (`5_[1-3]`) are understood as their tasks, one by one, in the place where they stand.
+    """
+    if text in ("", "0"):
+        return Dependency((), False)
+    return _Parser(text, not is_before(version, "25.11")).read()
+
+
+class _Parser:
+    """The strict one is that of 25.11 and later."""
+
+    def __init__(self, text: str, strict: bool) -> None:
+        self.text = text
+        self.strict = strict
+        self.terms: list[Term] = []
+        self.sign = ""
+        self.any = False
+
+    def read(self) -> Dependency | Fault:
+        text = self.text
+        at = 0
+        while True:
+            if text[at : at + 9].lower() == "singleton":
+                end = at + 9
+                state = self.state(end)
+                if isinstance(state, Fault):
+                    return state
+                self.terms.append(Term("singleton", 0, None, 0, False, at, state))
+                at = state
+                bare = False
+            elif ":" not in text[at:] and text[at : at + 1].isdigit():
+                term = self.job(at, "afterany", 0, True)
+                if isinstance(term, Fault):
+                    return term
+                self.terms.append(term)
+                at = term.end
+                bare = True
+            else:
+                found = _TYPE.match(text, at)
+                if found is None or text.find(":", at) < 0:
+                    return Fault(at, self.no_type(at))
+                name = found.group().lower()
+                colon = text.find(":", at)
+                if colon != found.end() and name != "afterburstb":
+                    return Fault(at, self.no_type(at))
+                listed = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
+                if isinstance(listed, Fault):
+                    return listed
+                at = listed
+                bare = False
+            sign = text[at : at + 1]
+            if sign not in (",", "?") or not sign:
+                break
+            if self.strict:
+                expected = "," if bare else self.sign
+                if expected and sign != expected:
+                    return Fault(
+                        at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot stand behind a bare job id"
+                    )
+                self.sign = sign
+            elif bare and sign == "?":
+                return Fault(at, "`?` cannot stand behind a bare job id")
+            if sign == "?":
+                self.any = True
+            at += 1
+        rest = text[at:]
+        if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
+            return Fault(at, f"`{rest}` cannot stand behind a {'job id' if self.terms[-1].job else 'term'}")
+        return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
+
+    def no_type(self, at: int) -> str:
+        text = self.text
+        if at == len(text):
+            return "it ends with a separator" if at else "it is empty"
+        word = re.split(r"[:,?]", text[at:], maxsplit=1)[0]
+        if not word:
+            return "a term is empty"
+        if word[0].isdigit():
+            return f"a bare job id ({word}) can only be followed by bare job ids"
+        if word != word.strip():
+            return f"a blank stands beside `{word.strip()}`"
+        if word.lower() in TYPES:
+            return f"{word} names no job"
+        return f"`{word}` is no type of dependency"
+
+    def jobs(self, start: int, at: int, name: str) -> int | Fault:
+        """The jobs of one term; where they end."""
+        minutes = 0
+        while True:
+            term = self.job(at, name, minutes, False)
+            if isinstance(term, Fault):
+                return term
+            self.terms.append(term._replace(start=start))
+            minutes = term.minutes
+            at = term.end
+            if self.text[at : at + 1] != ":":
+                return at
+            at += 1
+            start = at
+
+    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | Fault:
+        text = self.text
+        found = _NUMBER.match(text, at)
+        number = int(found.group(1)) if found is not None else 0
+        if found is None or number % 2**32 == 0:
+            shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
+            return Fault(at, f"`{shown}` is no job id" if shown else "a job id is missing")
+        end = found.end()
+        task: int | None = None
+        if text[end : end + 1] == "_":
+            if text[end + 1 : end + 2] == "*":
+                task, end = -1, end + 2
+            else:
+                expression = _TASKS.match(text, found.start(1))
+                inner = _NUMBER.match(text, end + 1)
+                if expression is not None:
+                    task, end = -1, expression.end()
+                elif inner is not None:
+                    task, end = int(inner.group(1)), inner.end()
+                elif self.strict or text[end + 1 : end + 2] == "[":
+                    return Fault(end, "the task of the array is missing")
+                else:
+                    task, end = 0, end + 1
+        if bare:
+            following = text[end : end + 1]
+            if following not in ("", ",") and not (self.strict and following == "?"):
+                if following == "?":
+                    return Fault(end, "`?` cannot stand behind a bare job id")
+                return Fault(end, f"`{text[end:]}` cannot stand behind a job id")
+            return Term(name, number, task, 0, True, at, end)
+        if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
+            return Fault(end, f"`{text[end:]}` cannot stand behind a job id")
+        if text[end : end + 1] == "+":
+            delay = _NUMBER.match(text, end + 1)
+            if delay is None or int(delay.group(1)) <= 0:
+                return Fault(end, "`+` needs a number of minutes above 0")
+            minutes, end = int(delay.group(1)), delay.end()
+        state = self.state(end)
+        if isinstance(state, Fault):
+            return state
+        return Term(name, number, task, minutes, False, at, state)
+
+    def state(self, at: int) -> int | Fault:
+        """Behind a `(STATE)`, which may stand anywhere in the rest."""
+        opened = self.text.find("(", at)
+        if opened < 0:
+            return at
+        closed = self.text.find(")", at)
+        return Fault(opened, "`(` is not closed") if closed < 0 else closed + 1
+
+
+# What is written for a type, or for the sign between its name and the job.
+_MEANT = {
+    "after-any": "afterany",
+    "after_any": "afterany",
+    "after-ok": "afterok",
+    "after_ok": "afterok",
+    "afterall": "afterany",
+    "aftersuccess": "afterok",
+    "aftersucc": "afterok",
+    "afterfail": "afternotok",
+    "afterfailed": "afternotok",
+    "after_notok": "afternotok",
+    "after-notok": "afternotok",
+    "afternok": "afternotok",
+    "afterend": "afterany",
+    "afterstart": "after",
+    "on": "after",
+}
+
+
+def corrected(text: str) -> str | None:
+    """The value that was plainly meant by one that is refused; None where that is not known."""
+    from ..suggest import edit_distance
+
+    parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
+    found: list[str] = []
+    for part in parts:
+        if part in (",", "?"):
+            found.append(part)
+            continue
+        match = re.fullmatch(r"([A-Za-z_-]+)[:=]([0-9][0-9_:+*]*)", part, re.ASCII)
+        if match is None:
+            found.append(part)
+            continue
+        name, jobs = match.groups()
+        folded = name.lower()
+        if folded not in TYPES:
+            known = _MEANT.get(folded)
+            if known is None:
+                near = [each for each in TYPES if edit_distance(folded, each) == 1]
+                known = near[0] if len(near) == 1 else None
+            if known is None:
+                return None
+            folded = known
+        found.append(f"{folded}:{jobs.rstrip(':')}")
+    value = "".join(found)
+    return value if value != text and isinstance(parse(value, "26.05"), Dependency) else None
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """See `grammar.refusals`. Whether the jobs exist is the cluster's affair."""
+    read = parse(value, version)
+    if isinstance(read, Dependency):
+        return None
+    return Refusal("dependency", _MESSAGE, read.reason, corrected(value), "controller")

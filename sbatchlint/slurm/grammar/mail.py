@@ -1,0 +1,163 @@
+"""`--mail-type`: on which events mail is sent (`parse_mail_type()`, src/common/proc_args.c, Slurm 20.11 to 26.05).
+
+Words are split at commas alone, and of any case. A word that sbatch does not know is dropped without a sound; only
+where none is known it refuses the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...source.records import NamedTuple
+from ..versions import is_before
+from . import Refusal
+
+# In the order in which Slurm prints them.
+EVENTS = (
+    "ARRAY_TASKS",
+    "INVALID_DEPEND",
+    "BEGIN",
+    "END",
+    "FAIL",
+    "REQUEUE",
+    "STAGE_OUT",
+    "TIME_LIMIT_50",
+    "TIME_LIMIT_80",
+    "TIME_LIMIT_90",
+    "TIME_LIMIT",
+)
+# What `ALL` stands for: no time limits, no mails for single tasks of an array.
+ALL = frozenset(("BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"))
+WORDS = (*EVENTS, "ALL", "NONE")
+
+# The words of other schedulers, of sacct's states, and of other options of the same kind.
+_MEANT = {
+    "ABORT": "FAIL",
+    "ABORTED": "FAIL",
+    "A": "FAIL",
+    "B": "BEGIN",
+    "BEGINS": "BEGIN",
+    "CANCELLED": "FAIL",
+    "COMPLETE": "END",
+    "COMPLETED": "END",
+    "DONE": "END",
+    "E": "END",
+    "ERROR": "FAIL",
+    "ERRORS": "FAIL",
+    "FAILED": "FAIL",
+    "FAILURE": "FAIL",
+    "FINISH": "END",
+    "FINISHED": "END",
+    "NEVER": "NONE",
+    "NO": "NONE",
+    "START": "BEGIN",
+    "STARTED": "BEGIN",
+    "STOP": "END",
+    "TIMEOUT": "TIME_LIMIT",
+    "TIMELIMIT": "TIME_LIMIT",
+    "TIME-LIMIT": "TIME_LIMIT",
+    "YES": "ALL",
+}
+
+
+class Mail(NamedTuple):
+    """What a value asks for.
+
+    `events`: the events it turns on, in Slurm's order. `unknown`: the words that are dropped, as written. `none`:
+    whether it says NONE, which also undoes what stands before it and hides what stands behind it. `hidden`: the words
+    behind NONE.
+    """
+
+    events: tuple[str, ...]
+    unknown: tuple[str, ...]
+    none: bool
+    hidden: tuple[str, ...]
+
+
+def events(text: str) -> Mail:
+    """The events of one value of `--mail-type`."""
+    chosen: set[str] = set()
+    unknown: list[str] = []
+    words = [word for word in text.split(",") if word]
+    for index, word in enumerate(words):
+        upper = word.upper()
+        if upper == "NONE":
+            return Mail((), tuple(unknown), True, tuple(words[index + 1 :]))
+        if upper == "ALL":
+            chosen |= ALL
+        elif upper in EVENTS:
+            chosen.add(upper)
+        else:
+            unknown.append(word)
+    return Mail(tuple(event for event in EVENTS if event in chosen), tuple(unknown), False, ())
+
+
+def merged(values: Iterable[str], version: str) -> tuple[str, ...]:
+    """The events that count where the option is given several times, in order.
+
+    Up to 24.11 they add up, and a NONE takes nothing away; from 25.05 on the last value counts.
+    """
+    read = [events(value) for value in values]
+    if not read:
+        return ()
+    if not is_before(version, "25.05"):
+        return read[-1].events
+    chosen = {event for mail in read for event in mail.events}
+    return tuple(event for event in EVENTS if event in chosen)
+
+
+def meant(word: str) -> str | None:
+    """The word that an unknown one was plainly meant to be; words joined by another sign than a comma give a list."""
+    upper = word.strip().upper()
+    if upper in WORDS:
+        return upper
+    for sign in "|;:+/& ":
+        parts = [part for part in upper.split(sign) if part]
+        if len(parts) > 1:
+            known = [meant(part) for part in parts]
+            return ",".join(dict.fromkeys(each for each in known if each)) if None not in known else None
+    if upper in _MEANT:
+        return _MEANT[upper]
+    folded = upper.replace("-", "_")
+    if folded in WORDS:
+        return folded
+    from ..suggest import edit_distance
+
+    near = [
+        known for known in WORDS if abs(len(known) - len(upper)) < 3 and edit_distance(upper, known) <= _reach(known)
+    ]
+    if len(near) == 1:
+        return near[0]
+    begun = [known for known in WORDS if len(upper) > 2 and known.startswith(upper)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _reach(known: str) -> int:
+    return 1 if len(known) < 6 else 2
+
+
+def corrected(text: str) -> str | None:
+    """The value with every unknown word replaced by what it was meant to be; None where one is not known."""
+    words: list[str] = []
+    for word in text.split(","):
+        if not word:
+            continue
+        known = word if word.upper() in WORDS else meant(word)
+        if known is None:
+            return None
+        words += [each for each in known.split(",") if each.upper() not in [before.upper() for before in words]]
+    return ",".join(words) or None
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """See `grammar.refusals`. `arg_set_mail_type()`, src/common/slurm_opt.c."""
+    mail = events(value)
+    if mail.events or mail.none:
+        return None
+    if not mail.unknown:
+        reason = "no event is named"
+    elif len(mail.unknown) == 1:
+        reason = f"`{mail.unknown[0]}` is no event"
+    else:
+        reason = "none of its words is an event"
+    return Refusal("mail-type", "Invalid --mail-type specification", reason, corrected(value))

@@ -1,0 +1,365 @@
+"""Numbers of things: `-n`, `-c`, `-N`, `-B` and their kin.
+
+`parse_int()`, `parse_uint16()`, `verify_node_count()`, `verify_socket_core_thread_count()` and `bit_unfmt()` of
+src/common/proc_args.c and bitstring.c, Slurm 20.11 to 26.05; the setters of src/common/slurm_opt.c.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...source.records import NamedTuple
+from ..versions import is_before
+from . import Refusal
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+
+# What C's isspace() takes.
+SPACES = " \t\n\v\f\r"
+
+# A list of node counts holds no number from this one on, since 24.11 (`MAX_JOB_SIZE_BITMAP`, slurm/slurm.h).
+_LISTED_NODES = 16384
+
+_NO_SUCH_COUNT = "Batch job submission failed: Node count specification invalid"
+
+
+def strtol(text: str, start: int = 0) -> tuple[int, int]:
+    """The number at a place of a text and where it ends, as C's strtol() reads it with base 10.
+
+    The end is `start` where none is there. A number that is too large for 64 bits becomes the largest or smallest one.
+    """
+    found = _NUMBER.match(text, start)
+    if found is None:
+        return 0, start
+    digits = found.group(1)
+    if len(digits) > 40 and digits.lstrip("+-0") != "":
+        stripped = digits.lstrip("+-0")
+        digits = ("-" if digits[0] == "-" else "") + stripped[:40]
+    number = int(digits)
+    return max(-LONG_MAX - 1, min(LONG_MAX, number)), found.end()
+
+
+def int32(number: int) -> int:
+    """What is left of a number in a C int."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def whole(text: str | None) -> int | None:
+    """A count as parse_int() takes it in every release: 0 to 2³¹ - 2; None for others.
+
+    A sign and blanks before it are taken, none behind it.
+    """
+    if not text:
+        return None
+    number, end = strtol(text)
+    return number if 0 < end == len(text) and 0 <= number < INT_MAX else None
+
+
+class NodeCount(NamedTuple):
+    """How many nodes: from `minimum` to `maximum`; `sizes` are the only numbers taken, () where all between are.
+
+    A `maximum` of 0 is none (`2-0`).
+    """
+
+    minimum: int
+    maximum: int
+    sizes: tuple[int, ...] = ()
+
+
+def node_count(text: str | None, version: str = "26.05") -> NodeCount | None:
+    """A value of `--nodes`: `2`, `2-4`, `-4`, `1k`; from 23.02 on `2,4,8` and `2-8:2`. None where it is refused.
+
+    The last number of `a-b:step` is never taken, not even where the steps hit it: `4-8:2` is 4 or 6.
+    """
+    if text is None:
+        return None
+    read = _read_nodes(text, version)
+    return read if isinstance(read, NodeCount) else None
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """What a release says against a count; see `grammar.refusals`."""
+    judge = _JUDGES.get(option)
+    if judge is not None:
+        return judge(value, version)
+    kinds = _COUNTED.get(option)
+    return None if kinds is None else _counted(option, value, version, *kinds)
+
+
+def _no(message: str, reason: str, instead: str | None = None, stage: str = "option") -> Refusal:
+    return Refusal("count", message, reason, instead, stage)
+
+
+# By option, what parse_int() calls it and whether 0 is too small. The option that must be a number below 1 is judged
+# by its own function.
+_COUNTED = {
+    name: (f"--{name}", True)
+    for name in (
+        "cores-per-socket",
+        "cpus-per-gpu",
+        "cpus-per-task",
+        "mincpus",
+        "ntasks",
+        "ntasks-per-core",
+        "ntasks-per-gpu",
+        "ntasks-per-node",
+        "ntasks-per-socket",
+        "ntasks-per-tres",
+        "sockets-per-node",
+        "thread-spec",
+        "threads-per-core",
+    )
+}
+_COUNTED["core-spec"] = ("--core-spec", False)
+_COUNTED["resv-ports"] = ("--resv-port", False)
+
+
+def _counted(option: str, value: str, version: str, name: str, positive: bool) -> Refusal | None:
+    """parse_int(), and for two options what sbatch says later of a number that it cut down to 32 bits before 23.02."""
+    number, end = strtol(value)
+    at_least = "1" if positive else "0"
+    if end != len(value) or number < 0 or (positive and number == 0):
+        if end == len(value) and value.strip():
+            reason = f"--{option} is at least {at_least}"
+        elif not value.strip():
+            reason = f"--{option} takes a number"
+        else:
+            reason = f"--{option} takes a whole number and nothing else"
+        return _no(f'Invalid numeric value "{value}" for {name}.', reason, _plain(value, positive))
+    large = "the number is too large"
+    if is_before(version, "23.02"):
+        if number == LONG_MAX:
+            return _no(f"Numeric argument ({number}) to big for {name}.", large)
+        if option == "ntasks" and int32(number) < 0:
+            return _no(f"invalid number of tasks (-n {int32(number)})", large, stage="verify")
+        if option == "cpus-per-task" and int32(number) <= 0:
+            return _no(f"invalid number of cpus per task (-c {int32(number)})", large, stage="verify")
+        return None
+    if number >= INT_MAX:
+        size = "to big" if is_before(version, "23.11") else "too large"
+        return _no(f"Numeric argument ({number}) {size} for {name}.", large)
+    return None
+
+
+def _plain(value: str, positive: bool) -> str | None:
+    """The count that was plainly meant: `4` for `4.0`, `4;`, `4 `."""
+    found = re.fullmatch(r"\s*([0-9]+)(?:\.0+)?\s*[;,]?\s*", value, re.ASCII)
+    if found is None or found.group(1) == value or len(found.group(1)) > 9:
+        return None
+    return None if positive and not found.group(1).strip("0") else found.group(1)
+
+
+def _switches(value: str, version: str) -> Refusal | None:
+    # What stands behind the `@` is never checked: a bad time means the longest wait.
+    return _counted("switches", value.partition("@")[0], version, "--switches", True)
+
+
+def _wait_all_nodes(value: str, version: str) -> Refusal | None:
+    refused = _counted("wait-all-nodes", value, version, "--wait-all-nodes", False)
+    if refused is not None:
+        return refused._replace(instead=None)
+    if strtol(value)[0] % 65536 > 1:
+        return _no("Invalid --wait-all-nodes specification", "--wait-all-nodes takes 0 or 1")
+    return None
+
+
+def _uint16(value: str) -> int | None:
+    """parse_uint16(); the empty value is 0."""
+    number, end = strtol(value)
+    return number if end == len(value) and 0 <= number < 65534 else None
+
+
+def _oom_kill_step(value: str, version: str) -> Refusal | None:
+    number = _uint16(value)
+    if number is not None and number <= 1:
+        return None
+    return _no("Invalid --oom-kill-step specification", "--oom-kill-step takes 0 or 1")
+
+
+def _segment(value: str, version: str) -> Refusal | None:
+    if _uint16(value) is not None:
+        return None
+    reason = "--segment takes a whole number from 0 to 65533"
+    return _no("Invalid --segment specification", reason, _plain(value, False))
+
+
+def _nice(value: str, version: str) -> Refusal | None:
+    # Text that is no number is 0, and the smallest number of all slips through llabs().
+    number, _ = strtol(value)
+    if abs(number) <= INT_MAX - 2 or number == -LONG_MAX - 1:
+        return None
+    message = "Invalid --nice value, out of range (+/- 2147483645)"
+    return _no(message, "the number is out of range")
+
+
+def _priority(value: str, version: str) -> Refusal | None:
+    if value.upper() == "TOP":
+        return None
+    number, _ = strtol(value)
+    if number < 0:
+        return _no("Priority must be >= 0", "a priority is not negative")
+    if number >= 2**32 - 2:
+        return _no("Priority must be < 4294967294", "the number is too large")
+    return None
+
+
+_PLACES = ("first", "second", "third")
+
+
+def _extra_node_info(value: str, version: str) -> Refusal | None:
+    """`-B sockets[:cores[:threads]]`, each a number, a range or `*`; a fourth part is not looked at."""
+    for place, part in zip(_PLACES, value.split(":"), strict=False):
+        refused = _resource_range(part, f"{place} arg of -B", version)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _resource_range(part: str, what: str, version: str) -> Refusal | None:
+    """get_resource_arg_range(). Only the end of a range must be at least 1."""
+    if not part or part[0] == "*":
+        return None
+    at, least = 0, 0
+    while True:
+        number, end = strtol(part, at)
+        letter = part[end : end + 1].lower()
+        if letter in ("k", "m") and letter:
+            number *= 1024 if letter == "k" else 1024 * 1024
+            end += 1
+        if part[end : end + 1] not in ("", "-") or number < least:
+            reason = "-B takes whole numbers, sockets:cores:threads"
+            return _no(f'Invalid numeric value "{part}" for {what}.', reason)
+        if number > INT_MAX:
+            size = "to big" if is_before(version, "23.11") else "too large"
+            return _no(f"Numeric argument ({number}) {size} for {what}.", "the number is too large")
+        if end == len(part) or least:
+            return None
+        at, least = end + 1, 1
+
+
+def _nodes(value: str, version: str) -> Refusal | None:
+    read = _read_nodes(value, version)
+    if isinstance(read, Refusal):
+        meant = read.instead
+        return read if meant is None or _nodes(meant, version) is None else read._replace(instead=None)
+    if read.minimum == 0 and read.maximum == 0:
+        return _no(_NO_SUCH_COUNT, "a job has at least one node", stage="controller")
+    return None
+
+
+def _read_nodes(text: str, version: str) -> NodeCount | Refusal:
+    """verify_node_count(), and what sbatch says later of a list without any size."""
+    if not is_before(version, "23.02") and ("," in text or ":" in text):
+        return _read_sizes(text, version)
+    low_text, dash, high_text = text.partition("-")
+    low, rest = _nodes_number(low_text, version)
+    if rest.strip(SPACES) or (low < 0 and not dash):
+        return _not_nodes(low_text, text, version)
+    if not dash:
+        return NodeCount(low, low)
+    low = 1 if low < 0 else low
+    high, rest = _nodes_number(high_text, version)
+    if rest.strip(SPACES):
+        return _not_nodes(high_text, text, version)
+    if high and high < low:
+        message = f"Maximum node count {high} is less than minimum node count {low}"
+        if not high_text.strip():
+            return _no(message, "there is no number behind the `-`")
+        swapped = f"{high_text.strip()}-{low_text.strip()}"
+        return _no(message, "the smaller number comes first", swapped if high > 0 else None)
+    return NodeCount(low, high)
+
+
+def _nodes_number(text: str, version: str) -> tuple[int, str]:
+    """str_to_nodes(): the number, -1 where there is none, and what follows it."""
+    number, end = strtol(text)
+    if not end:
+        return -1, text
+    if text[end : end + 1] in ("k", "K"):
+        number *= 1024
+        end += 1
+    if text[end : end + 1] in ("m", "M"):
+        number *= 1024 * 1024
+        end += 1
+    if is_before(version, "23.11"):
+        # Cut down to 32 bits, so that some numbers that are too large come out as smaller ones.
+        return int32(number), text[end:]
+    return number if 0 <= number <= INT_MAX else -1, text[end:]
+
+
+def _not_nodes(part: str, text: str, version: str) -> Refusal:
+    reason = "--nodes takes a whole number, or a range such as 2-4"
+    if ("," in text or ":" in text) and is_before(version, "23.02"):
+        listed = _read_nodes(text, "23.02")
+        if isinstance(listed, NodeCount):
+            reason = "lists of node counts came with 23.02"
+    instead = _plain(text, True)
+    span = re.fullmatch(r"([0-9]+)\s*(?:\.\.+|to|~)\s*([0-9]+)", text.strip(), re.ASCII)
+    if span is not None and int(span.group(1)[:18]) <= int(span.group(2)[:18]):
+        instead = f"{span.group(1)}-{span.group(2)}"
+    return _no(f'"{part}" is not a valid node count', reason, instead)
+
+
+def _read_sizes(text: str, version: str) -> NodeCount | Refusal:
+    """A list: each word must begin with a number; then bit_unfmt() reads the whole once more, in its own way."""
+    largest = 0
+    for word in re.split("[,:-]", text):
+        if not word:
+            continue
+        number, end = strtol(word)
+        if end != len(word) or (not is_before(version, "24.11") and number >= _LISTED_NODES):
+            reason = "a list of node counts takes whole numbers"
+            if end == len(word):
+                reason = "a list of node counts takes numbers below 16384"
+            return _no(f'"{word}" is not a valid node count', reason)
+        largest = max(largest, number)
+    sizes = _bit_list(text) if ":" not in text else _bit_steps(text)
+    if sizes is None or any(size > largest or size < 0 for pair in sizes for size in pair):
+        reason = "a list of node counts is numbers and ranges, or one range with a step such as 2-8:2"
+        return _no(f'"{text}" is not a valid node count', reason)
+    chosen = sorted({size for low, high in sizes for size in range(low, min(high, low + 2**16) + 1)})
+    if not chosen:
+        message = "invalid number of nodes (-N -1--1)"
+        return _no(message, "there is no number in it", stage="verify")
+    return NodeCount(chosen[0], chosen[-1], tuple(chosen))
+
+
+def _bit_list(text: str) -> list[tuple[int, int]] | None:
+    """bitfmt2int() without steps: all that is no digit, `-` or `,` is skipped, and an empty item is 0."""
+    if text[:1] == ",":
+        return []
+    found: list[tuple[int, int]] = []
+    for item in text.split(","):
+        numbers = [int("".join(re.findall("[0-9]", part))[:20] or "0") for part in item.split("-")]
+        low = numbers[-2] if len(numbers) > 1 else numbers[-1]
+        found.append((int32(low), int32(numbers[-1])))
+    return found
+
+
+def _bit_steps(text: str) -> list[tuple[int, int]] | None:
+    """bitfmt2int() with a step: one range only, and its end does not count."""
+    first, end = strtol(text)
+    if text[end : end + 1] != "-":
+        return None
+    last, end = strtol(text, end + 1)
+    if text[end : end + 1] != ":":
+        return None
+    step, end = strtol(text, end + 1)
+    if end != len(text) or last < first or step <= 0:
+        return None
+    return [(size, size) for size in range(first, min(last, first + 2**16 * step), step)]
+
+
+_JUDGES = {
+    "extra-node-info": _extra_node_info,
+    "nice": _nice,
+    "nodes": _nodes,
+    "oom-kill-step": _oom_kill_step,
+    "priority": _priority,
+    "segment": _segment,
+    "switches": _switches,
+    "wait-all-nodes": _wait_all_nodes,
+}

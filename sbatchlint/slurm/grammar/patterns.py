@@ -1,0 +1,81 @@
+"""File name patterns of --output, --error and --input.
+
+`fname_create()`, src/slurmd/common/fname.c (20.11 to 25.05); `expand_stdio_fields()`, src/common/print_fields.c
+(25.11 on). A node's slurmstepd expands them; other options have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...source.records import NamedTuple
+from ..versions import MAJORS, is_before
+
+# By letter, since when.
+LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}
+
+# Those whose value differs among the jobs, or the tasks of an array.
+JOB_LETTERS = frozenset("jJA")
+TASK_LETTERS = frozenset("ab")
+
+_PATTERN = re.compile(r"%(%|[0-9]*([A-Za-z]))")
+
+
+class Use(NamedTuple):
+    """A letter in a path. `letter`: `%` for `%%`. `width`: None without one. `start` and `end`: in the path."""
+
+    letter: str
+    width: int | None
+    start: int
+    end: int
+
+
+def letters(version: str) -> frozenset[str]:
+    """The letters that a release knows."""
+    return frozenset(letter for letter, since in LETTERS.items() if not is_before(version, since))
+
+
+def expands(text: str) -> bool:
+    """Whether a path is expanded at all: a backslash that reaches Slurm turns that off."""
+    return "\\" not in text
+
+
+def found(text: str) -> Iterator[Use]:
+    """Every `%` with a letter behind it, known or not, in order."""
+    if not expands(text):
+        return
+    for match in _PATTERN.finditer(text):
+        if match.group(1) == "%":
+            yield Use("%", None, *match.span())
+            continue
+        digits = match.group(1)[:-1]
+        yield Use(match.group(2), int(digits) if digits else None, *match.span())
+
+
+def uses(text: str, letter: str) -> bool:
+    """Whether a path holds the letter (case counts): `uses("%5j.out", "j")`."""
+    return any(use.letter == letter for use in found(text))
+
+
+def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
+    """The letters that stay as they are written, and the releases in which they do."""
+    result: list[tuple[Use, tuple[str, ...]]] = []
+    for use in found(text):
+        missing = tuple(version for version in versions if use.letter not in letters(version))
+        if missing:
+            result.append((use, missing))
+    return result
+
+
+def directory(text: str) -> str:
+    """The folder of a path, as written; '' where it has none."""
+    head, slash, _ = text.rpartition("/")
+    return head or slash
+
+
+def literal_directory(text: str) -> str:
+    """The part of a path's folder in front of its first pattern: what is the same for all jobs."""
+    folder = directory(text)
+    first = next((use for use in found(folder)), None)
+    return folder if first is None else folder[: first.start].rpartition("/")[0]

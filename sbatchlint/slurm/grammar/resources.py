@@ -1,0 +1,325 @@
+"""GRES, GPUs, TRES and licences: `--gres`, `--gpus*`, `--tres-per-task`, `--licenses`.
+
+`_get_next_gres()` (src/common/gres.c, 20.11 to 22.05), `slurm_get_next_tres()` (src/common/slurm_protocol_defs.c, 23.02
+to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) and `_build_license_list()`
+(src/slurmctld/licenses.c). Which resources, types and licences exist is the site's affair; how they are written is not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...source.records import NamedTuple
+from ..versions import is_before
+from . import Refusal
+
+_GRES = "Invalid generic resource (gres) specification"
+_TRES = "Invalid Trackable RESource (TRES) specification"
+_CONTROLLER = f"Batch job submission failed: {_TRES}"
+_NUMBER = re.compile(r"([0-9]+)([A-Za-z]*)", re.ASCII)
+_POWERS = {letter: power for power, letter in enumerate("kmgtp", 1)}
+_LIMIT = 2**64 - 1
+
+
+class Item(NamedTuple):
+    """One resource that is asked for.
+
+    `name`: `gpu`, `cpu`, `license/matlab`, without `gres/`. `type`: '' for any. `count`: how many; 0 is as if it were
+    not written. `text`: the item as written.
+    """
+
+    name: str
+    type: str
+    count: int  # type: ignore[assignment]
+    text: str
+
+
+class Fault(NamedTuple):
+    """Why an item is refused: what is wrong, what Slurm says, and who says it (`verify` or `controller`)."""
+
+    text: str
+    reason: str
+    message: str
+    stage: str = "verify"
+
+
+def count(text: str) -> int | None:
+    """A number with its suffix: k, m, g, t and p are powers of 1024, kb, mb, … of 1000; None for anything else."""
+    found = _NUMBER.fullmatch(text)
+    if found is None or len(found.group(1)) > 20 or int(found.group(1)) >= _LIMIT:
+        return None
+    number, suffix = int(found.group(1)), found.group(2).lower()
+    if not suffix:
+        return number
+    power = _POWERS.get(suffix[0])
+    if power is None or suffix[1:] not in ("", "b", "ib"):
+        return None
+    factor: int = (1000 if suffix[1:] == "b" else 1024) ** power
+    return number * factor % 2**64
+
+
+def gres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
+    """The items of `--gres`; () for `none`. `help` and `list`, with which sbatch prints a text and ends, are faults.
+
+    An item whose name is the type's of another (`a100:4`) cannot be told from a GRES of that name.
+    """
+    folded = text.lower()
+    if folded == "none":
+        return ()
+    if folded in ("help", "list"):
+        return Fault(text, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
+    prefix = "gres:" if is_before(version, "23.11") else "gres/"
+    return _read([item.removeprefix(prefix) for item in text.split(",")], version)
+
+
+def gpu_list(text: str, version: str) -> tuple[Item, ...] | Fault:
+    """The items of `--gpus` and its kin: `N`, `TYPE:N` or `TYPE`. Their name is `gpu`, and `gpu:4` is of type gpu."""
+    read = _read([f"gpu:{item}" for item in text.split(",") if item], version)
+    if isinstance(read, Fault):
+        return read._replace(text=read.text[4:])
+    return tuple([item._replace(text=item.text[4:]) for item in read])
+
+
+def _read(texts: list[str], version: str) -> tuple[Item, ...] | Fault:
+    """All items; sbatch looks at them before the controller does."""
+    found: list[Item] = []
+    late: Fault | None = None
+    for text in texts:
+        read = _item(text, version)
+        if isinstance(read, Item):
+            found.append(read)
+        elif isinstance(read, Fault):
+            if read.stage == "verify":
+                return read
+            late = late or read
+    return tuple(found) if late is None else late
+
+
+def _item(text: str, version: str) -> Item | Fault | None:
+    """`NAME`, `NAME:COUNT`, `NAME:TYPE`, `NAME:TYPE:COUNT`, and from 23.11 on `=` before the count.
+
+    None for an item that is passed over.
+    """
+    if is_before(version, "23.11"):
+        return _old_item(text, _GRES if is_before(version, "23.02") else _TRES)
+    if not text:
+        return None
+    head, sign, last = text.rpartition("=" if "=" in text else ":")
+    number = count(last)
+    if not sign:
+        if number is None:
+            return Item(last, "", 1, text)
+        # A number alone is passed over by sbatch, and names nothing to the controller.
+        return Fault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+    if not last:
+        return Fault(text, "the number is missing", _TRES)
+    name, second, kind = head.partition(":")
+    if number is None:
+        if second or sign == "=":
+            return Fault(text, f"`{last}` is no number", _TRES)
+        number, kind = 1, last
+    if not name:
+        return Fault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+    if name == "gres":
+        return Fault(text, "the prefix is `gres/`, from 23.11 on", _GRES)
+    return Item(name, kind, number, text)
+
+
+def _old_item(text: str, message: str) -> Item | Fault:
+    """Before 23.11: colons alone. The controller reads what stands behind the last one again, and more strictly."""
+    if not text:
+        return Fault(text, "an item is empty", _CONTROLLER, "controller")
+    name, colon, rest = text.partition(":")
+    asks = not colon or _old_count(rest.rpartition(":")[2]) != 0
+    if asks and (not name or not name.strip("0123456789") or "=" in name or "/" in name):
+        reason = "the name is missing"
+        if "=" in name or "/" in name:
+            reason = (
+                "before 23.11 the number stands behind a colon"
+                if "=" in name
+                else "the prefix `gres/` is known from 23.11 on"
+            )
+        return Fault(text, reason, _GRES)
+    if not colon:
+        return Item(name, "", 1, text)
+    kind, second, last = rest.partition(":")
+    if second:
+        if not kind or not last:
+            what = "the type is missing" if not kind else "the number is missing"
+            return Fault(text, what, _GRES)
+        number = _old_count(last)
+        if number is None:
+            return Fault(text, f"`{last}` is no number", message)
+        return Item(name, kind, number, text)
+    if not rest:
+        return Fault(text, "the number is missing", message)
+    number = _old_count(rest)
+    if number is None and rest[0].isdigit():
+        return Fault(text, f"`{rest}` is no number", _CONTROLLER, "controller")
+    return Item(name, rest, 1, text) if number is None else Item(name, "", number, text)
+
+
+def _old_count(text: str) -> int | None:
+    """strtoull() of old: signs and blanks before it, and no digits at all before a suffix (`k` is 0)."""
+    bare = text.lstrip(" \t\n").removeprefix("+")
+    if bare[:1] == "-" and bare[1:].isdigit():
+        return -int(bare[1:]) % 2**64 if int(bare[1:]) != 1 else None
+    if bare[:1].isalpha():
+        return 0 if count("0" + text) == 0 else None
+    return count(bare) if bare else None
+
+
+# What may not be asked for by the task, in the order in which sbatch looks.
+FORBIDDEN = ("mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb")
+
+
+def tres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
+    """The items of `--tres-per-task`: `cpu=4`, `gres/gpu=1`, `gres/gpu:a100=1`, `license/x=1`.
+
+    In 23.02 they are written with colons throughout: `cpu:4`, `gres:gpu:1`.
+    """
+    folded = text.lower()
+    old = is_before(version, "23.11")
+    for name in FORBIDDEN:
+        if f",{name}:" in folded if old else f",{name}" in folded or folded.startswith(name):
+            return Fault(name, f"{name} cannot be asked for by the task", f"Invalid TRES for --tres-per-task: {name}")
+    found: list[Item] = []
+    late: Fault | None = None
+    for item in text.split(","):
+        read = (_old_tres if old else _tres)(item, version) if item else None
+        if isinstance(read, Fault):
+            if read.stage == "verify":
+                return read._replace(text=item)
+            late = late or read._replace(text=item)
+        elif read is not None:
+            found.append(read._replace(text=item))
+    return tuple(found) if late is None else late
+
+
+def _tres(item: str, version: str) -> Item | Fault | None:
+    """`TYPE=N`, `TYPE/NAME=N`, also with colons."""
+    found = re.match(r"(?:(gres|license)[/:])?", item)
+    kind = found.group(1) if found is not None else None
+    if kind == "gres":
+        return _item(item[5:], version)
+    name, sign, last = item.partition("=") if "=" in item else item.partition(":")
+    if name == "cpu":
+        number = _leading(last)
+        if not 0 < number < 2**31 and version != "23.11":
+            return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
+        if sign and count(last) is None:
+            return Fault(item, f"`{last}` is no number", _CONTROLLER, "controller")
+    elif name.partition("/")[0] not in ("license", "ic"):
+        # A name alone asks for nothing, and so does a count of 0.
+        if not sign or count(last) == 0:
+            return None
+        reason = "a GRES is written gres/NAME=N" if name else "the name is missing"
+        return Fault(item, reason, _CONTROLLER, "controller")
+    return Item(re.sub(r"^license:", "license/", name), "", count(last) or 1, item)
+
+
+def _old_tres(item: str, version: str) -> Item | Fault | None:
+    """23.02: colons alone."""
+    kind, sign, rest = item.partition(":")
+    if kind == "gres" and sign:
+        return _item(rest, version)
+    if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
+        return Fault(item, "it is written cpu:N or gres:NAME:N before 23.11", _CONTROLLER, "controller")
+    if kind == "cpu" and not 0 < _leading(rest) < 2**31:
+        return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
+    name, _, last = rest.rpartition(":")
+    return Item(f"{kind}/{name}" if name else kind, "", count(last) or 1, item)
+
+
+def _leading(text: str) -> int:
+    """atoi()."""
+    digits = re.match(r"\s*([+-]?[0-9]{1,18})", text, re.ASCII)
+    return int(digits.group(1)) if digits is not None else 0
+
+
+def licences(text: str, version: str) -> tuple[Item, ...] | Fault:
+    """The items of `--licenses`: `NAME`, `NAME:COUNT`, from 23.11 on `NAME=COUNT`; from 25.05 on joined by `|` too."""
+    message = "Batch job submission failed: Invalid license specification"
+    alternatives = "|" in text and not is_before(version, "25.05")
+    if alternatives and re.search(r"[,;(]", text):
+        return Fault(text, "`|` cannot be mixed with `,`", message, "controller")
+    found: list[Item] = []
+    for item in re.split(r"[|]" if alternatives else r"[,;]", text):
+        if not item:
+            continue
+        if "(" in item and not is_before(version, "25.05"):
+            # A hierarchical resource and its nodes.
+            return ()
+        for sign, since in (("=", "23.11"), ("|", "25.05"), ("(", "25.05")):
+            if sign in item and is_before(version, since):
+                return Fault(item, f"`{sign}` is known from {since} on", message, "controller")
+        parts = re.split(r"[:=]", item, maxsplit=1)
+        if re.search(r"\s", parts[0]):
+            return Fault(item, "a blank cannot be part of a name", message, "controller")
+        number = 1
+        if len(parts) > 1:
+            digits = re.match(r"\s*([+-]?[0-9]+)", parts[1], re.ASCII)
+            rest = parts[1] if digits is None else parts[1][digits.end() :]
+            if digits is None and parts[1] and not is_before(version, "25.11"):
+                # Perhaps a variable of a hierarchical resource.
+                return ()
+            number = int(digits.group(1)) if digits is not None else 0
+            if rest or number < 0 or digits is None and not is_before(version, "25.11"):
+                return Fault(item, f"`{parts[1]}` is no number", message, "controller")
+        found.append(Item(parts[0], "", number, item))
+    return tuple(found)
+
+
+_MEANT = re.compile(r"(?:gres[:/])?([A-Za-z]\w*)(?::([A-Za-z][\w.-]*))?[:=]+([0-9]+)", re.ASCII)
+
+
+def corrected(option: str, value: str, version: str) -> str | None:
+    """The value that was plainly meant by one that is refused; None where that is not known."""
+    found: list[str] = []
+    for item in value.split(","):
+        match = _MEANT.fullmatch(item.strip())
+        if match is None:
+            if item:
+                return None
+            continue
+        name, kind, number = match.groups()
+        if option == "gres":
+            found.append(":".join(part for part in (name, kind, number) if part))
+        elif option == "tres-per-task" and name in ("cpu", "gpu", "shard", "mps"):
+            old = is_before(version, "23.11")
+            head = name if name == "cpu" else f"gres:{name}" if old else f"gres/{name}"
+            found.append(head + (f":{kind}" if kind else "") + (":" if old else "=") + number)
+        elif option.startswith("gpus") and not kind:
+            found.append(f"{name}:{number}")
+        else:
+            return None
+    fixed = ",".join(found)
+    return fixed if fixed and fixed != value else None
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """See `grammar.refusals`."""
+    if option == "gres":
+        read = gres_items(value, version)
+    elif option == "tres-per-task":
+        read = tres_items(value, version)
+    elif option == "licenses":
+        read = licences(value, version)
+    elif option == "gpus-per-task" and not is_before(version, "24.05"):
+        read = _by_task(value)
+    elif option.startswith("gpus"):
+        read = gpu_list(value, version)
+    else:
+        return None
+    if not isinstance(read, Fault):
+        return None
+    return Refusal("resource", read.message, read.reason, corrected(option, value, version), read.stage)
+
+
+def _by_task(value: str) -> tuple[Item, ...] | Fault:
+    """`--gpus-per-task` from 24.05 on: sbatch writes it anew, and a type without a number asks for nothing."""
+    for item in value.split(","):
+        number = item.rpartition(":")[2]
+        if re.match(r"\s*-0*[1-9]", number, re.ASCII):
+            return Fault(item, f"`{number}` is no number", _TRES)
+    return ()

@@ -1,0 +1,377 @@
+"""Limits of time (`--time`, `--time-min`, `--delay-boot`) and moments (`--begin`, `--deadline`).
+
+`time_str2secs()`, `time_str2mins()` and `parse_time()` of src/common/parse_time.c, Slurm 20.11 to 26.05.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..versions import is_before
+from . import Refusal
+from .numbers import int32, strtol
+
+# What `minutes` says of a job without a limit of its own: that is how such a job writes it, too.
+UNLIMITED = 0
+
+_ENDLESS = frozenset({"-1", "INFINITE", "UNLIMITED"})
+_FIELDS = re.compile("[0-9]+")
+
+
+def minutes(text: str | None) -> int | None:
+    """Minutes of a limit; `UNLIMITED` (0) where it is none (`0`, `-1`, `INFINITE`); None where it is refused.
+
+    `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, fields of any size; seconds are rounded up.
+    """
+    seconds = _seconds(text) if text else None
+    if seconds is None:
+        return None
+    if seconds == -1:
+        return UNLIMITED
+    rounded = int32(seconds + 59)
+    # C divides towards 0; a limit is kept without a sign.
+    whole = rounded // 60 if rounded >= 0 else -(-rounded // 60)
+    return UNLIMITED if whole in (0, -1) else whole % 2**32
+
+
+def _seconds(text: str) -> int | None:
+    """time_str2secs() in a C int: -1 for no limit, None for a value that is refused."""
+    if text.upper() in _ENDLESS and text.isascii():
+        return -1
+    days, dash, rest = text.partition("-")
+    fields = (rest if dash else text).split(":")
+    if not set(text) <= set("0123456789-:") or "-" in rest or not _FIELDS.search(text):
+        return None
+    if (":" in days and dash) or len(fields) > 3:
+        return None
+    runs = len(_FIELDS.findall(text))
+    if len(fields) > 1 and runs < len(fields) + (1 if dash else 0):
+        return None
+    if dash:
+        # `-5` is read as -5 days, and `1-` as one day.
+        numbers = [_c_int(days)] if days else [_c_int(f"-{fields[0]}")]
+        numbers += [_c_int(field) for field in (fields if days else fields[1:]) if field]
+        count, hours, mins, secs = (*numbers, 0, 0, 0)[:4]
+        total = count * 86400 + hours * 3600 + mins * 60 + secs
+    else:
+        numbers = [_c_int(field) for field in fields]
+        if len(numbers) == 3:
+            total = numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
+        else:
+            total = numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
+    total = int32(total)
+    # -2 is what the function says of a value that it refuses.
+    return None if total == -2 else total
+
+
+def _c_int(text: str) -> int:
+    """What `%d` of scanf() reads."""
+    return int32(strtol(text)[0])
+
+
+def refusal(option: str, value: str, version: str) -> Refusal | None:
+    """What a release says against a limit or a moment; see `grammar.refusals`."""
+    if option in ("begin", "deadline"):
+        fault = timestamp_fault(value, version)
+        if fault is None:
+            return None
+        reason, instead = _moment(value, version)
+        return Refusal("time", f"Invalid --{option} specification", reason, instead)
+    if minutes(value) is not None:
+        return None
+    return Refusal("time", f"Invalid --{option} specification", _limit_reason(value), _limit(value))
+
+
+_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?\s*[a-z]+[\s,]*)+", re.ASCII | re.IGNORECASE)
+_PART = re.compile(r"([0-9]+)(?:\.([0-9]+))?\s*([a-z]+)", re.ASCII | re.IGNORECASE)
+_UNITS = {
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "m": 60,
+    "min": 60,
+    "minute": 60,
+    "h": 3600,
+    "hr": 3600,
+    "hour": 3600,
+    "d": 86400,
+    "day": 86400,
+    "w": 604800,
+    "wk": 604800,
+    "week": 604800,
+}
+
+
+def _limit_reason(value: str) -> str:
+    if not value.strip():
+        return "it takes a time such as 1:00:00"
+    if re.search(r"[0-9]\s*[a-z]", value, re.ASCII | re.IGNORECASE):
+        return "a time has no unit"
+    if value.count(":") > 2:
+        return "days stand before a `-`"
+    if re.search(r"[0-9]\.[0-9]", value):
+        return "a time has no decimals"
+    if re.search(r"\s", value):
+        return "there is a blank in it"
+    return "a time is minutes, H:MM:SS or D-HH:MM:SS"
+
+
+def _limit(value: str) -> str | None:
+    """The limit that was plainly meant: `2:00:00` for `2h`, `1-00:00:00` for `1:00:00:00`."""
+    text = value.strip().rstrip(";,").rstrip()
+    if text != value and minutes(text) is not None:
+        return text
+    if text.lower() in ("inf", "infinity"):
+        return "INFINITE"
+    days = re.fullmatch(r"([0-9]{1,6}):([0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2})", text, re.ASCII)
+    if days is not None:
+        return f"{days.group(1)}-{days.group(2)}"
+    if re.fullmatch(r":[0-9]{1,2}(:[0-9]{1,2})?", text, re.ASCII):
+        return "0" + text
+    if re.fullmatch(r"[0-9-]*[0-9]+:[0-9]{2}:[0-9]{2}\.0+", text, re.ASCII):
+        return text.partition(".")[0]
+    seconds = _duration(text)
+    return None if seconds is None else duration(*seconds)
+
+
+def _duration(text: str) -> tuple[int, int] | None:
+    """Seconds of `1h30m`, `2 days`, `1.5h`, and those of the largest unit in it."""
+    if not _DURATION.fullmatch(text):
+        return None
+    total, largest, last = 0, 0, 10**9
+    for whole, fraction, name in _PART.findall(text):
+        unit = _UNITS.get(name.lower()) or _UNITS.get(name.lower().rstrip("s"))
+        if unit is None or unit >= last or len(whole) + len(fraction) > 9:
+            return None
+        amount = int(whole + fraction) * unit
+        if amount % 10 ** len(fraction):
+            return None
+        total += amount // 10 ** len(fraction)
+        largest, last = max(largest, unit), unit
+    return (total, largest) if total else None
+
+
+def duration(seconds: int, unit: int = 3600) -> str:
+    """Seconds as a limit is written; `unit` is the largest one to show, 60 for minutes or 3600 for hours or more."""
+    mins, secs = divmod(seconds, 60)
+    hours, rest = divmod(mins, 60)
+    if unit >= 86400 or (seconds > 86400 * 2 and unit >= 3600):
+        return f"{hours // 24}-{hours % 24:02d}:{rest:02d}:{secs:02d}"
+    return f"{hours}:{rest:02d}:{secs:02d}" if unit >= 3600 else f"{mins}:{secs:02d}"
+
+
+_WORDS = ("today", "tomorrow", "midnight", "noon", "elevenses", "fika", "teatime")
+_DAYS = ("today", "tomorrow")
+_DELTAS = ("seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "week")
+
+
+class _Fault(Exception):
+    """A moment that cannot be read. `args[0]`: where, as sbatch counts; -1 where it says no place."""
+
+
+def timestamp_fault(text: str, version: str = "26.05") -> int | None:
+    """Where a moment cannot be read (-1: it says nothing); None for one that can.
+
+    Words, `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `YYYY-MM-DD`, date and time joined by blanks, `-` or `T`,
+    `now+10minutes`, `uts1700000000`. What sbatch reads beyond the end of the text is taken for good.
+    """
+    try:
+        return None if _moment_parts(text, version) else -1
+    except _Fault as fault:
+        return int(fault.args[0])
+
+
+def _moment_parts(text: str, version: str) -> bool:
+    """parse_time(): whether there is a time or a date in it. Raises _Fault."""
+    if text[:3].lower() == "uts":
+        number, end = strtol(text, 3)
+        if number < 1000000 or number == 2**63 - 1 or end != len(text):
+            raise _Fault(0)
+        return True
+    lowered = text.lower()
+    found = False
+    at = 0
+    while at < len(text) and text[at] != "\n":
+        # Before the words, so that `Tomorrow` loses its first letter.
+        if text[at] in " \t-T":
+            at += 1
+            continue
+        word = next((word for word in _WORDS if lowered.startswith(word, at)), None)
+        if word == "elevenses" and is_before(version, "24.05"):
+            word = None
+        if word is not None:
+            found = True
+            at += len(word)
+        elif lowered.startswith("now", at):
+            if at:
+                return True
+            found = True
+            at = _after_now(text)
+        elif not _digit(text, at):
+            raise _Fault(at)
+        elif ":" in (text[at + 1 : at + 2], text[at + 2 : at + 3]):
+            found = True
+            at = _clock(text, at)
+        else:
+            found = True
+            at = _date(text, at)
+    return found
+
+
+def _digit(text: str, at: int) -> bool:
+    return "0" <= text[at : at + 1] <= "9"
+
+
+def _after_now(text: str) -> int:
+    at = 3
+    while True:
+        letter = text[at : at + 1]
+        if letter in ("+", "-") and letter:
+            return _delta(text, at)
+        if not letter or letter == "\n":
+            return at
+        if letter not in " \t":
+            raise _Fault(at)
+        at += 1
+
+
+def _delta(text: str, sign: int) -> int:
+    """_get_delta(): a number and a unit behind `now+`, blanks anywhere."""
+    digits = False
+    at = sign + 1
+    while at < len(text) and text[at] != "\n":
+        if text[at] in " \t\v\f\r":
+            at += 1
+            continue
+        unit = next((unit for unit in _DELTAS if text[at : at + len(unit)].lower() == unit), None)
+        if unit is not None:
+            at += len(unit)
+            break
+        if not _digit(text, at):
+            raise _Fault(at - 1)
+        digits = True
+        at += 1
+    if not digits:
+        raise _Fault(sign)
+    return at
+
+
+def _two(text: str, at: int) -> int:
+    """Two digits. Raises _Fault at the one that is none."""
+    for each in (at, at + 1):
+        if not _digit(text, each):
+            raise _Fault(each)
+    return int(text[at : at + 2])
+
+
+def _clock(text: str, at: int) -> int:
+    """_get_time()"""
+    hour = int(text[at])
+    at += 1
+    if text[at] != ":":
+        if not _digit(text, at):
+            raise _Fault(at)
+        hour = hour * 10 + int(text[at])
+        at += 1
+    if hour > 23:
+        raise _Fault(at - 2)
+    if _two(text, at + 1) > 59:
+        raise _Fault(at + 1)
+    at += 3
+    if text[at : at + 1] == ":":
+        if _two(text, at + 1) > 59:
+            raise _Fault(at + 1)
+        at += 3
+    while at < len(text) and text[at] in " \t\n\v\f\r":
+        at += 1
+    half = text[at : at + 2].lower()
+    if half == "pm" and hour > 12 or half == "am" and hour > 12:
+        raise _Fault(at)
+    return at + 2 if half in ("am", "pm") else at
+
+
+def _value(text: str, at: int) -> int:
+    """A digit's value as C computes it, of whatever stands there."""
+    return (ord(text[at]) if at < len(text) else 0) - ord("0")
+
+
+def _one_or_two(text: str, at: int) -> tuple[int, int]:
+    number = _value(text, at)
+    at += 1
+    if _digit(text, at):
+        number = number * 10 + int(text[at])
+        at += 1
+    return number, at
+
+
+def _date(text: str, at: int) -> int:
+    """_get_date()"""
+    if text[at + 4 : at + 5] == "-" and text[at + 7 : at + 8] == "-":
+        for each in range(at, at + 4):
+            if not _digit(text, each):
+                raise _Fault(each)
+        month, at = _one_or_two(text, at + 5)
+        if not 1 <= month <= 12:
+            raise _Fault(at - 2)
+        return _day(text, at + 1)
+    month, at = _one_or_two(text, at)
+    if not 1 <= month <= 12:
+        raise _Fault(at - 2)
+    if text[at : at + 1] in (".", "/"):
+        at += 1
+    at = _day(text, at)
+    if text[at : at + 1] in (".", "/"):
+        at += 1
+    if _digit(text, at):
+        if not _digit(text, at + 1):
+            raise _Fault(at + 1)
+        at += 2
+    return at
+
+
+def _day(text: str, at: int) -> int:
+    if not _digit(text, at):
+        raise _Fault(at)
+    day, at = _one_or_two(text, at)
+    if not 1 <= day <= 31:
+        raise _Fault(at - 2)
+    return at
+
+
+def _moment(value: str, version: str) -> tuple[str, str | None]:
+    """What is wrong with a moment, and the one that was plainly meant."""
+    text = value.strip()
+    lowered = text.lower()
+    if lowered in _WORDS and lowered != "elevenses":
+        return "words that begin with T are written in small letters", lowered
+    if lowered == "elevenses":
+        return "there is no such word before 24.05", "11:00"
+    delta = re.fullmatch(r"(?:now\s*)?\+?\s*((?:[0-9]+\s*[a-z]+\s*)+)", lowered, re.ASCII)
+    if delta is not None:
+        seconds = _duration(delta.group(1))
+        if seconds is not None:
+            return "now+ takes seconds, minutes, hours, days or weeks", _from_now(*seconds)
+    date = re.fullmatch(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[Tt_, ]\s*(.*))?", text, re.ASCII)
+    if date is not None:
+        year, month, day, clock = date.groups()
+        meant = f"{year}-{int(month):02d}-{int(day):02d}"
+        if clock:
+            hour = re.fullmatch("[0-9]{1,2}", clock)
+            meant += f"T{clock}:00" if hour is not None else f"T{clock}"
+        if timestamp_fault(meant, version) is None:
+            return "a date is YYYY-MM-DD, with T before the time", meant
+    american = re.fullmatch(r"([0-9]{1,2}/[0-9]{1,2}/)20([0-9]{2})(.*)", text, re.ASCII)
+    if american is not None and timestamp_fault(meant := "".join(american.groups()), version) is None:
+        return "a year behind month and day has two digits", meant
+    hour = re.fullmatch(r"([0-9]{1,2})\s*([ap]m)", lowered)
+    if hour is not None and timestamp_fault(meant := f"{hour.group(1)}:00{hour.group(2)}", version) is None:
+        return "a time of the day has minutes", meant
+    return "it takes a moment such as 2030-12-31T12:00:00, now+2hours or 16:00", None
+
+
+def _from_now(seconds: int, unit: int) -> str:
+    for name, size in (("weeks", 604800), ("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if size <= unit and seconds % size == 0:
+            amount = seconds // size
+            return f"now+{amount}{name if amount > 1 else name[:-1]}"
+    return f"now+{seconds}seconds"

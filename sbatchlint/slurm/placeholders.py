@@ -1,0 +1,199 @@
+"""Values that were left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `project_XXXXXXX`, `HH:MM:SS`.
+
+Angle brackets around a word say so in any option. Words say so only where a name is expected, and only such words as
+no site has given to anything: `test`, `gpu`, `general` or `example` are no placeholders.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..source.records import NamedTuple
+from ..source.text import Span
+
+if TYPE_CHECKING:
+    from .directives import Directives
+    from .model import Setting
+
+# Which part of a value is looked at, by option: names of things at a site, and paths.
+_NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))
+_PATHS = frozenset(("output", "error", "input", "chdir"))
+_OTHER_PATHS = frozenset(
+    ("container", "container-image", "container-mounts", "container-workdir", "environment", "uenv-file")
+)
+# Their values may hold angle brackets for reasons of their own.
+_FREE_TEXT = frozenset(("comment", "wrap", "extra"))
+
+_ANGLED = re.compile(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
+_BRACED = re.compile(r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@")
+_SEPARATORS = re.compile(r"[/,&|\[\]()\s\"']+")
+
+_THING = (
+    "account|allocation|project|proj|partition|queue|qos|reservation|constraint|email|e?mail|group|grant|username|user"
+    "|name|id|dir|directory|path|slurm|cluster|time|walltime|address|node|job"
+)
+# A word, lower case, with `_` for all signs between its parts.
+_WORD = re.compile(
+    rf"your(?:_.*|(?:{_THING})s?(?:_.*)?)?"
+    r"|my_?(?:account|allocation|partition|queue|qos|reservation|email)(?:_?(?:name|id))?"
+    r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
+    r"|name_of_.*"
+    r"|change_?(?:me|this)|replace_?(?:me|this)|replace_with_.*|fill_?(?:me|this)?_?in(?:_.*)?|fill_?me"
+    r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…"
+)
+# What no folder is called, either.
+_FOLDER = re.compile(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
+# Written in capitals, a name of the thing stands for the thing.
+_CAPITALS = re.compile(
+    r"(?:MY_|SLURM_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
+    r"(?:_(?:NAME|ID|CODE))?"
+)
+_CROSSES = re.compile(r"X{4,}")
+_CLOCK = re.compile(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
+
+# RFC 2606, and what stands for a domain in manuals.
+_DOMAIN = re.compile(
+    r"(?:.*\.)?(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost)"
+    r"|(?:.*\.)?(?:your|my)?(?:domain|institution|institute|university|organi[sz]ation|company|host)\.(?:com|org|net|edu|xx|tld)"
+)
+_PERSON = re.compile(
+    r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname|e?mail_?address"
+)
+
+
+class Placeholder(NamedTuple):
+    """`text`: as written. `start`, `end`: where it stands in the value. `kind`: `blank` (to be filled in), `template`
+    (a program fills it in before Slurm sees it) or `path` (`/path/to`, of an explanation).
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+
+
+def placeholder(option: str, raw: str) -> str | None:
+    """The part of a directive's value that stands for something to be filled in (`<account>`); None without one.
+
+    `option`: its canonical name; `raw`: the value as written.
+    """
+    found = find_placeholder(option, raw)
+    return None if found is None or found.kind == "path" else found.text
+
+
+def may_be_words(option: str) -> bool:
+    """Whether plain words may be placeholders in values of this option."""
+    return option in _NAMES or option in _PATHS or option in ("mail-user", "time")
+
+
+def find_placeholder(option: str, raw: str) -> Placeholder | None:
+    """The first placeholder in a value."""
+    if option in _FREE_TEXT:
+        return None
+    found = _ANGLED.search(raw)
+    if found is not None:
+        return Placeholder(found.group(), found.start(), found.end(), "blank")
+    found = _BRACED.search(raw)
+    if found is not None:
+        return Placeholder(found.group(), found.start(), found.end(), "template")
+    if option in _NAMES:
+        return _words(raw, _WORD, capitals=True)
+    if option == "mail-user":
+        return _mail(raw)
+    if option == "time":
+        bare = raw.strip("\"'")
+        if _CLOCK.fullmatch(bare) and not set(bare) <= set("0123456789:-"):
+            return Placeholder(raw, 0, len(raw), "blank")
+        return _words(raw, _WORD)
+    if option in _PATHS:
+        return _words(raw, _FOLDER) or _path(raw)
+    return _path(raw) if option in _OTHER_PATHS else None
+
+
+def around(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
+    """The range of the placeholder with blanks in it (`<project id>`, `{ partition }`) over the character at `start`.
+
+    sbatch takes its first word for a value, and refuses the script for the next.
+    """
+    for pattern in (_ANGLED, _BRACED):
+        for found in pattern.finditer(string, line_start, line_end):
+            if found.start() <= start < found.end():
+                return found.span()
+    return None
+
+
+def _parts(raw: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    at = 0
+    for separator in _SEPARATORS.finditer(raw):
+        if separator.start() > at:
+            found.append((at, separator.start()))
+        at = separator.end()
+    if at < len(raw):
+        found.append((at, len(raw)))
+    return found
+
+
+def _words(raw: str, pattern: re.Pattern[str], capitals: bool = False) -> Placeholder | None:
+    """A placeholder among the words of a name or of a path."""
+    for start, end in _parts(raw):
+        part = raw[start:end]
+        if pattern.fullmatch(_plain(part)) or capitals and (_CAPITALS.fullmatch(part) or _CROSSES.search(part)):
+            return Placeholder(part, start, end, "blank")
+    return None
+
+
+def _plain(part: str) -> str:
+    return re.sub(r"(?<=\w)[-_.]+(?=\w)", "_", part).lower()
+
+
+def _path(raw: str) -> Placeholder | None:
+    found = re.search(r"(?:^|(?<=[\"':,]))/?path/to\b/?|/path/to/", raw)
+    return None if found is None else Placeholder(found.group(), found.start(), found.end(), "path")
+
+
+def _mail(raw: str) -> Placeholder | None:
+    for start, end in _parts(raw):
+        part = raw[start:end]
+        name, at, domain = part.partition("@")
+        plain = _plain(name)
+        if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
+            return Placeholder(part, start, end, "blank")
+        if _WORD.fullmatch(plain) or not at and _CAPITALS.fullmatch(part):
+            return Placeholder(part, start, end, "blank")
+    return None
+
+
+class Left(NamedTuple):
+    """A placeholder in a directive: the setting in whose value it stands, what it is, and its place in the file."""
+
+    setting: Setting
+    placeholder: Placeholder
+    span: Span
+
+
+def left_over(directives: Directives) -> list[Left]:
+    """The placeholders in the values of the option block, but for those that a program fills in."""
+    string = directives.text.string
+    found: list[Left] = []
+    seen: set[int] = set()
+    for setting in directives.settings:
+        token, line = setting.value_token, setting.value_line
+        if token is None or line is None:
+            continue
+        start, end = token.part(setting.value_start)
+        if start in seen:
+            continue
+        seen.add(start)
+        if directives.slip(setting) not in (None, "placeholder", "hash"):
+            continue
+        place = find_placeholder(setting.name, string[start:end])
+        if place is None and "<" in string[start:end] and setting.name not in _FREE_TEXT:
+            spanned = around(string, end - 1, line.words_start, line.end)
+            if spanned is not None:
+                kind = "blank" if string[spanned[0]] == "<" else "template"
+                place = Placeholder(string[spanned[0] : spanned[1]], spanned[0] - start, spanned[1] - start, kind)
+        if place is not None and place.kind != "template":
+            found.append(Left(setting, place, directives.text.span(start + place.start, start + place.end)))
+    return found
