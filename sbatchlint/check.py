@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from .job import Job, Launch
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
+from .slurm.mistakes.slips import EXPANSION
 from .slurm.model import Cause
-from .slurm.slips import EXPANSION
 from .slurm.versions import describe
 from .source.edits import Edit
 from .source.records import NamedTuple

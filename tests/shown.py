@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from sbatchlint.job.request import Request
-from sbatchlint.slurm.counts import shown as shown_counts
+from sbatchlint.slurm.combined.counts import shown as shown_counts
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import arrays, hosts, sizes, times
 from sbatchlint.slurm.versions import is_before

@@ -9,11 +9,11 @@ import pytest
 from sbatchlint.engine import lint_source
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.slurm.getopt import parse, site_names, site_option
+from sbatchlint.slurm.mistakes.placeholders import find_placeholder, placeholder
+from sbatchlint.slurm.mistakes.suggest import GONE, SYNONYMS
+from sbatchlint.slurm.mistakes.unknown import is_plausible, missing_option, plugin_like
 from sbatchlint.slurm.options import plugin_options, table
-from sbatchlint.slurm.placeholders import find_placeholder, placeholder
 from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
-from sbatchlint.slurm.suggest import GONE, SYNONYMS
-from sbatchlint.slurm.unknown import is_plausible, missing_option, plugin_like
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.files import InputError
 from sbatchlint.source.text import Source

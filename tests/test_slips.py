@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from sbatchlint.shell.values import Text
 from sbatchlint.slurm.directives import Directives, read_directives
-from sbatchlint.slurm.near_misses import near_misses
-from sbatchlint.slurm.slips import dashed
+from sbatchlint.slurm.mistakes.near_misses import near_misses
+from sbatchlint.slurm.mistakes.slips import dashed
 from sbatchlint.source.edits import Edit, apply, overlap
 
 DATA = Path(__file__).parent / "data" / "slips.jsonl"

@@ -27,12 +27,12 @@ from .steps import Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from ..slurm.conflicts import Cause
-    from ..slurm.counts import Counts
-    from ..slurm.gpu_pairs import TwiceAsked
-    from ..slurm.invisible import Invisible
+    from ..slurm.combined.conflicts import Cause
+    from ..slurm.combined.counts import Counts
+    from ..slurm.combined.gpu_pairs import TwiceAsked
+    from ..slurm.mistakes.invisible import Invisible
+    from ..slurm.mistakes.unknown import Missing
     from ..slurm.script import InterpreterFault
-    from ..slurm.unknown import Missing
     from .bashisms import Bashism
     from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
@@ -181,7 +181,7 @@ class Job:
         """Words of directives that hold characters which only look like blanks, dashes or quotes."""
         if self.text.string.isascii():
             return []
-        from ..slurm.invisible import find_invisible
+        from ..slurm.mistakes.invisible import find_invisible
 
         return find_invisible(self.directives)
 
@@ -211,14 +211,14 @@ class Job:
 
     def conflicts(self) -> list[Cause]:
         """Settings that do not go together, of all components, in the order in which sbatch meets them."""
-        from ..slurm.conflicts import causes
+        from ..slurm.combined.conflicts import causes
 
         directives = self.directives
         return [cause for component in range(directives.components) for cause in causes(directives, component)]
 
     def twice_asked_gpus(self, cause: Cause) -> TwiceAsked | None:
         """The GPUs of `--gres` and of `--gpus-per-node`, where these two are what does not go together."""
-        from ..slurm.gpu_pairs import twice_asked
+        from ..slurm.combined.gpu_pairs import twice_asked
 
         return twice_asked(self.directives, cause)
 
@@ -227,8 +227,8 @@ class Job:
         directives = self.directives
         if not directives.certain:
             return [None] * directives.components
-        from ..slurm.conflicts import values_of
-        from ..slurm.counts import job_counts
+        from ..slurm.combined.conflicts import values_of
+        from ..slurm.combined.counts import job_counts
 
         newest = self.versions.last
         each = (values_of(directives, component, newest) for component in range(directives.components))

@@ -82,7 +82,7 @@ def _conflicts(directives: Directives, foreign: Foreign) -> list[ForeignEffect]:
     """Foreign settings that do not go with others of the job."""
     if not foreign.settings:
         return []
-    from ..slurm.conflicts import causes
+    from ..slurm.combined.conflicts import causes
 
     majors = directives.versions.majors
     found: list[ForeignEffect] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text, span_of
 from ..slurm import getopt
-from ..slurm.unknown import Missing, absent_releases, missing_option
+from ..slurm.mistakes.unknown import Missing, absent_releases, missing_option
 from ..source.text import Span
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..slurm.versions import MAJORS
 from ..source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from ..slurm.counts import Counts
+    from ..slurm.combined.counts import Counts
     from ..slurm.foreign import ForeignSetting
 
 # GRES that are a GPU, or a part of one.
@@ -195,7 +195,7 @@ class Request:
     def counts(self) -> Counts | None:
         """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
         if self._counts is False:
-            from ..slurm.counts import job_counts
+            from ..slurm.combined.counts import job_counts
 
             self._counts = job_counts(self._values, self.version)
         return self._counts or None

@@ -20,19 +20,19 @@ from .reading import Reading, parse_words, read
 from .versions import DEFAULT, Range
 
 if TYPE_CHECKING:
-    from .abbreviations import Abbreviation
-    from .continuation import Continuation
-    from .cuts import Cut
     from .foreign import Foreign
-    from .near_misses import NearMiss
-    from .open_quotes import OpenQuote
-    from .placeholders import Left
-    from .repeats import Repeat
-    from .slips import Gap, Misdashed
-    from .strays import Stray
-    from .suggest import Suggestion
-    from .unknown import Missing, Unknown
-    from .wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
+    from .mistakes.abbreviations import Abbreviation
+    from .mistakes.continuation import Continuation
+    from .mistakes.cuts import Cut
+    from .mistakes.near_misses import NearMiss
+    from .mistakes.open_quotes import OpenQuote
+    from .mistakes.placeholders import Left
+    from .mistakes.repeats import Repeat
+    from .mistakes.slips import Gap, Misdashed
+    from .mistakes.strays import Stray
+    from .mistakes.suggest import Suggestion
+    from .mistakes.unknown import Missing, Unknown
+    from .mistakes.wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
 
 __all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
 
@@ -130,13 +130,13 @@ class Directives:
         """The settings of these families (`Refusal.kind`) that Slurm refuses, each once, with what was meant."""
         if not any(each.refusal.kind in kinds for each in self.refused):
             return []
-        from .wrong_values import wrong_values
+        from .mistakes.wrong_values import wrong_values
 
         return wrong_values(self, kinds)
 
     def missing_values(self) -> list[ValueMissing]:
         """Options that have no value where they need one, or one where they take none."""
-        from .wrong_values import missing_values
+        from .mistakes.wrong_values import missing_values
 
         return missing_values(self)
 
@@ -144,7 +144,7 @@ class Directives:
         """Words of `--mail-type` that sbatch drops without a sound."""
         if not any(setting.name == "mail-type" for setting in self.settings):
             return []
-        from .wrong_values import dropped_mail
+        from .mistakes.wrong_values import dropped_mail
 
         return dropped_mail(self)
 
@@ -152,7 +152,7 @@ class Directives:
         """Each `--mail-user` to whom no mail is ever sent, because no event is named."""
         if not any(setting.name == "mail-user" for setting in self.settings):
             return []
-        from .wrong_values import unsent_mail
+        from .mistakes.wrong_values import unsent_mail
 
         return unsent_mail(self)
 
@@ -160,25 +160,25 @@ class Directives:
         """Bare job ids behind a term of another type (`afterok:1,2`), which mean afterany."""
         if not any(setting.name == "dependency" for setting in self.settings):
             return []
-        from .wrong_values import implied_dependencies
+        from .mistakes.wrong_values import implied_dependencies
 
         return implied_dependencies(self)
 
     def slip(self, setting: Setting) -> str | None:
         """How a setting went wrong in the writing, so that its value is not what was meant; see `slurm.slips`."""
-        from .slips import slip
+        from .mistakes.slips import slip
 
         return slip(self, setting)
 
     def gap(self, setting: Setting) -> Gap | None:
         """The blanks beside the `=` of an option (`--time = 5`)."""
-        from .slips import gap
+        from .mistakes.slips import gap
 
         return gap(self, setting)
 
     def misdashed(self) -> list[Misdashed]:
         """Long options with one dash or three (`-nodes=2`)."""
-        from .slips import misdashed
+        from .mistakes.slips import misdashed
 
         return misdashed(self)
 
@@ -186,13 +186,13 @@ class Directives:
         """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
         if not any("\\" in self.text.string[line.words_start : line.end] for line in self.lines):
             return []
-        from .continuation import continuations
+        from .mistakes.continuation import continuations
 
         return continuations(self)
 
     def near_misses(self) -> list[NearMiss]:
         """Comments of the option block that were meant for directives, and directives that were not."""
-        from .near_misses import near_misses
+        from .mistakes.near_misses import near_misses
 
         return near_misses(self)
 
@@ -200,7 +200,7 @@ class Directives:
         """Words that are neither options nor values, as far as no other fault explains them."""
         if not any(each.kind in ("stray-word", "leading-colon") for each in self.problems):
             return []
-        from .strays import strays
+        from .mistakes.strays import strays
 
         return strays(self)
 
@@ -208,7 +208,7 @@ class Directives:
         """Comments that begin inside of a value, or hold another directive."""
         if not any(line.comment is not None for line in self.lines):
             return []
-        from .cuts import cuts
+        from .mistakes.cuts import cuts
 
         return cuts(self)
 
@@ -216,7 +216,7 @@ class Directives:
         """Quotes that are not closed."""
         if not any(each.kind == "unmatched-quote" for each in self.problems):
             return []
-        from .open_quotes import open_quotes
+        from .mistakes.open_quotes import open_quotes
 
         return open_quotes(self)
 
@@ -265,13 +265,13 @@ class Directives:
 
         `sbatch` is among them where other releases have it. Abbreviations count, plugins do not.
         """
-        from .suggest import takers
+        from .mistakes.suggest import takers
 
         return takers(problem.written)
 
     def suggestion(self, problem: Problem) -> Suggestion | None:
         """The option that was probably meant by an unknown one."""
-        from .suggest import suggest
+        from .mistakes.suggest import suggest
 
         return suggest(problem.written, self.versions.majors)
 
@@ -282,31 +282,31 @@ class Directives:
 
     def unknown_options(self) -> list[Unknown]:
         """The options that sbatch of no release of the range has; see `slurm.unknown`."""
-        from .unknown import unknown_options
+        from .mistakes.unknown import unknown_options
 
         return unknown_options(self)
 
     def abbreviations(self) -> list[Abbreviation]:
         """The long options that are not written in full; see `slurm.abbreviations`."""
-        from .abbreviations import abbreviations
+        from .mistakes.abbreviations import abbreviations
 
         return abbreviations(self)
 
     def placeholders(self) -> list[Left]:
         """The values, or parts of them, that were left to be filled in; see `slurm.placeholders`."""
-        from .placeholders import left_over
+        from .mistakes.placeholders import left_over
 
         return left_over(self)
 
     def repeats(self) -> list[Repeat]:
         """The options that are given several times in one component; see `slurm.repeats`."""
-        from .repeats import repeats
+        from .mistakes.repeats import repeats
 
         return repeats(self)
 
     def missing_options(self) -> list[tuple[Problem, Missing]]:
         """The options that only other releases have than some, or all, of the range."""
-        from .unknown import missing_options
+        from .mistakes.unknown import missing_options
 
         return missing_options(self)
 

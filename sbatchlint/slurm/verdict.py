@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..source.records import NamedTuple
-from .conflicts import conflicts
+from .combined.conflicts import conflicts
 from .script import refusals as file_refusals
 
 if TYPE_CHECKING:

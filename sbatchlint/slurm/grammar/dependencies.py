@@ -228,7 +228,7 @@ _MEANT = {
 
 def corrected(text: str) -> str | None:
     """The value that was plainly meant by one that is refused; None where that is not known."""
-    from ..suggest import edit_distance
+    from ..mistakes.suggest import edit_distance
 
     parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
     found: list[str] = []

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..source.edits import Edit
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .grammar import Refusal, dependencies, mail, refusals
-from .model import Setting
-from .options import find
+from ...source.edits import Edit
+from ...source.records import NamedTuple
+from ...source.text import Span
+from ..grammar import Refusal, dependencies, mail, refusals
+from ..model import Setting
+from ..options import find
 from .slips import swallowed
 
 if TYPE_CHECKING:
-    from .directives import Directives
+    from ..directives import Directives
 
 
 class WrongValue(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
-from ..source.records import NamedTuple
-from .options import matches, plugin_options, table
-from .versions import MAJORS
+from ...source.records import NamedTuple
+from ..options import matches, plugin_options, table
+from ..versions import MAJORS
 
 # Names of the same thing elsewhere: PBS, Grid Engine, LSF, Torque's and Slurm's own other commands, launchers.
 SYNONYMS = {

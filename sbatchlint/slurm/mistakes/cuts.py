@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .lines import BLANKS, DirectiveLine, magic_of
+from ...source.records import NamedTuple
+from ..lines import BLANKS, DirectiveLine, magic_of
+from ..rewriting import quote
 from .near_misses import read_as_directive
-from .rewriting import quote
 from .slips import INVISIBLE, swallowed
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Setting
+    from ..directives import Directives
+    from ..model import Setting
 
 # The kinds of `Cut`.
 CUT = "cut"

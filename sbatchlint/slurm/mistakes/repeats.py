@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .versions import is_before
+from ...source.records import NamedTuple
+from ..versions import is_before
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Setting
+    from ..directives import Directives
+    from ..model import Setting
 
 # Each of them counts.
 _ADD_UP = frozenset(("verbose", "quiet", "container-mounts", "container-env", "container-unshare"))
@@ -121,7 +121,7 @@ def _meaning(setting: Setting) -> object:
     kind = setting.option.kind if setting.option is not None else ""
     if text is None or kind not in ("time", "mem"):
         return text
-    from .grammar.sizes import megabytes
+    from ..grammar.sizes import megabytes
 
     number = _seconds(text) if kind == "time" else megabytes(text)
     return text if number is None else number

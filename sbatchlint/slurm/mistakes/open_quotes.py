@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.edits import Edit
-from ..source.records import NamedTuple
-from .getopt import UNKNOWN
-from .lines import BLANKS, TEMPLATED, DirectiveLine, read_words
+from ...source.edits import Edit
+from ...source.records import NamedTuple
+from ..getopt import UNKNOWN
+from ..lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from .slips import CURLY
 
 if TYPE_CHECKING:
-    from .directives import Directives
+    from ..directives import Directives
 
 # A further option, or a comment, behind the text that was meant to be quoted.
 _NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .options import all_options, plugin_options
+from ...source.records import NamedTuple
+from ..options import all_options, plugin_options
+from ..versions import MAJORS
 from .slips import INVISIBLE, dashed
 from .suggest import GONE, Gone, Suggestion, suggest, takers
-from .versions import MAJORS
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Problem
+    from ..directives import Directives
+    from ..model import Problem
 
 _NAME = re.compile(r"[a-z][a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
 # Words of Slurm's trade that are part of no option's name.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .getopt import UNKNOWN
-from .lines import DirectiveLine, Readable, Token
-from .model import Problem
-from .options import Option, find
+from ...source.records import NamedTuple
+from ...source.text import Span
+from ..getopt import UNKNOWN
+from ..lines import DirectiveLine, Readable, Token
+from ..model import Problem
+from ..options import Option, find
 
 # What sbatch says of anything that getopt refuses, behind getopt's own message.
 UNRECOGNIZED = "Unrecognized command line parameter ?"

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .grammar import refusals
-from .lines import DirectiveLine, magic_of, read_words
+from ...source.records import NamedTuple
+from ..grammar import refusals
+from ..lines import DirectiveLine, magic_of, read_words
 from .suggest import edit_distance
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Setting
+    from ..directives import Directives
+    from ..model import Setting
 
 # The kinds of `NearMiss`.
 SPELLING = "spelling"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .options import find, matches
+from ...source.records import NamedTuple
+from ..options import find, matches
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .lines import Token
-    from .model import Problem, Setting
+    from ..directives import Directives
+    from ..lines import Token
+    from ..model import Problem, Setting
 
 # Beginnings that are read as another option than the one that anybody would think of.
 MISLEADING = {

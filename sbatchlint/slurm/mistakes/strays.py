@@ -10,19 +10,19 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..source.edits import Edit
-from ..source.records import NamedTuple
-from .getopt import UNKNOWN
-from .grammar import refusals
-from .lines import BLANKS, Token, read_words
-from .options import Option, find
+from ...source.edits import Edit
+from ...source.records import NamedTuple
+from ..getopt import UNKNOWN
+from ..grammar import refusals
+from ..lines import BLANKS, Token, read_words
+from ..options import Option, find
+from ..rewriting import quote
 from .placeholders import placeholder
-from .rewriting import quote
 from .slips import BLANK_AT_EQUALS, HASH, INVISIBLE, SINGLE_DASH, dashed
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Problem, Setting
+    from ..directives import Directives
+    from ..model import Problem, Setting
 
 # The kinds of `Stray`.
 ESCAPED_BLANK = "escaped-blank"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..source.records import NamedTuple
+from ...source.records import NamedTuple
+from ..grammar.choices import distribution
+from ..versions import is_before
 from .counts import Client, UnknownValue, Values, client_counts, described, hint_rivals
 from .gpu_arithmetic import INVALID, number, resources_of
-from .grammar.choices import distribution
-from .versions import is_before
 
 REFUSED, WARNING, IGNORED = "refused", "warning", "ignored"
 VERIFY, JOB, CONTROLLER = "verify", "job", "controller"

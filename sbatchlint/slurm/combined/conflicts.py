@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
+from ...source.records import NamedTuple
+from ..model import Cause, Setting
 from .exclusions import CONTROLLER, IGNORED, JOB, REFUSED, VERIFY, WARNING, Clash, clashes
-from .model import Cause, Setting
 
 if TYPE_CHECKING:
+    from ..directives import Directives
+    from ..foreign import ForeignSetting
     from .counts import Values
-    from .directives import Directives
-    from .foreign import ForeignSetting
 
 __all__ = [
     "CONTROLLER", "IGNORED", "JOB", "REFUSED", "VERIFY", "WARNING", "Cause", "Conflict", "causes", "conflicts",
@@ -124,7 +124,7 @@ def values_of(directives: Directives, component: int, version: str) -> Values:
 
 
 def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
-    from .directives import carried
+    from ..directives import carried
 
     found: dict[str, Setting | ForeignSetting] = {}
     for setting in directives.settings:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from .foreign_words import Dialect, GivenForeign, Translation
-from .getopt import UNKNOWN
+from ..getopt import UNKNOWN
+from .words import Dialect, GivenForeign, Translation
 
 _NAMES = {
     "start_time": "a",

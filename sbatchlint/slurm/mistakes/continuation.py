@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .lines import BLANKS, DirectiveLine, magic_of, read_words
+from ...source.records import NamedTuple
+from ..lines import BLANKS, DirectiveLine, magic_of, read_words
 from .near_misses import read_as_directive
 
 if TYPE_CHECKING:
-    from .directives import Directives
+    from ..directives import Directives
 
 _COMMENTED = re.compile(r"[ \t]*#+[ \t]*(?=--?[A-Za-z])")
 _TRAILING = re.compile(r"\\[ \t\v\f\r]*$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .foreign_words import Dialect, GivenForeign, Translation
+from .words import Dialect, GivenForeign, Translation
 
 DIALECT = Dialect(
     letters="ceJmMnoqW",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from ..source.text import Span
+from ...source.records import NamedTuple
+from ...source.text import Span
 
 if TYPE_CHECKING:
-    from .directives import Directives
-    from .model import Setting
+    from ..directives import Directives
+    from ..model import Setting
 
 # Which part of a value is looked at, by option: names of things at a site, and paths.
 _NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 
-from ..source.records import NamedTuple
+from ...source.records import NamedTuple
+from ..grammar.choices import distribution, hints, plane_size
+from ..grammar.hosts import hosts
+from ..grammar.numbers import node_count
+from ..versions import is_before
 from .gpu_arithmetic import Description, Mismatch, UnknownValue, Values, number, settle, task_resources
-from .grammar.choices import distribution, hints, plane_size
-from .grammar.hosts import hosts
-from .grammar.numbers import node_count
-from .versions import is_before
 
 __all__ = ["Counts", "UnknownValue", "Values", "hint_is_dropped", "job_counts", "shown"]
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ..source.records import NamedTuple
-from .directives import Directives
-from .lines import BLANKS, DirectiveLine, magic_of, read_words
-from .model import Setting
-from .options import find
+from ...source.records import NamedTuple
+from ..directives import Directives
+from ..lines import BLANKS, DirectiveLine, magic_of, read_words
+from ..model import Setting
+from ..options import find
 from .slips import INVISIBLE
 
 BLANK, UNSEEN, DASH, QUOTE = "blank", "unseen", "dash", "quote"

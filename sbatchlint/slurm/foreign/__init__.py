@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..source.records import NamedTuple
-from .foreign_words import ForeignSetting, Translation, given_options
-from .grammar import Refusal, refusals
-from .lines import BLANKS, DirectiveLine, Readable, Token, read_words
-from .model import Problem
-from .versions import is_before
+from ...source.records import NamedTuple
+from ..grammar import Refusal, refusals
+from ..lines import BLANKS, DirectiveLine, Readable, Token, read_words
+from ..model import Problem
+from ..versions import is_before
+from .words import ForeignSetting, Translation, given_options
 
 __all__ = ["Foreign", "ForeignRefused", "ForeignSetting", "read_foreign"]
 
@@ -176,9 +176,9 @@ def _translate(
             problem = Problem(found.fault.kind, span, message, written, line, (), None)
             translation.problems.append((found.fault.start, problem))
     if magic == "#BSUB":
-        from .foreign_bsub import DIALECT, set_option
+        from .bsub import DIALECT, set_option
     else:
-        from .foreign_pbs import DIALECT, OLD_DIALECT, set_option
+        from .pbs import DIALECT, OLD_DIALECT, set_option
 
         if not with_directory:
             given_options(translation, words, OLD_DIALECT, set_option)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .lines import Token
-from .model import Problem, Setting
-from .options import find
+from ...source.records import NamedTuple
+from ..lines import Token
+from ..model import Problem, Setting
+from ..options import find
 from .placeholders import around, may_be_words, placeholder
 
 if TYPE_CHECKING:
-    from .directives import Directives
+    from ..directives import Directives
 
 # The text of a shell's expansion, in a directive where no shell ever sees it.
 EXPANSION = re.compile(r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\([^)]*\)?|\$[A-Za-z_]\w*|`[^`]*`?)")

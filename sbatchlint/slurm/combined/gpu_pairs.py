@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..source.edits import Edit
-from ..source.records import NamedTuple
+from ...source.edits import Edit
+from ...source.records import NamedTuple
+from ..grammar.resources import Item
+from ..model import Setting
 from .gpu_arithmetic import UnknownValue, gpus_of, resources_of
-from .grammar.resources import Item
-from .model import Setting
 
 if TYPE_CHECKING:
+    from ..directives import Directives
     from .conflicts import Cause
-    from .directives import Directives
 
 
 class TwiceAsked(NamedTuple):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..source.records import NamedTuple
-from .getopt import UNKNOWN
-from .grammar.numbers import whole
-from .grammar.resources import Fault, Item, gpu_list, gres_items, tres_items
-from .grammar.sizes import megabytes
-from .versions import is_before
+from ...source.records import NamedTuple
+from ..getopt import UNKNOWN
+from ..grammar.numbers import whole
+from ..grammar.resources import Fault, Item, gpu_list, gres_items, tres_items
+from ..grammar.sizes import megabytes
+from ..versions import is_before
 
 Values = Mapping[str, "str | None"]
 

@@ -1,0 +1,1 @@
+"""What the options of a job make together: counts, sums, exclusions."""

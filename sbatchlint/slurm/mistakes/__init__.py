@@ -1,0 +1,1 @@
+"""How directives go wrong in the writing, and what was probably meant."""
