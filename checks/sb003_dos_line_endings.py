@@ -24,11 +24,9 @@ CARD = Card("SB003", "dos-line-endings", severity="error", fix="always", since="
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.is_embedded:  # they are lines of the file
+    if job.is_embedded or "\r\n" not in job.source.own.text:  # an inner script's lines are lines of the file
         return
-    returns = [Span(*match.span()) for match in re.finditer(r"\r+(?=\n)", job.source.text)]
-    if not returns:
-        return
+    returns = [Span(*match.span()) for match in re.finditer(r"\r+(?=\n)", job.source.own.text)]
     lines = job.source.rows
     which = "all its lines" if len(returns) == lines else f"{len(returns)} of its {lines} lines"
     if len(returns) == 1:

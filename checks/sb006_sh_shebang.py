@@ -12,6 +12,7 @@ Reported once, with the places. Not looked at: text for another shell (`bash -c 
 ## Fix
 
 Asks for bash, with the same arguments. Unsafe: in its own mode bash differs from `sh` in more than what is reported.
+None for the text of `sbatch --wrap`, which sbatch runs by `/bin/sh` in any case.
 
 ## References
 
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 
-CARD = Card("SB006", "sh-shebang", severity="error", fix="always", since="0.1.0")
+CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0")
 
 MOST = 3
 
@@ -43,6 +44,15 @@ def check(job: Job) -> Iterator[Finding]:
     shown = list(first.values())
     more = len(shown) - MOST
     listed = ", ".join(shown[:MOST]) + (f" and {more} more" if more > 0 else "")
+    if job.is_wrapped:
+        yield Finding(
+            job.span(found[0].start, found[0].end),
+            f"sbatch runs the text of --wrap by sh, and dash, which is sh on Debian and Ubuntu, does not understand "
+            f"{listed}; submit a script that begins with #!/bin/bash",
+            # nobody asked for sh here, and on most clusters it is bash
+            "warning" if any(each.severity == "error" for each in found) else "info",
+        )
+        return
     line = job.text.string.partition("\n")[0].rstrip()
     bash = job.interpreter_line[0] == "dash"
     where = "dash" if bash else "dash, which is sh on Debian and Ubuntu,"

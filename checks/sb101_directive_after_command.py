@@ -19,12 +19,15 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 
 CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0")
+
+_OPTION = re.compile(r"--?[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -37,6 +40,9 @@ def check(job: Job) -> Iterator[Finding]:
     if any(each.swallowed for each in directives.continuations()):
         # The command is a directive's own continued line: another check.
         return
+    if any(each.kind == "no-hash" for each in directives.near_misses()):
+        # The command is a directive without its `#`: another check.
+        return
     if any(each.place != "word" and stop.offset in range(*job.span(each.start, each.end)) for each in job.invisible()):
         # It is none that anybody can see: another check.
         return
@@ -44,9 +50,9 @@ def check(job: Job) -> Iterator[Finding]:
     groups: list[list[Any]] = []
     for line in directives.unread:
         # Text of another script, and bare `#SBATCH` words in banners.
-        if not line.tokens or line.tokens[0].text[:1] != "-" or job.in_quoted_text(line.offset):
+        if not line.tokens or not _OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
             continue
-        if groups and groups[-1][-1].full.end == line.full.start:
+        if groups and _is_quiet(job.source.text[groups[-1][-1].full.end : line.full.start]):
             groups[-1].append(line)
         else:
             groups.append([line])
@@ -55,7 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
         lost = [line for lines in groups for line in lines]
         what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move this below it"
         if len(lost) > 1:
-            what = f"all {len(lost)} directives below it are only comments; move it below them"
+            number = "both" if len(lost) == 2 else f"all {len(lost)}"
+            what = f"{number} directives below it are only comments; move it below them"
         message = f"sbatch stops reading at this command, so {what}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
@@ -69,6 +76,11 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"sbatch stops reading at line {row}, so {what}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         yield Finding(span, message, related=related, fix=_fix(job, lines))
+
+
+def _is_quiet(between: str) -> bool:
+    """Whether there is no command in these lines."""
+    return all(line.lstrip()[:1] in ("", "#") for line in between.split("\n"))
 
 
 def _fix(job: Job, lines: list[Any]) -> Fix | None:

@@ -68,7 +68,15 @@ def _refusing(job: Job) -> tuple[str, ...]:
 
 def _fix(text: Any, continuation: Any, safe: bool) -> Fix:
     edits = [remove(text.span(continuation.start, continuation.end))]
-    for piece in continuation.pieces:
+    pieces = list(continuation.pieces)
+    if pieces and continuation.start == continuation.line.words_start:
+        # Nothing but the backslash: the first line takes its place.
+        piece = pieces[0]
+        edits = [Edit(text.span(continuation.start, piece.words), " ")]
+        if piece.last < piece.end:
+            edits.append(remove(text.span(piece.last, piece.end)))
+        del pieces[0]
+    for piece in pieces:
         edits.append(Edit(text.span(piece.start, piece.words), "#SBATCH "))
         if piece.last < piece.end:
             edits.append(remove(text.span(piece.last, piece.end)))

@@ -1,7 +1,8 @@
 """A comment that was meant for a directive.
 
 sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
-`#sbatch` are comments, and the job runs without the option; nothing says so. `#SLURM` is an old spelling that sbatch
+`#sbatch` are comments, and the job runs without the option; nothing says so. `SBATCH` without its `#` is a command that
+does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch
 still obeys, but not without an error message; a banner such as `#SLURM options` makes it refuse the script.
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are usual ways to switch a directive off, and are not reported.
@@ -23,7 +24,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 
-CARD = Card("SB103", "misspelled-directive", severity="error", fix="always", since="0.1.0")
+CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -36,6 +37,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _unread(job: Job, miss: Any) -> Finding:
     text = job.directives.text
+    if miss.kind == "no-hash":
+        edit = replace(text.span(miss.start, miss.end), "#SBATCH")
+        message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
+        return Finding(text.span(miss.start, miss.last), message, fix=Fix("write #SBATCH", [edit], safe=True))
     names = ", ".join(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     why = {
         "spelling": f"`#{miss.word}` is no `#SBATCH`",
@@ -45,13 +50,15 @@ def _unread(job: Job, miss: Any) -> Finding:
     }[miss.kind]
     sure = miss.kind in ("spelling", "indented")
     off = "" if sure else ", or `##SBATCH` if it is off on purpose"
-    message = f"{why}, so this line is a comment and {names} is not set; write `#SBATCH`{off}"
+    advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
+    message = f"{why}, so this line is a comment and {names} is not set; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
     edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]
     if hash_at > miss.start:
         edits.append(remove(text.span(miss.start, hash_at)))
-    fix = Fix("write #SBATCH", edits, sure)
+    # A line that sbatch would refuse is better left alone until it is right.
+    fix = Fix("write #SBATCH", edits, sure) if miss.accepted else None
     return Finding(text.span(hash_at, miss.last), message, None if sure else "warning", fix=fix)
 
 

@@ -2,7 +2,10 @@
 
 `sbatch: error: Invalid directive found in batch script: Job`: nothing is submitted. Mostly a value with a blank is not
 quoted (`--job-name=My Job`), a list has blanks (`BEGIN, END`), a comment has no `#` (`--time=5 (minutes)`), or an
-optional value has no `=` (`--exclusive user`).
+optional value has no `=` (`--exclusive user`). No shell reads a directive, so `#SBATCH $OPTIONS` is a stray word too.
+
+What stands behind an empty word (`--comment ""`), or on the line of a `hetjob`, is not even refused: sbatch drops it
+without a sound.
 
 ## Fix
 
@@ -17,12 +20,16 @@ sbatch(1); getopt_long(3); `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, replace
 
 CARD = Card("SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0")
+
+# The word that begins a component, and options behind it (read by releases before 21.08).
+_SEPARATOR = re.compile(r"[ \t]*(hetjob|packjob)[ \t]+([^#\s].*)", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -35,16 +42,32 @@ def check(job: Job) -> Iterator[Finding]:
             )
             escaped = stray.kind == "escaped-blank" and stray.versions is not None
             fix = Fix(title, stray.edits, safe=escaped)
-        yield Finding(text.span(stray.start, stray.end), f"{_fault(job, stray)}; {_advice(stray)}", fix=fix)
+        message = f"{_fault(job, stray)}; {_advice(stray, job.versions.last)}"
+        yield Finding(text.span(stray.start, stray.end), message, fix=fix)
     for line in job.directives.lines:
         if line.dropped is not None:
             backslash = job.source.text[line.dropped.start - 1] == "\\"
-            yield from _dropped(job.source.slice(line.dropped), line.dropped, backslash)
+            yield from _dropped(job.source.slice(line.dropped), line, backslash)
+        elif line.separator:
+            yield from _behind_separator(job, line)
 
 
-def _dropped(shown: str, dropped: Span, backslash: bool) -> Iterator[Finding]:
+def _behind_separator(job: Job, line: Any) -> Iterator[Finding]:
+    """Options on the line that begins a component."""
+    string = job.directives.text.string
+    found = _SEPARATOR.match(string, line.words_start, line.end)
+    if found is None:
+        return
+    span = job.directives.text.span(found.start(2), line.end)
+    edit = replace(job.directives.text.span(found.end(1), found.start(2)), f"{job.source.newline}#SBATCH ")
+    message = f"sbatch reads nothing behind `{found.group(1)}`, so this is lost; write it on a line of its own"
+    yield Finding(span, message, fix=Fix("write two lines", [edit]))
+
+
+def _dropped(shown: str, line: Any, backslash: bool) -> Iterator[Finding]:
     """What stands behind the end of a line for sbatch."""
     words = shown.strip()
+    dropped = line.dropped
     span = Span(dropped.start + len(shown) - len(shown.lstrip()), dropped.start + len(shown.rstrip()))
     if words[:7].lower() in ("hetjob", "packjob") or words[:6].lower() == "hetjob":
         message = (
@@ -54,7 +77,9 @@ def _dropped(shown: str, dropped: Span, backslash: bool) -> Iterator[Finding]:
     elif words and words[0] != "#" and backslash:
         yield Finding(span, "the backslash ends the line for sbatch, which does not read this; remove it")
     elif words and words[0] != "#":
-        yield Finding(span, "an empty word ends the line for sbatch, which does not read this; remove the empty quotes")
+        last = line.tokens[-1].text if line.tokens else ""
+        advice = f"write `{last}=`" if last[:2] == "--" and "=" not in last else "remove the empty quotes"
+        yield Finding(span, f"an empty word ends the line for sbatch, which does not read this; {advice}")
 
 
 def _fault(job: Job, stray: Any) -> str:
@@ -69,22 +94,29 @@ def _fault(job: Job, stray: Any) -> str:
     return f"`{stray.word}` is neither an option nor a value, and sbatch refuses the script{when}"
 
 
-def _advice(stray: Any) -> str:
+def _advice(stray: Any, newest: str) -> str:
     instead = stray.instead
     if stray.kind == "comment":
         return "write `#` before a comment"
     if stray.kind == "separator":
         return "remove it: options need nothing but a blank between them"
     if stray.kind == "backslash":
-        return "remove it: nothing continues a directive"
+        return "remove the backslash: nothing continues a directive"
     if stray.kind == "placeholder":
         return "replace the placeholder"
     if stray.kind == "no-value":
+        option = stray.setting.option
+        if option is not None and option.argument(newest) == "optional":
+            return f"remove it, or join a value with `=`: {stray.setting.written}=VALUE"
         return f"remove it, as {stray.setting.written} takes no value here"
     if stray.kind == "glued":
-        return "write a blank after it, or another one after the `#` of a comment"
+        return "write `#SBATCH ` and an option, or `##SBATCH` in front of what is switched off"
+    if stray.kind == "expansion":
+        return "write the options themselves, as no shell expands them here, or give them on sbatch's command line"
     if instead.strip():
         return f"write `{instead.strip()}`" if stray.kind != "quote" else f"quote the value: `{instead}`"
+    if stray.kind == "colon":
+        return "remove it, or quote the value that holds it"
     return "quote a value that holds blanks, and write `#` before a comment"
 
 

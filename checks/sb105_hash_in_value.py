@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 
 CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0")
 
@@ -35,14 +35,19 @@ def _finding(job: Job, cut: Any) -> Finding:
         span = text.span(cut.start, cut.end)
         newline = job.source.newline
         edits = [replace(text.span(_before(text.string, part), part), newline) for part in cut.parts]
+        if not cut.line.tokens:
+            edits[0] = remove(text.span(cut.line.start, cut.start))
         message = (
             "`#SBATCH` inside of a directive begins a comment, so what follows is not read; write one line for each"
         )
         return Finding(span, message, fix=Fix("write one line for each", edits))
-    name, value = cut.setting.name, cut.setting.value
-    if cut.kind == "swallowed":
+    name = cut.name
+    value = cut.setting.value if cut.setting is not None else None
+    if cut.kind in ("swallowed", "lost"):
         span = text.span(cut.start, cut.end)
-        message = f"`#` begins a comment, so --{name} gets the next directive, `{value}`, for its value; quote its own"
+        what = f"gets the next directive, `{value}`, for its value" if value is not None else "has no value"
+        advice = "write its own in front of the `#`" if cut.whole is None else f"quote its own: {cut.whole}"
+        message = f"`#` begins a comment, so --{name} {what}; {advice}"
         quoted = None
         if cut.whole is not None:
             quoted = Fix("quote the value", [replace(text.span(cut.hash, cut.end), cut.whole)])
@@ -50,14 +55,17 @@ def _finding(job: Job, cut: Any) -> Finding:
     span = text.span(cut.start, cut.end)
     if cut.kind == "comment":
         fix = Fix("write a blank before the comment", [insert(text.span(cut.hash, cut.hash).start, " ")], safe=True)
-        message = f"the `#` stands inside of the word, and sbatch cuts it to `{value}`; write a blank before a comment"
+        message = f"the `#` stands inside of a word, which sbatch cuts to `{value}`; write a blank before a comment"
         return Finding(text.span(cut.start, cut.hash + 1), message, "warning", fix=fix)
     advice = "quote the value"
     repair = None
     if cut.whole is not None:
         advice = f"quote the value: {cut.whole}"
         repair = Fix("quote the value", [replace(span, cut.whole)], safe=name == "container-image")
-    return Finding(span, f"an unquoted `#` begins a comment, so --{name} gets `{value}`; {advice}", fix=repair)
+    gets = f"`{value}`" if value else "an empty value"
+    if not value and cut.whole is None and cut.setting is not None and cut.setting.option is not None:
+        advice = "remove the `#`"
+    return Finding(span, f"an unquoted `#` begins a comment, so --{name} gets {gets}; {advice}", fix=repair)
 
 
 def _before(string: str, offset: int) -> int:

@@ -26,9 +26,19 @@ def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
     for each in job.directives.open_quotes():
         fix = Fix("mend the quotes", [each.edit]) if each.edit is not None else None
-        advice = f"write {each.instead}" if each.instead is not None else "close the quote on the same line"
+        advice = "close the quote on the same line"
+        if each.instead is not None:
+            advice = f"write `{_option(text.string, each.start)}{each.instead}`"
         message = f"this quote is not closed on its line, and sbatch refuses the script; {advice}"
         yield Finding(text.span(each.quote, each.end), message, fix=fix)
+
+
+def _option(string: str, value: int) -> str:
+    """What stands in front of a value in its word: `--comment=`."""
+    start = value
+    while start > 0 and string[start - 1] not in " \t\n":
+        start -= 1
+    return string[start:value]
 
 
 CASES = [

@@ -2,11 +2,11 @@
 
 getopt takes everything behind the letter for the value. Numbers and times are then refused at submission (`"=2" is not
 a valid node count`), but names are not: `-J=train` is a job called `=train`, `-o=run.log` writes a file `=run.log`, and
-`-p=gpu` asks for a partition `=gpu`.
+`-p=gpu` asks for a partition `=gpu`. Behind a flag (`-s=1`) the `=` is taken for another letter, and refused.
 
 ## Fix
 
-Takes the `=` out. Nobody means a value that begins with `=`, so this is safe.
+Writes a blank for the `=`. Nobody means a value that begins with `=`, so this is safe; unsafe behind a flag.
 
 ## References
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 
 CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0")
 
@@ -25,19 +25,35 @@ CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", s
 def check(job: Job) -> Iterator[Finding]:
     for setting in job.directives.settings:
         value = setting.value_span
-        if value is None or setting.separate or job.directives.slip(setting) != "short-equals":
+        if value is None or setting.value is None or setting.value[:1] != "=" or setting.written[:2] == "--":
             continue
-        given = (setting.value or "")[1:]
+        if setting.separate or job.directives.slip(setting) != "short-equals":
+            continue
+        given = setting.value[1:]
+        shown = job.source.slice(value)[1:]
+        optional = setting.option is not None and setting.option.argument(job.versions.last) == "optional"
+        blank = "" if optional else " "
         fix = None
         if given:
-            fix = Fix("remove the `=`", [remove(Span(value.start, value.start + 1))], safe=True)
-        rest = job.source.slice(value)[1:]
-        advice = f"`{setting.written} {rest}`" if given else f"`--{setting.name}=VALUE`"
+            edit = replace(Span(value.start, value.start + 1), blank)
+            if job.source.text[value.start] != "=":  # in quotes with its option
+                edit, shown = job.directives.replacement(setting, given), given
+            fix = Fix("remove the `=`", [edit], safe=True)
+        advice = f"`{setting.written}{blank}{shown}`" if given else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
             f"a short option takes no `=`, so --{setting.name} gets the value `{setting.value}`; write {advice}",
             fix=fix,
         )
+    for problem in job.directives.problems:
+        token = problem.token
+        if problem.written == "-=" and token is not None and problem.start > 1:
+            span = job.directives.text.span(token.offset(problem.start - 1), token.end)
+            letter = token.text[problem.start - 1]
+            edit = remove(Span(span.start + 1, span.end))
+            repair = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
+            message = f"-{letter} takes no value, and sbatch refuses the script for the `=`; write -{letter} alone"
+            yield Finding(span, message, fix=repair)
 
 
 CASES = [
@@ -49,7 +65,7 @@ CASES = [
         """,
         fixed="""\
         #!/bin/bash
-        #SBATCH -N2 -n 4
+        #SBATCH -N 2 -n 4
         srun ./a.out
         """,
     ),
@@ -61,7 +77,7 @@ CASES = [
         """,
         fixed="""\
         #!/bin/bash
-        #SBATCH -J"my job"  # its name
+        #SBATCH -J "my job"  # its name
         srun ./a.out
         """,
         title="accepted, as the name `=my job`",
@@ -75,8 +91,8 @@ CASES = [
         """,
         fixed="""\
         #!/bin/bash
-        #SBATCH -ologs/%j.out
-        #SBATCH -t1:00:00
+        #SBATCH -o logs/%j.out
+        #SBATCH -t 1:00:00
         srun ./a.out
         """,
     ),

@@ -23,10 +23,7 @@ CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", s
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for setting in job.directives.settings:
-        gap = job.directives.gap(setting)
-        if gap is None:
-            continue
+    for setting, gap in job.directives.gaps():
         shown = f"the value `{gap.value}`" if gap.value else "an empty value"
         fix = None
         if gap.end is not None:

@@ -62,7 +62,7 @@ def _said(job: Job, effect: Any) -> str:
     if effect.unknown:
         return f"it refuses the script for {effect.unknown}, which it cannot translate{when}"
     what = f" for {option}" if option else ""
-    return f"it refuses the script{what}: `{effect.message}`{when}"
+    return f"it refuses the script with `{effect.message}`{what}{when}"
 
 
 CASES = [

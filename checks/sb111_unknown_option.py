@@ -44,18 +44,27 @@ def _finding(job: Job, unknown: Any) -> Finding:
         span = Span(span.start, span.start + len(problem.written))
     what = f"sbatch has no option {problem.written} and refuses the script"
     if suggestion is not None:
-        advice = f"did you mean {suggestion.written.rstrip('=')}?"
+        behind = problem.written[suggestion.replaced :] if suggestion.written.endswith("=") else ""
+        advice = f"did you mean {suggestion.written}{behind}?"
         fix = None
         if unknown.suggestion_fits and span.end - span.start == len(problem.written):
             edit = replace(Span(span.start, span.start + suggestion.replaced), suggestion.written)
             fix = Fix(f"write {suggestion.written.rstrip('=')}", [edit], safe=suggestion.sure)
         return Finding(span, f"{what}; {advice}", fix=fix)
     if "salloc" in unknown.takers:
-        return Finding(span, f"{what}; it is an option of salloc, remove it")
+        return Finding(span, f"{what}: it is an option of salloc; remove it")
     if job.site.plugins_listed:
         return Finding(span, f"{what}: neither Slurm nor a plugin of your site adds it; remove it")
+    if not problem.name.strip("-"):
+        return Finding(span, f"{what}; remove it, or write a blank after the `#` of a comment")
     if not unknown.plausible:
-        return Finding(span, f"{what}; remove it, or name it under plugin-options if a plugin of your site adds it")
+        # A plugin cannot add a letter, nor a name that begins with a dash.
+        advice = "remove it"
+        if problem.written[:3] == "---":
+            advice = f"a long option has two dashes: write --{problem.name}"
+        elif problem.written[:2] == "--":
+            advice = "remove it, or name it under plugin-options if a plugin of your site adds it"
+        return Finding(span, f"{what}; {advice}")
     whose = (
         f"it looks like one of the {unknown.plugin} plugin" if unknown.plugin else "a plugin of your site may add it"
     )

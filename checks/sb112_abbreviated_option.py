@@ -3,7 +3,7 @@
 sbatch takes `--out=x.log` for `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
 worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' is ambiguous`, and nothing is submitted.
 Options of plugins count too. And some beginnings are read as something else than anybody would think: `--tasks=4` is
-`--ntasks-per-node=4`, `--cores=4` is `--cores-per-socket=4`.
+`--ntasks-per-node=4`, `--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names.
 
 ## Fix
 
@@ -44,7 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _message(job: Job, each: Any) -> tuple[str, str]:
     names = ", ".join(f"--{name}" for name in each.candidates[:4]) + (", …" if len(each.candidates) > 4 else "")
     if not each.meanings:
-        return f"{each.written} may stand for {names}: sbatch refuses the script; write the name in full", "error"
+        advice = "write the name in full" if not each.likely else f"write --{each.likely}, if that is meant"
+        return f"{each.written} may stand for {names}: sbatch refuses the script; {advice}", "error"
     if len(each.meanings) > 1:
         first, last = each.meanings[0], each.meanings[-1]
         message = f"{each.written} is read as --{first} by older releases, as --{last} by newer ones"
@@ -66,6 +67,8 @@ def _name(each: Any) -> tuple[str, bool]:
     """The name to write, and whether it is the one that was meant for certain."""
     if each.full:
         return each.likely or each.full, not each.likely
+    if not each.meanings and each.likely:
+        return each.likely, False
     plural = f"{each.written[2:]}s"
     return (plural, False) if not each.meanings and plural in each.candidates else ("", False)
 

@@ -30,7 +30,8 @@ def check(job: Job) -> Iterator[Finding]:
         when = f" ({when})" if when else ""
         if each.swallowed:
             what = f"{each.written} of srun wants seconds and takes `{each.swallowed}` for them{when}"
-            advice = f"write {each.written}=SECONDS, or give the flag to sbatch"
+            sign = "=" if each.written[:2] == "--" else " "
+            advice = f"write {each.written}{sign}SECONDS, or give the flag to sbatch"
         else:
             what = f"{each.written} is an option of sbatch that srun does not know{when}: the step does not start"
             advice = f"write it as a directive, #SBATCH --{each.name}" if each.useful else "remove it"

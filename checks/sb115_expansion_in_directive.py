@@ -19,10 +19,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, Span, replace
 
 CARD = Card("SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0")
 
+# An expansion that does not end, and a value of them and other characters.
+OPEN = re.compile(r"\$\([^()]*\Z|\$\{[^}]*\Z")
+CLOSED = re.compile(r"(?:\$\([^()]*\)|\$\{[^}]*\}|`[^`]*`|[^\s`])*")
+HOME = re.compile(r"[\"']?~(?:\w*/|[\"']?$)")
+TEXTS = ("comment", "extra")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 PATTERNS = {
     "USER": "%u",
@@ -46,28 +51,49 @@ TEMPLATE_FILE = re.compile(r"\.(?:j2|jinja2?|tmpl|tpl|template|envsubst|in|musta
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    if job.directives_expand or TEMPLATE_FILE.search(job.source.path.rpartition("/")[2]):
+    settings = [each for each in directives.settings if each.value and _is_suspect(each.value)]
+    if not settings or job.directives_expand or TEMPLATE_FILE.search(job.source.path.rpartition("/")[2]):
         return
     if any(TEMPLATE.search(job.source.slice(line.span)) for line in directives.lines):
         return
-    for setting in directives.settings:
+    for setting in settings:
         option = setting.option
         if setting.value_span is None or option is None or option.early or option.plugin not in (None, "pyxis"):
             continue
-        raw = job.source.slice(setting.value_span)
+        span = _whole(job, setting.value_span)
+        raw = job.source.slice(span)
         found = [match.group(1) for match in EXPANSION.finditer(raw)]
+        if setting.name in TEXTS:
+            found = [each for each in found if not each[1:].isdigit()]  # a price
         if not found:
-            if setting.name in PATHS and re.match(r"[\"']?~(?:/|[\"']?$)", raw):
-                yield Finding(setting.value_span, f"sbatch does not expand `~`: {_effect(setting.name, '~')}")
+            if setting.name in PATHS and HOME.match(raw):
+                said = f"sbatch does not expand `~`: {_effect(setting.name, '`~`')}; {_advice(setting.name)}"
+                yield Finding(span, said)
             continue
         pattern = _pattern(job, raw) if setting.name in LOGS else None
         fix = None
+        shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
+        message = f"sbatch does not expand {shown}: {_effect(setting.name, shown)}"
         if pattern is not None:
-            message = f"sbatch does not expand `{found[0]}`: {_effect(setting.name, found[0])}; write {pattern}"
-            fix = Fix("use sbatch's own patterns", [replace(setting.value_span, pattern)], safe=True)
+            message = f"{message}; write {pattern}"
+            fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
         else:
-            message = f"sbatch does not expand `{found[0]}`: {_effect(setting.name, found[0])}; {_advice(setting.name)}"
-        yield Finding(setting.value_span, message, fix=fix)
+            message = f"{message}; {_advice(setting.name)}"
+        yield Finding(span, message, fix=fix)
+
+
+def _is_suspect(value: str) -> bool:
+    return "$" in value or "`" in value or value[0] == "~"
+
+
+def _whole(job: Job, value: Span) -> Span:
+    """The value, and what a blank or a `#` in its expansion cuts off: `$(date +%F).out`, `${#list[@]}`."""
+    raw = job.source.slice(value)
+    if raw.count("`") % 2 == 0 and not OPEN.search(raw):
+        return value
+    end = job.source.line_of(value.start).end
+    whole = CLOSED.match(job.source.text, value.start, end)
+    return Span(value.start, max(value.end, whole.end())) if whole is not None else value
 
 
 def _pattern(job: Job, raw: str) -> str | None:
@@ -91,10 +117,10 @@ def _pattern(job: Job, raw: str) -> str | None:
 
 def _effect(name: str, text: str) -> str:
     if name in LOGS:
-        return f"the file's path will hold `{text}` as it stands"
+        return f"the file's path will hold {text} as it stands"
     if name == "chdir":
-        return f"there is no folder `{text}`, so the job will run in /tmp"
-    return f"--{name} gets `{text}` as it stands"
+        return f"there is no folder {text}, so the job will run in /tmp"
+    return f"--{name} gets {text} as it stands"
 
 
 def _advice(name: str) -> str:

@@ -31,7 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
     for repeat in job.directives.repeats():
         name, line = f"--{repeat.last.name}", job.line(repeat.last.span.start)
         related = [(repeat.last.span, "this one counts")]
-        place = f"on line {line}" if line != job.line(repeat.setting.span.start) else "behind it"
+        place = f"on line {line}" if line != job.line(repeat.setting.span.start) else "later on the line"
         severity = None
         fix: Fix | None = Fix(f"remove the first {name}", job.directives.removal([repeat.setting]))
         if repeat.kind == "same":
@@ -42,10 +42,10 @@ def check(job: Job) -> Iterator[Finding]:
         elif repeat.kind == "once":
             message = f"pyxis refuses {name} with another value {place}; remove one of them"
         elif repeat.is_list:
-            message = (
-                f"{name} is given again {place}: the values do not add up, and only the last counts; write one list"
-            )
-            fix = _one_list(job, repeat) or fix
+            merged = _one_list(job, repeat)
+            message = f"{name} is given again {place}: the values do not add up, and only the last counts"
+            message += "; write one list" if merged else "; keep one of them, or write all of it there"
+            fix = merged or fix
         else:
             message = (
                 f"this has no effect, as {name} is given again {place}, and the last one counts; remove one of them"
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _mail(job: Job, repeat: Any, place: str) -> tuple[str, Fix | None]:
     adding = repeat.adds_up_in(job.versions.majors)
     if not adding:
-        message = f"only the last --mail-type counts, {place}; write one list"
+        message = f"--mail-type is given again {place}, and only the last counts; write one list"
     elif len(adding) == len(job.versions.majors):
         message = f"--mail-type is given again {place}, and from Slurm 25.05 on only the last counts; write one list"
     else:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 
 CARD = Card("SB117", "command-line-option-in-directive", severity="warning", fix="always", since="0.1.0")
 
@@ -38,7 +38,10 @@ HARMLESS = ("parsable", "wait")
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     found = [each for each in directives.settings if _is_misplaced(job, each)]
-    for setting in found:
+    for index, setting in enumerate(found):
+        # `-vvv` is one.
+        if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
+            continue
         harmless = setting.name in HARMLESS
         instead = "give it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
         does, instead = EFFECTS.get(setting.name, ("does nothing in a directive", instead))
@@ -47,7 +50,13 @@ def check(job: Job) -> Iterator[Finding]:
         title = "remove " + ", ".join(each.written for each in same)
         fix = Fix(title, directives.removal(same))
         severity = "info" if harmless else None
-        yield Finding(setting.span, f"{setting.written} {does}; {instead}", severity, fix=fix)
+        last = setting
+        for each in found[index + 1 :]:
+            if each.token is not setting.token or each.name != setting.name:
+                break
+            last = each
+        span = Span(setting.span.start, last.span.end)
+        yield Finding(span, f"{setting.written} {does}; {instead}", severity, fix=fix)
 
 
 def _is_misplaced(job: Job, setting: Any) -> bool:

@@ -1,11 +1,12 @@
 """A value was left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `HH:MM:SS`.
 
 Slurm takes it as it stands: `sbatch: error: Batch job submission failed: Invalid account or account/partition
-combination specified`, or mails go to `username@uni.edu`. In the commands of the script the shell even takes
+combination specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=NUM_NODES`), and behind a
+blank (`-A <project id>`), sbatch refuses the script. In the commands of the script the shell even takes
 `HF_HOME=<SHARED_FS>/cache` for two redirections: `SHARED_FS: No such file or directory`.
 
-Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are left alone. In files whose path says that
-they are templates, examples or documentation, and for `/path/to`, it is only advice.
+Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are left alone; `{ nodes }` is none of them. In
+files whose path says that they are templates, examples or documentation, and for `/path/to`, it is only advice.
 
 ## Fix
 
@@ -28,11 +29,17 @@ CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="
 # Where a value is to be filled in by whoever copies the file.
 SAMPLE = re.compile(r"(?i)template|example|tutorial|(?<![a-z])docs?(?![a-z])|\.(?:md|mdx|rst|txt|in|tmpl|tpl)$")
 # The job runs all the same.
-HARMLESS = frozenset(("job-name", "mail-user", "mail-type"))
+HARMLESS = frozenset(("job-name", "mail-user"))
 KEEPS = {
     "account": "your account",
+    "array": "the indexes",
+    "dependency": "the id of the job to wait for",
+    "job-name": "a name",
+    "mail-type": "the events, such as END,FAIL",
     "mail-user": "your address",
+    "mem": "the memory that the job needs",
     "partition": "a partition of your site",
+    "qos": "a QOS of your site",
     "time": "the time that the job needs",
 }
 
@@ -45,15 +52,17 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{text} is a path of an explanation, not of your site; write the path of --{name}"
             yield Finding(left.span, message, "info")
             continue
-        message = f"{text} was left to be filled in, and Slurm takes it as it stands; write {_what(name)}"
-        yield Finding(left.span, message, sample or ("warning" if name in HARMLESS else None))
+        does = "sbatch refuses the script" if left.refused else "Slurm takes it as it stands"
+        message = f"{text} was left to be filled in, and {does}; write {_what(name)}"
+        runs = name in HARMLESS and not left.refused
+        yield Finding(left.span, message, sample or ("warning" if runs else None))
     for span, text in job.shell_placeholders():
         message = f"{text} was left to be filled in: the shell takes it for redirections; write the value"
         yield Finding(span, message, sample)
 
 
 def _what(name: str) -> str:
-    return KEEPS.get(name, f"the value of --{name}")
+    return KEEPS.get(name, f"a value for --{name}")
 
 
 CASES = [

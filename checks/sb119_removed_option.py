@@ -60,8 +60,10 @@ def _removed(job: Job, problem: Any, missing: Any) -> Finding:
         fix = Fix(f"write --{missing.gone.name}", edits, safe=True) if edits else None
         return Finding(span, f"{message}; write --{missing.gone.name}", fix=fix)
     if missing.kind == "gap":
-        return Finding(span, f"sbatch does not have {problem.written} in all releases, and refuses the script{when}")
-    what = f"{problem.written} was removed in Slurm {missing.since}, and sbatch refuses the script{when}"
+        where = when.strip(" ()")
+        what = f"sbatch has no {problem.written} {where}, and refuses the script there"
+        return Finding(span, f"{what}; remove it, or set slurm-version to releases that have it")
+    what = f"{problem.written} was removed in Slurm {missing.since}, and sbatch refuses the script"
     return Finding(span, f"{what}; remove it")
 
 
@@ -80,8 +82,7 @@ def _separators(job: Job) -> Iterator[Finding]:
 def _steps(job: Job) -> Iterator[Finding]:
     for _, span, missing in job.missing_step_options():
         if missing.kind != "new":
-            when = _when(job, missing.absent)
-            what = f"srun does not have {missing.written} from Slurm {missing.since} on, and the step fails{when}"
+            what = f"srun has no {missing.written} from Slurm {missing.since} on, and the step fails"
             yield Finding(span, f"{what}; remove it")
     ignoring = [each for each in job.versions.majors if each >= "24.11"]
     for step in job.steps:

@@ -32,12 +32,12 @@ def check(job: Job) -> Iterator[Finding]:
             span = problem.span
             if job.source.slice(span).startswith(problem.written):
                 span = Span(span.start, span.start + len(problem.written))
-            what = f"{problem.written} is new in Slurm {missing.since}: sbatch refuses the script"
-            yield Finding(span, f"{what}{_when(job, missing.absent)}; {_advice(missing.since)}")
+            what = f"{problem.written} came with Slurm {missing.since}"
+            yield Finding(span, f"{what}: {_refused(job, 'sbatch', missing.absent)}")
     for _, span, missing in job.missing_step_options():
         if missing.kind == "new":
-            what = f"{missing.written} is new in Slurm {missing.since}: srun refuses it"
-            yield Finding(span, f"{what}{_when(job, missing.absent)}; {_advice(missing.since)}")
+            what = f"{missing.written} came with Slurm {missing.since}"
+            yield Finding(span, f"{what}: {_refused(job, 'srun', missing.absent)}")
     yield from _values(job)
 
 
@@ -47,14 +47,15 @@ def _values(job: Job) -> Iterator[Finding]:
         if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
             value = problem.token.text.partition("=")[2]
             if value.lower() == "expedite":
-                what = f"--requeue={value} is new in Slurm 25.11: sbatch refuses the script"
-                yield Finding(problem.span, f"{what}{_when(job, problem.versions)}; {_advice('25.11')}")
+                what = f"--requeue={value} came with Slurm 25.11"
+                yield Finding(problem.span, f"{what}: {_refused(job, 'sbatch', problem.versions)}")
     for refused in directives.misvalued("constraint"):
         setting, refusal = refused.setting, refused.refusal
         if refusal.reason.startswith("counts of"):
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = _when(job, refusal.versions)
-            message = f"{refusal.reason}, and slurmctld refuses the job{when}{instead}"
+            reason = refusal.reason.partition(",")[0]
+            message = f"{reason}, and slurmctld refuses the job{when}{instead}"
             yield Finding(setting.value_span or setting.span, message)
 
 
@@ -63,8 +64,12 @@ def _when(job: Job, versions: tuple[str, ...] | None) -> str:
     return f" {told}" if told else ""
 
 
-def _advice(since: str) -> str:
-    return f"remove it, or set slurm-version where all of the site's releases are {since} or newer"
+def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
+    """What the releases without it do, and what to do."""
+    what = "refuses the script" if command == "sbatch" else "refuses it"
+    if _when(job, versions):
+        return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
+    return f"your {command} is older, and {what}; remove it, or correct slurm-version"
 
 
 CASES = [

@@ -37,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif doubt.kind == "overflow":
             message = "the limit is longer than Slurm can count, and becomes another one; write UNLIMITED"
         elif doubt.kind == "short":
-            message = f"limits are rounded up to whole minutes, so this is {gets}; write {gets[:1]}"
+            message = f"limits are rounded up to whole minutes, so this is {gets}; write 0:01:00"
         elif doubt.evidence:
             message = f"`{setting.text}` is {gets}, but {doubt.evidence}; write {doubt.instead}"
         elif doubt.kind == "bare":

@@ -29,7 +29,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
         fix = None
         if wrong.instead is not None:
-            message += f"; write {wrong.instead}"
+            message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
             fix = Fix(f"write {wrong.instead}", wrong.edits)
         yield Finding(wrong.span, message, fix=fix)
 

@@ -81,7 +81,7 @@ CASES = [
         severity="warning",
         title="the step is dropped",
     ),
-    Bad("#!/bin/bash\n#SBATCH --array=«1-N»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --array=«1-ten»\nsrun ./a.out\n", title="words"),
     Bad("#!/bin/bash\n#SBATCH --array=«-1-5»\nsrun ./a.out\n", title="no index is negative"),
     Good("#!/bin/bash\n#SBATCH --array=1-10:2%4\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --array=[1-10],20,1%0\nsrun ./a.out\n", title="brackets, duplicates, no limit"),

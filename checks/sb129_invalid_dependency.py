@@ -33,6 +33,8 @@ def check(job: Job) -> Iterator[Finding]:
         says = wrong.says.rpartition(": ")[2]
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
+        if "mixed" in wrong.reason:
+            advice = "join all of them with `,`, or all with `?`"
         yield Finding(
             wrong.span, f"slurmctld refuses the dependency{when}, `{says}`: {wrong.reason}; {advice}", fix=fix
         )

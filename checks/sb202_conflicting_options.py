@@ -29,6 +29,15 @@ CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", s
 
 # What to do, where it is not to keep one of the two.
 ADVICE = {
+    "array-in-het-job": "drop --array, or submit jobs of one component",
+    "batch": "name features of --constraint alone",
+    "deadline": "let the deadline leave room for the job",
+    "excluded-nodes": "take these nodes out of one of the two",
+    "external": "remove it, as an external job has no script",
+    "licenses-in-het-job": "ask for the licenses in the first component",
+    "no-tasks": "ask for a socket or more",
+    "time-min": "let --time-min be no longer than --time",
+    "wckey": "let the key begin with another sign",
     "arbitrary": "give the nodes with --nodelist, or drop the distribution",
     "arbitrary-without-nodes": "name the nodes with --nodelist, one for each task",
     "begin": "let the deadline be later than the begin",
@@ -42,7 +51,11 @@ KINDS = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cause in job.conflicts():
+    causes = job.conflicts()
+    kinds = {cause.kind for cause in causes}
+    for cause in causes:
+        if cause.kind == "arbitrary-without-nodes" and "arbitrary" in kinds:
+            continue
         if cause.kind in KINDS and not (cause.kind == "tres-per-task" and cause.setting("gpus-per-task")):
             yield _finding(job, cause)
 
@@ -58,7 +71,7 @@ def _finding(job: Job, cause: Cause) -> Finding:
         return Finding(last.span, f"of {shown} only the last counts; remove the other", "warning", related)
     when = _spaced(describe(cause.refused, majors))
     if cause.kind in ADVICE:
-        reason = f"sbatch refuses {shown}{when}: `{cause.message.strip()}`"
+        reason = f"sbatch refuses {shown}{' together' if others else ''}{when}: `{cause.message.strip()}`"
     else:
         reason = f"{shown} exclude each other, so sbatch refuses the script{when}"
     severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"

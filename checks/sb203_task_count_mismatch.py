@@ -44,9 +44,10 @@ def check(job: Job) -> Iterator[Finding]:
             )
             yield Finding(last.span, message, related=related)
         elif least == most and tasks < most * per_node:
+            fill = "task does" if tasks == 1 else "tasks do"
             message = (
-                f"{tasks} tasks are fewer than {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is"
-                " only the most that a node runs; remove one of them unless that is meant"
+                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is only"
+                " the most that a node runs; remove one of them unless that is meant"
             )
             yield Finding(last.span, message, "info", related)
 

@@ -32,7 +32,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         tasks, nodes = (int(number) for number in shrunk.groups())
         others = [each for each in cause.settings if each is not ntasks]
-        where = f" (line {job.line(others[0].span.start)})" if others else ""
+        line = job.line(others[0].span.start) if others else 0
+        where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""
         plural = "" if tasks == 1 else "s"
         message = (
             f"{tasks} task{plural} cannot fill {nodes} nodes{where}, so sbatch makes it a job of {tasks} node{plural};"

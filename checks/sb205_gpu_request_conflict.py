@@ -45,6 +45,8 @@ ADVICE = {
     "gpu-nodes": "make the numbers agree",
     "gpu-tasks": "make the numbers agree",
     "tasks-below-nodes": "make the numbers agree",
+    "gpu-types": "ask for one type",
+    "zero-before-others": "leave the part with 0 out",
 }
 # What is missing in these may come from the command line of sbatch, unless the script goes into it itself.
 MISSING = {
@@ -87,19 +89,20 @@ def _finding(job: Job, cause: Cause) -> Finding:
         fix = Fix("drop the GPUs from --gres", twice.edits, safe=True)
     if twice is not None and twice.equal is False:
         severity = "error"
-        message = f"{shown} differ in how many GPUs a node has{_unequal(cause, when)}"
+        message = f"{shown} do not ask for the same GPUs on a node{_unequal(cause, when)}"
     elif not cause.refused:
-        message = f"{shown} both say how many GPUs a node has, and the number in --gres counts"
+        message = f"{shown} both say how many GPUs a node has, and --gres counts"
     else:
         said = PREFIX.sub("", cause.message.strip())
-        message = f"sbatch refuses {shown}{when and ' '}{when}{unless}: `{said}`"
+        together = " together" if len(names) > 1 else ""
+        message = f"sbatch refuses {shown}{together}{when and ' '}{when}{unless}: `{said}`"
     return Finding(at.span, f"{message}; {ADVICE[cause.kind]}", severity, related, fix)
 
 
 def _unequal(cause: Cause, when: str) -> str:
     if not cause.refused:
-        return ", and the number in --gres counts"
-    return f": sbatch refuses them {when}, and takes the number in --gres before" if when else ": sbatch refuses them"
+        return ", and --gres counts"
+    return f": sbatch refuses them {when}, and --gres counts before" if when else ": sbatch refuses them"
 
 
 CASES = [

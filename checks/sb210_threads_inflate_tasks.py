@@ -34,7 +34,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         last = settings[-1]
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
-        names = " and ".join(f"--{setting.name}" for setting in settings)
+        names = " and ".join(setting.written for setting in settings)
         message = (
             f"without --ntasks sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks"
             " or --ntasks-per-node to what is meant"

@@ -1,4 +1,4 @@
-"""A rank is computed by the batch shell, once for all tasks.
+'''A rank is computed by the batch shell, once for all tasks.
 
 `export RANK=$SLURM_PROCID` in the batch script sets RANK to 0 for every task: the batch shell is itself task 0 on the
 first node, and what it exports is the same everywhere. All processes claim to be rank 0, and the job hangs until a
@@ -6,25 +6,26 @@ time-out, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NO
 of srun.
 
 An error where the value tells a process who it is; advice where the launcher sets the variable itself, as torchrun does
-with RANK.
+with RANK, and where the step has one task on one node, for which 0 is right.
 
 ## Fix
 
-None: the assignment has to move into the task, for instance `srun bash -c 'RANK=$SLURM_PROCID exec python train.py'`,
-or into the program, which can read SLURM_PROCID itself.
+The assignment moves into the tasks: `srun bash -c 'RANK=$SLURM_PROCID exec "$@"' _ python train.py`. Unsafe, because
+it rewrites the command, and the program may read SLURM_PROCID itself. There is none where the rank is an argument of
+srun, or more is computed than a copy of the variable.
 
 ## References
 
 setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
-"""
+'''
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB402", "early-rank-export", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB402", "early-rank-export", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -34,12 +35,22 @@ def check(job: Job) -> Iterator[Finding]:
         effect = "so that all get the same rank"
         if rank.consumer == "ignored":
             effect = "which the launcher sets itself"
+        move = job.variables.moved_rank(rank)
         yield Finding(
             rank.expansion.span,
             f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets "
-            f"that value, {effect}; set it in the task: srun bash -c '…=${name} exec …'",
+            f"that value, {effect}; set it in the task: srun bash -c '{move.program if move else f'…=${name} exec …'}'",
             rank.severity,
             related=[(step.invocation.name_span, "the tasks start here")],
+            fix=Fix("set it in the tasks", move.edits, safe=False) if move is not None else None,
+        )
+    for rank in job.variables.harmless_ranks():
+        yield Finding(
+            rank.expansion.span,
+            f"${rank.expansion.name} is 0 in the batch shell, which is right only while the srun on line "
+            f"{job.line(rank.step.span.start)} has one task; set it in the task",
+            "info",
+            related=[(rank.step.invocation.name_span, "the task starts here")],
         )
 
 
@@ -52,7 +63,13 @@ CASES = [
         export RANK=«$SLURM_PROCID»
         export LOCAL_RANK=«$SLURM_LOCALID»
         srun python train.py
-        """
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=4
+        srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID exec "$@"' _ python train.py
+        """,
     ),
     Bad(
         """\
@@ -83,7 +100,7 @@ CASES = [
         setup() { export CUDA_VISIBLE_DEVICES=«$SLURM_LOCALID»; }
         setup
         srun bash -c 'python train.py'
-        """
+        """,
     ),
     Bad(
         """\
@@ -92,7 +109,14 @@ CASES = [
         #SBATCH --ntasks-per-node=1
         export NODE_RANK=«$SLURM_NODEID» NNODES=2 NPROC_PER_NODE=8
         srun swift sft --model Qwen/Qwen2.5-7B
-        """
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        export NNODES=2 NPROC_PER_NODE=8
+        srun bash -c 'NODE_RANK=$SLURM_NODEID exec "$@"' _ swift sft --model Qwen/Qwen2.5-7B
+        """,
     ),
     Good(
         """\
@@ -116,13 +140,14 @@ CASES = [
         """,
         title="set again in the task",
     ),
-    Good(
+    Bad(
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        export RANK=$SLURM_PROCID
+        export RANK=«$SLURM_PROCID»
         srun python train.py
         """,
-        title="one task",
+        severity="info",
+        title="one task, for which 0 is right",
     ),
 ]

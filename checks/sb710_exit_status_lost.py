@@ -72,7 +72,7 @@ def _pipefail(job: Job, hidden: list[Any]) -> Fix | None:
         return None
     if any(each.ran.context.parent is not None for each in hidden):
         return None  # a shell of its own, whose options are its own
-    source = job.source
+    source = job.source.own
     at = job.directives.insert_offset
     line = source.line_of(at)
     if at != line.start or at >= len(source.text):
@@ -83,7 +83,9 @@ def _pipefail(job: Job, hidden: list[Any]) -> Fix | None:
 
 
 def _keep(job: Job, masked: Any) -> Fix | None:
-    source = job.source
+    source = job.source.own
+    if masked.ran.span.end > len(source.text):
+        return None  # in a file that the script reads
     name = next((each for each in ("status", "rc", "srun_status") if each not in source.text), None)
     if name is None or not job.exit_status.is_alone(masked):
         return None

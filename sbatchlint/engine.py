@@ -8,12 +8,16 @@ from .registry import Check, registry
 from .settings import Settings
 from .source.records import NamedTuple
 from .source.text import Source, Span
+from .source.workspace import Workspace
 
 READER = "the reader"
 
 
 class Diagnostic(NamedTuple):
-    """A finding as reports and fixes see it; `fix.safe` is what the engine holds it to be."""
+    """A finding as reports and fixes see it; `fix.safe` is what the engine holds it to be.
+
+    `reached`: for a finding in another file than the one that was looked at, the place that led there, `path:row`.
+    """
 
     code: str
     name: str
@@ -24,6 +28,7 @@ class Diagnostic(NamedTuple):
     fix: Fix | None
     source: Source
     url: str
+    reached: str = ""
 
 
 class Fault(NamedTuple):
@@ -76,7 +81,7 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
             if raising:
                 raise
             faults.append(_fault(source, entry.name, error))
-    diagnostics.sort(key=lambda each: (each.span.start, each.span.end, each.code))
+    diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     return Inspection(diagnostics, errors, faults)
 
 
@@ -97,11 +102,37 @@ def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings)
         for finding in check.run(job, *arguments):
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
-                found[key] = _diagnostic(finding, check, severity, source)
+                found[key] = _diagnostic(*_placed(finding, job.source), check, severity)
     return list(found.values())
 
 
-def _diagnostic(finding: Finding, check: Check, severity: str | None, source: Source) -> Diagnostic:
+def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, str]:
+    """A finding in the offsets of the file in which it is, that file, and the place that led to it where it is another.
+
+    What belongs to it in a third file is left out; so is a fix that is not wholly in the script itself.
+    """
+    if not workspace.several:
+        return finding, workspace.own, ""
+    source, base = workspace.part(finding.span.start)
+    way = workspace.way(finding.span.start)
+    related = [
+        (Span(span.start - base, span.end - base), label)
+        for span, label in finding.related
+        if workspace.part(span.start)[0] is source
+    ]
+    fix = finding.fix
+    if fix is not None and any(workspace.part(edit.span.end)[0] is not workspace.own for edit in fix.edits):
+        fix = None
+    if way is None:
+        return finding._replace(related=related, fix=fix), source, ""
+    leading, leading_base = workspace.part(way.start)
+    reached = f"{leading.path}:{leading.row(way.start - leading_base)}"
+    span = Span(finding.span.start - base, finding.span.end - base)
+    message = finding.message.replace(f" of {source.path}", "") + f" (reached from {reached})"
+    return finding._replace(span=span, message=message, related=related, fix=None), source, reached
+
+
+def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str | None) -> Diagnostic:
     size = len(source.text)
     spans = [finding.span, *(span for span, _ in finding.related)]
     if finding.fix is not None:
@@ -122,6 +153,7 @@ def _diagnostic(finding: Finding, check: Check, severity: str | None, source: So
         fix,
         source,
         check.entry.url,
+        reached,
     )
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 
 from sbatchlint.job.request import Request
+from sbatchlint.slurm.combined.by_task import UnknownValue, task_text
+from sbatchlint.slurm.combined.conflicts import values_of
 from sbatchlint.slurm.combined.counts import shown as shown_counts
 from sbatchlint.slurm.directives import Directives
-from sbatchlint.slurm.grammar import arrays, hosts, sizes, times
+from sbatchlint.slurm.grammar import arrays, hosts, numbers, sizes, times
 from sbatchlint.slurm.versions import is_before
 
 DEFAULT_MEMORY = {"MinMemoryCPU": "2000M"}
@@ -19,25 +21,31 @@ DEFAULT_MEMORY = {"MinMemoryCPU": "2000M"}
 
 def shown(directives: Directives, version: str, script_name: str = "job.sh") -> list[dict[str, str]]:
     """The fields of each component."""
-    return [
-        _component(Request(directives, index, version), version, script_name) for index in range(directives.components)
-    ]
+    found = []
+    for index in range(directives.components):
+        fields = _component(Request(directives, index, version), version, script_name)
+        if index:
+            # Mail is sent for the first component.
+            fields = {name: value for name, value in fields.items() if name not in ("MailType", "MailUser")}
+        found.append(fields)
+    return found
 
 
 def _component(request: Request, version: str, script_name: str) -> dict[str, str]:
-    fields = shown_counts(request.values(), version, node_cpus=64, node_cores=64) or {}
+    values = values_of(request.directives, request.component, version)
+    fields = shown_counts(values, version, node_cpus=64, node_cores=64) or {}
     text = request.text
     name = text("job-name")
     fields["JobName"] = script_name if name is None else name
     for option, field in (("time", "TimeLimit"), ("time-min", "TimeMin")):
         if text(option) is not None:
             fields[field] = time_text(times.minutes(text(option)) or 0)
-    fields.update(_memory(request))
+    fields.update(_memory(request, version))
     fields.update(_resources(request, version))
     for option, field in (("comment", "Comment"), ("constraint", "Features"), ("prefer", "Prefer")):
         value = text(option)
         if value is not None:
-            fields[field] = value
+            fields[field] = value if option == "comment" else value.replace(",", "&")
     for option, field in (("nodelist", "ReqNodeList"), ("exclude", "ExcNodeList")):
         if hosts.hosts(text(option), version):
             fields[field] = text(option) or ""
@@ -51,19 +59,46 @@ def _component(request: Request, version: str, script_name: str) -> dict[str, st
     fields.update(_sharing(request, version))
     array = arrays.indexes(text("array") or "", version)
     if isinstance(array, arrays.Indexes) and array.tasks <= 20:
-        fields["ArrayTaskId"] = text("array") or ""
-    output = text("output")
-    if output is not None and not re.search(r"[%\\]", output):
-        fields["StdOut"] = "/dev/null" if output == "none" else output
+        fields["ArrayTaskId"] = _array(text("array") or "")
+    for option, field in (("output", "StdOut"), ("error", "StdErr"), ("input", "StdIn")):
+        path = text(option)
+        if path and not re.search(r"[%\\]", path):
+            fields[field] = "/dev/null" if path == "none" else path
+    fields.update(_account(request, version))
     return fields
 
 
-def _memory(request: Request) -> dict[str, str]:
+def _account(request: Request, version: str) -> dict[str, str]:
+    """What has nothing to do with resources."""
+    text = request.text
+    fields = {"Reboot": "1" if request.asked("reboot") else "0"}
+    account = text("account")
+    if account:
+        fields["Account"] = account.lower()
+    if request.asked("nice"):
+        fields["Nice"] = "100" if text("nice") is None else str(numbers.strtol(text("nice") or "")[0])
+    if request.requeue is not None:
+        fields["Requeue"] = "1" if request.requeue else "0"
+    if text("network"):
+        fields["Network"] = text("network") or ""
+    folder = text("chdir")
+    if folder and folder.startswith("/") and "%" not in folder:
+        fields["WorkDir"] = folder
+    if text("dependency") == "singleton":
+        fields["Dependency"] = "singleton(unfulfilled)"
+    if request.cpus_per_gpu:
+        fields["CpusPerTres"] = f"gres{':' if is_before(version, '23.02') else '/'}gpu:{request.cpus_per_gpu}"
+    return fields
+
+
+def _memory(request: Request, version: str) -> dict[str, str]:
     memory = request.memory
     if memory is None:
         return {} if any(request.asked(name) for name in ("mem", "mem-per-cpu", "mem-per-gpu")) else DEFAULT_MEMORY
     if memory.per == "gpu":
-        return {"MemPerTres": f"gres/gpu:{memory.megabytes}"}
+        return {"MemPerTres": f"gres{':' if is_before(version, '23.02') else '/'}gpu:{memory.megabytes}"}
+    if memory.megabytes == 0:
+        return {"MinMemoryNode": "0"}
     return {f"MinMemory{'Node' if memory.per == 'node' else 'CPU'}": size_text(memory.megabytes)}
 
 
@@ -74,15 +109,18 @@ def _resources(request: Request, version: str) -> dict[str, str]:
 
     def gpus(option: str) -> list[str]:
         value = request.text(option)
-        return [f"{prefix}gpu:{part}" for part in value.split(",")] if value else []
+        return [f"{prefix}gpu:{part}" for part in value.split(",") if part] if value else []
 
     gres = request.text("gres")
     per_node = gpus("gpus-per-node")
     if gres is not None and gres.lower() != "none":
-        per_node += [prefix + part for part in gres.split(",")]
+        per_node += [prefix + part.removeprefix(prefix) for part in gres.split(",") if part]
     if per_node:
         fields["TresPerNode"] = ",".join(per_node)
-    tasks = _by_task(request, version)
+    try:
+        tasks = _by_task(request, version)
+    except UnknownValue:
+        tasks = ""
     if tasks:
         fields["TresPerTask"] = tasks
     if gpus("gpus"):
@@ -92,33 +130,27 @@ def _resources(request: Request, version: str) -> dict[str, str]:
     return fields
 
 
-def _by_task(request: Request, version: str) -> str | None:
-    """What a task gets; None where the two ways of asking for it meet, or for a number of none."""
-    gpus, cpus = request.text("gpus-per-task"), request.cpus_per_task
-    if request.asked("tres-per-task"):
-        return None if gpus or cpus else request.text("tres-per-task")
-    if is_before(version, "23.11"):
-        return ",".join(f"gres:gpu:{part}" for part in gpus.split(",")) if gpus else None
-    sign = ":" if is_before(version, "24.05") else "="
-    parts = [f"cpu{sign}{cpus}"] if cpus else []
-    for part in gpus.split(",") if gpus else ():
-        kind, colon, count = part.rpartition(":")
-        if not count.isdigit() or count.strip("0") == "":
-            return None
-        parts.append(f"gres/gpu{colon}{kind}{sign}{count}")
-    return ",".join(parts)
+def _by_task(request: Request, version: str) -> str:
+    values = values_of(request.directives, request.component, version)
+    if not is_before(version, "23.11"):
+        return task_text(values, version)
+    gpus = request.text("gpus-per-task")
+    return ",".join(f"gres:gpu:{part}" for part in gpus.split(",") if part) if gpus else ""
 
 
 def _sharing(request: Request, version: str) -> dict[str, str]:
     if request.asked("exclusive") and request.asked("oversubscribe"):
         return {}
-    if request.asked("oversubscribe") or request.text("exclusive") == "oversubscribe":
+    if request.asked("oversubscribe") or (request.text("exclusive") or "").lower() == "oversubscribe":
         return {"OverSubscribe": "YES"}
+    if request.asked("reboot"):
+        return {"OverSubscribe": "NO"} if is_before(version, "25.05") else {"Exclusive": "NODE"}
     if request.exclusive is None:
-        return {}
+        return {"OverSubscribe": "OK"} if is_before(version, "25.05") else {"OverSubscribe": "NO", "Exclusive": "NO"}
     if is_before(version, "25.05"):
         return {"OverSubscribe": request.exclusive.upper() or "NO"}
-    return {"Exclusive": request.exclusive.upper() or "NODE"}
+    kind = request.exclusive.upper()
+    return {"Exclusive": "NODE" if kind in ("", "EXCLUSIVE", "ALLOCATION") else kind}
 
 
 def is_same(name: str, ours: str, theirs: str, version: str) -> bool:
@@ -130,15 +162,30 @@ def is_same(name: str, ours: str, theirs: str, version: str) -> bool:
     return name == "ArrayTaskId" and _tasks(ours) == _tasks(theirs)
 
 
+def _array(text: str) -> str:
+    """The indexes as Slurm lists them: in order, each once, and ranges of those that follow one another."""
+    indexes, throttle = _tasks(text)
+    parts: list[list[int]] = []
+    for index in indexes:
+        if parts and index == parts[-1][-1] + 1:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    # Several with one step between them are listed one by one.
+    shown = ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+    return shown + (f"%{throttle}" if throttle else "")
+
+
 def _tasks(text: str) -> tuple[list[int], str]:
     """The indexes of an array, and its throttle as written; `%0` and none are the same."""
-    indexes, _, throttle = text.strip("[]").partition("%")
+    throttles = re.findall("%([0-9]+)", text)
+    indexes = re.sub(r"%[0-9]*(?::[0-9]*)?|[\[\]]", "", text)  # a step behind the throttle is dropped
     found: list[int] = []
     for part in filter(None, indexes.split(",")):
         ends, _, step = part.partition(":")
         first, _, last = ends.partition("-")
         found += range(int(first), int(last or first) + 1, int(step or 1))
-    return sorted(set(found)), throttle.strip("0")
+    return sorted(set(found)), (throttles[0].lstrip("0") if throttles else "")
 
 
 def time_text(minutes: int) -> str:
@@ -150,9 +197,10 @@ def time_text(minutes: int) -> str:
 
 
 def size_text(megabytes: int) -> str:
-    """Megabytes in the largest unit that holds them as a whole number."""
-    unit = 0
-    while megabytes >= 1024 and megabytes % 1024 == 0 and unit < 2:
-        megabytes //= 1024
+    """Megabytes in the largest unit that holds them in halves; a half is written as `1.50G`."""
+    number, unit = float(megabytes), 0
+    while number >= 1024 and number % 512 == 0 and unit < 3:
+        number /= 1024
         unit += 1
-    return f"{megabytes}{'MGT'[unit]}" if megabytes else "0"
+    shown = f"{number:.0f}" if number == int(number) else f"{number:.2f}"
+    return f"{shown}{'MGTP'[unit]}" if megabytes else "0"

@@ -107,7 +107,7 @@ OF_THE_SITE = {
 
 
 # Fields that the file has for no job, and what a job has that asks for nothing, where our side does not know it.
-NOT_KEPT = frozenset({"Exclusive", "Contiguous"})
+NOT_KEPT = frozenset({"Exclusive", "Contiguous", "StdErr", "StdIn", "Nice", "WorkDir", "CpusPerTres"})
 DEFAULTS = {"TimeLimit": "UNLIMITED"}
 # Fields that hang on the time of day, on other jobs, or on numbers of the job.
 NOT_TOLD = frozenset({"TimeMin", "Dependency"})

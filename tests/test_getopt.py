@@ -121,6 +121,7 @@ def test_versions() -> None:
     assert describe(["22.05"], ALL) == "before 23.02"
     assert describe(["25.11", "26.05"], ALL) == "from 25.11 on"
     assert describe(ALL, ALL) == ""
+    assert describe([each for each in ALL if each != "25.11"], ALL) == "before 25.11 and from 26.05 on"
     assert Range("23.02", "24.05").all_since("23.02") and Range("23.02", "24.05").all_before("24.11")
 
 

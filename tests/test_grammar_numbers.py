@@ -374,7 +374,7 @@ def test_brackets_of_hosts() -> None:
     ("name", "value", "meant"),
     [
         ("time", "2h", "2:00:00"),
-        ("time", "30m", "30:00"),
+        ("time", "30m", "0:30:00"),
         ("time", "1d", "1-00:00:00"),
         ("time", "1.5h", "1:30:00"),
         ("time", "1d12h", "1-12:00:00"),

@@ -92,7 +92,7 @@ def test_the_fixing_hook_repairs_and_then_passes(repository: Path, store: Path) 
     code, out = run(repository, store, "--hook-stage", "manual", "sbatchlint-fix")
     assert code == 1, out
     assert "files were modified by this hook" in out
-    assert {(repository / name).read_text() for name in SCRIPTS} == {BAD.replace("-N=2", "-N2")}
+    assert {(repository / name).read_text() for name in SCRIPTS} == {BAD.replace("-N=2", "-N 2")}
     assert (repository / "old" / "e.sbatch").read_text() == BAD
     assert os.access(repository / "d", os.X_OK)
     git(repository, "add", "-A")

@@ -41,6 +41,7 @@ LINT = VERSION | {
     "sbatchlint.source.files",
     "sbatchlint.source.records",
     "sbatchlint.source.text",
+    "sbatchlint.source.workspace",
     "sbatchlint.checks",
 }
 # The layers that read the script: all of their modules may be needed by any script.

@@ -205,7 +205,7 @@ def test_pyxis_that_is_too_old_for_sbatch() -> None:
         ("account", "project_46YXXXXXX", "project_46YXXXXXX"),
         ("account", "YourAccount", "YourAccount"),
         ("partition", "gpu,ENTER_ME_HERE", "ENTER_ME_HERE"),
-        ("time", '"HH:MM:SS"', '"HH:MM:SS"'),
+        ("time", '"HH:MM:SS"', "HH:MM:SS"),
         ("mail-user", "first.last@uni.edu", "first.last@uni.edu"),
         ("mail-user", "you@your-institution.edu", None),
         ("output", "/scratch/your_folder/%j", "your_folder"),

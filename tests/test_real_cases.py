@@ -24,6 +24,11 @@ FOUND_BY = {
     "unknown-directive-option": {"SB111", "SB112", "SB119"},
     "srun-only-flag-in-directive": {"SB113"},
     "exit-status-lost": {"SB710"},
+    "variable-not-exported-to-step": {"SB408"},
+    "misspelled-slurm-variable": {"SB409"},
+    "line-continuation": {"SB411"},
+    "wrap-quoting": {"SB412"},
+    "expanded-at-submission": {"SB415"},
 }
 # Lightning's own demands on --ntasks: not seen yet.
 MISSED = {"007-lightning-ntasks-only"}

@@ -7,15 +7,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
+from ..engine import Diagnostic
 from ..registry import registry
 from ..report import Report, renderer, shown_path
 from ..report.cells import escape
 from ..report.summary import count
 from ..report.terminal import Terminal
 from ..settings import Overrides, Resolver
-from ..source.discover import candidates, is_batch_name, is_batch_script
+from ..source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
 from ..source.files import InputError, reason
-from ..source.text import begins_as_script
+from ..source.text import Span, begins_as_script
 from . import ISSUES
 from .arguments import configured, listed
 from .process import Mode, Outcome, process_all
@@ -88,7 +89,9 @@ class _Run:
             except OSError as error:
                 self.error(f"cannot read {path}: {reason(error)}")
                 continue
-            if data is not None and (is_batch_script(data, path) or named and is_batch_name(path)):
+            if data is not None and (
+                is_batch_script(data, path) or named and (is_batch_name(path) or submits_scripts(data))
+            ):
                 yield path, data
             else:
                 self.left_out += 1
@@ -124,9 +127,11 @@ class _Run:
     def finish(self, outcomes: list[Outcome]) -> int:
         """Writes the report; the exit code."""
         options = self.options
+        found = _once([diagnostic for outcome in outcomes for diagnostic in outcome.diagnostics])
+        scripts = {outcome.path for outcome in outcomes if not outcome.error}
         report = Report(
-            [diagnostic for outcome in outcomes for diagnostic in outcome.diagnostics],
-            sum(not outcome.error for outcome in outcomes),
+            found,
+            len(scripts | {each.source.path for each in found if each.reached}),
             sum(len(outcome.applied) for outcome in outcomes),
             sum(outcome.hidden for outcome in outcomes),
         )
@@ -208,6 +213,23 @@ class _Run:
                 print(f"fixed in {shown_path(outcome.path)}:", file=out)
             for name, number in sorted(counts.items()):
                 print(f"  {number} x {name}", file=out)
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings without those that were reached from another script as well as by themselves, or twice."""
+    if not any(each.reached for each in diagnostics):
+        return diagnostics
+
+    def place(each: Diagnostic) -> tuple[str, str, Span]:
+        return (os.path.realpath(each.source.path), each.code, each.span)
+
+    seen = {place(each) for each in diagnostics if not each.reached}
+    kept = []
+    for each in diagnostics:
+        if not each.reached or place(each) not in seen:
+            seen.add(place(each))
+            kept.append(each)
+    return kept
 
 
 def _content(path: str, named: bool) -> bytes | None:

@@ -11,12 +11,13 @@ from ..shell.parse import parse
 from ..shell.programs import shell_flags
 from ..shell.state import State
 from ..shell.syntax import Program
-from ..shell.trace import Assigned, Invocation, Ran, Trace
+from ..shell.trace import Assigned, Invocation, Ran, Submission, Trace
 from ..shell.values import Phase, Pieces, Text, literal
 from ..slurm.directives import Directives, read_directives
 from ..slurm.versions import Range
 from ..source.discover import is_batch_name
 from ..source.text import Source, Span
+from ..source.workspace import Workspace
 from .environment import TASK_VARIABLES
 from .hooks import JobHooks
 from .launches import Launch, find_launches
@@ -27,6 +28,7 @@ from .steps import Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from ..shell.broken_commands import Broken
     from ..slurm.combined.conflicts import Cause
     from ..slurm.combined.counts import Counts
     from ..slurm.combined.gpu_pairs import TwiceAsked
@@ -36,18 +38,25 @@ if TYPE_CHECKING:
     from .bashisms import Bashism
     from .caches import CacheSetting, UnsetCache
     from .crowds import Crowd
+    from .dollar_names import DollarName
     from .early import EarlyUse, Repair
     from .faults import SyntaxFault
     from .foreign import ForeignEffect
+    from .generated_files import GeneratedFile
     from .gpu_use import GpuNeed
+    from .inner_quotes import InnerQuotes
     from .limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
+    from .literal_dollars import LiteralDollar
     from .lone_ranks import LoneRank
     from .placing import Given
     from .status import ExitStatus
     from .submission_options import SubmissionOption
+    from .submit_time import SubmitTime
+    from .variables import Variables
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
+DEEPEST = 3  # jobs that jobs submit are followed so far
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 
@@ -61,40 +70,58 @@ class Job:
     """
 
     def __init__(
-        self, source: Source, text: Text, site: Site, *, embedded: bool = False, expanded: bool = False,
-        shell: bool = True,
+        self, source: Workspace, text: Text, site: Site, *, submission: Submission | None = None,
+        outer: Job | None = None, shell: bool = True,
     ) -> None:  # fmt: skip
         self.source = source
         self.text = text
         self.site = site
         self.versions = Range(*site.slurm_versions)
-        self.is_embedded = embedded
-        self.directives_expand = expanded
-        self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
-        self.request = Request(self.directives)
+        self.is_embedded = submission is not None
+        self.is_wrapped = submission is not None and submission.wrapped
+        self.directives_expand = submission is not None and not submission.quoted
+        self.submission, self.outer = submission, outer
+        if submission is None:
+            self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
+            self.request = Request(self.directives)
+        else:
+            from .submission import SubmittedDirectives
+
+            self.directives = directives = SubmittedDirectives(submission, self.versions, site)
+            self.request = Request(directives, overriding=directives.overriding)
         self.interpreter_line = _interpreter(text.string)
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(text.string) if self.is_shell else Program((), ())
-        hooks = JobHooks(self.request, self.versions, site)
+        self.hooks = hooks = JobHooks(self.request, self.versions, site, source)
         interpreter = Interpreter(hooks)
         self.trace: Trace = interpreter.trace
-        if self.is_shell:
-            state = State()
-            for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
-                state.options[flag] = True
-            interpreter.run(text, self.program, self.phase, state)
+        self.evaluate(interpreter)
         self.complete = interpreter.complete
         self.steps: list[Step] = hooks.steps
         self._launches: list[Launch] | None = None
+        self._conflicts: list[Cause] | None = None
         self._early: tuple[list[EarlyUse], list[EarlyUse]] | None = None
+        self._dollars: list[LiteralDollar] | None = None
+        self._programs: list[tuple[Text, Program]] | None = None
         self._quoted: tuple[list[int], list[int]] | None = None
-        self.submits: list[Job] = [] if embedded else self._submitted()
+        self._variables: Variables | None = None
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
 
     @classmethod
     def from_source(cls, source: Source, site: Site) -> Job:
         """The job of a file. One in UTF-16 has no commands: sbatch and the shell read its bytes."""
-        return cls(source, Text((), source.text) if source.is_utf_16 else Text.of_file(source.text), site)
+        text = Text((), source.text) if source.is_utf_16 else Text.of_file(source.text)
+        return cls(Workspace(source), text, site)
+
+    def evaluate(self, interpreter: Interpreter) -> None:
+        """Walks the script's commands."""
+        if self.is_shell:
+            state = State()
+            for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
+                state.options[flag] = True
+            interpreter.run(self.text, self.program, self.phase, state)
 
     def _is_batch(self) -> bool:
         return bool(self.directives.lines or self.is_embedded or is_batch_name(self.source.path)) or bool(
@@ -108,9 +135,9 @@ class Job:
         jobs = []
         for submission in self.trace.submissions:
             string = submission.text.string
-            if "#SBATCH" not in string:
-                continue
-            jobs.append(Job(self.source, submission.text, self.site, embedded=True, expanded=not submission.quoted))
+            given = submission.wrapped or submission.command is not None and string.startswith("#!")
+            if given or "#SBATCH" in string:
+                jobs.append(Job(self.source, submission.text, self.site, submission=submission, outer=self))
         return jobs
 
     # --- what ran ----------------------------------------------------------------------------
@@ -148,21 +175,82 @@ class Job:
         return self._early
 
     def _find_early(self) -> tuple[list[EarlyUse], list[EarlyUse]]:
-        if not self.steps or not any(name in self.text.string for name in TASK_VARIABLES):
+        if not self.steps or not any(name in self.source.text for name in TASK_VARIABLES):
             return [], []
-        from .early import early_exports, early_uses, in_rank_variable, worst_by_place
+        from .early import find_early
 
-        uses = [use for step in self.steps for use in early_uses(step)]
-        ranks = [use for step in self.steps for use in early_exports(step)]
-        in_text: list[EarlyUse] = []
-        for use in uses:
-            (ranks if in_rank_variable(use.expansion, self.assigned) else in_text).append(use)
-        return worst_by_place(in_text), worst_by_place(ranks)
+        return find_early(self.steps, self.assigned)
 
     def early_repair(self, use: EarlyUse) -> Repair | None:
         from .early import repair
 
-        return repair(use, self.source.text, self.invocations)
+        found = repair(use, self.source.text, self.variables.used_by_batch_shell)
+        if found is None or not self.is_embedded:
+            return found
+        # In a script inside a string or heredoc a backslash more may be one for the shell outside.
+        escaped = self.source.text[found.start - 1 : found.start] == "\\"
+        return None if escaped or found.kind == "wrap" and self.is_wrapped else found
+
+    @property
+    def variables(self) -> Variables:
+        """Which variables are expanded too early, are not set, or are not seen by programs."""
+        if self._variables is None:
+            from .variables import Variables
+
+            self._variables = Variables(self)
+        return self._variables
+
+    def programs(self) -> list[tuple[Text, Program]]:
+        """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
+        if self._programs is None:
+            texts = {each.text.field: each.text for each in self.invocations if each.text is not None}
+            self._programs = [(self.text, self.program), *((text, parse(text.string)) for text in texts.values())]
+        return self._programs
+
+    def broken_commands(self) -> list[Broken]:
+        """Commands that end in the middle, because a backslash is missing or has something behind it."""
+        if self.phase is Phase.SUBMIT and not self.text.string.startswith("#!"):
+            return []
+        from ..shell.broken_commands import find_broken
+
+        file = self.source.text
+        return [each for text, program in self.programs() for each in find_broken(text, program, file)]
+
+    def dollar_names(self) -> Iterable[DollarName]:
+        """Assignments whose name begins with a dollar."""
+        from .dollar_names import find_dollar_names
+
+        return find_dollar_names(self)
+
+    def inner_quotes(self) -> Iterable[InnerQuotes]:
+        """Double quotes inside of double quotes, which end the string around them."""
+        from .inner_quotes import find_inner_quotes
+
+        return find_inner_quotes(self)
+
+    def literal_dollars(self) -> list[LiteralDollar]:
+        """Variables that reach a program as text, because no shell expands them."""
+        if self._dollars is None:
+            from .literal_dollars import find_literal_dollars
+
+            self._dollars = list(find_literal_dollars(self)) if "$" in self.text.string else []
+        return self._dollars
+
+    def submit_time(self) -> list[SubmitTime]:
+        """What the shell that submits this script expands in it, though only the job can know it."""
+        if self.submission is None:
+            return []
+        from .submit_time import find_submit_time
+
+        return find_submit_time(self)
+
+    def generated_files(self) -> Iterable[GeneratedFile]:
+        """Files of a fixed name that the batch script writes from a heredoc, and uses."""
+        if self.phase is not Phase.BATCH or "<<" not in self.text.string:
+            return ()
+        from .generated_files import find_generated_files
+
+        return find_generated_files(self)
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -211,10 +299,12 @@ class Job:
 
     def conflicts(self) -> list[Cause]:
         """Settings that do not go together, of all components, in the order in which sbatch meets them."""
-        from ..slurm.combined.conflicts import causes
+        if self._conflicts is None:
+            from ..slurm.combined.conflicts import causes
 
-        directives = self.directives
-        return [cause for component in range(directives.components) for cause in causes(directives, component)]
+            own = self.directives
+            self._conflicts = [cause for component in range(own.components) for cause in causes(own, component)]
+        return self._conflicts
 
     def twice_asked_gpus(self, cause: Cause) -> TwiceAsked | None:
         """The GPUs of `--gres` and of `--gpus-per-node`, where these two are what does not go together."""
@@ -227,6 +317,8 @@ class Job:
         directives = self.directives
         if not directives.certain:
             return [None] * directives.components
+        if self.submission is not None and directives.components == 1:
+            return [self.request.counts]
         from ..slurm.combined.conflicts import values_of
         from ..slurm.combined.counts import job_counts
 
@@ -260,7 +352,7 @@ class Job:
     def private_caches(self) -> list[tuple[Step, CacheSetting]]:
         """Caches of steps on several nodes that each node has for itself, and nothing puts there on purpose."""
         found: list[tuple[Step, CacheSetting]] = []
-        names_a_cache = "CACHE" in self.text.string or "_HOME" in self.text.string
+        names_a_cache = "CACHE" in self.source.text or "_HOME" in self.source.text
         if not names_a_cache or not any(step.several_nodes for step in self.steps):
             return found
         from .caches import cache_settings, filled_on_every_node
@@ -351,12 +443,12 @@ class Job:
         from .gpu_use import find_signs, gpu_need
 
         signs = list(find_signs(self.launches, self.invocations, self.assigned))
-        return gpu_need(self.source, self.directives, self.request, signs, self.steps, self.launches, self.site)
+        return gpu_need(self.source.own, self.directives, self.request, signs, self.steps, self.launches, self.site)
 
     # --- places ------------------------------------------------------------------------------
 
     def line(self, offset: int) -> int:
-        """The row of a place, counted from 1, for messages."""
+        """The row of a place, counted from 1; in a message it names its file where that is not the script's own."""
         return self.source.row(offset)
 
     def in_quoted_text(self, offset: int) -> bool:

@@ -1,7 +1,7 @@
 """Placeholders in a script's commands that the shell takes for something else: `HF_HOME=<SHARED_FS>/cache`.
 
 `<SHARED_FS` opens a file for reading and `>/cache` one for writing. Written after `=`, `/` or `:` no redirection is
-meant; anywhere else it may be.
+meant; behind a blank none is where nothing to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from ..source.text import Span
 if TYPE_CHECKING:
     from . import Job
 
-_BLANK = re.compile(r"(?<=[=/:])<[A-Za-z](?:[\w .-]*\w)?>")
+_BLANK = re.compile(
+    # The sign comes first, so that the rest of a text is passed by quickly.
+    r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
+    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|[ \t]--?[A-Za-z]|[ \t]#|[ \t]<))"
+    r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
+)
 _QUOTE_OR_COMMENT = re.compile(r"[\"'`]|(?:^|\s)#")
 
 

@@ -223,7 +223,7 @@ def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
         return None
     within = all(step.span.start <= each.span.start and each.span.end <= step.span.end for each in edits)
     cpus = step.option("cpus-per-task")
-    safe = within and cpus is None and _only_launchers(job, step) and not TASK_COUNT_USE.search(job.text.string)
+    safe = within and cpus is None and _only_launchers(job, step) and not TASK_COUNT_USE.search(job.source.text)
     title = "run one task per node in this step"
     if cpus is not None:
         span = value_span(cpus)
@@ -266,7 +266,7 @@ def _change_directive(job: Job, reason: Span) -> Repair | None:
     request = job.request
     if not request.directives.certain or any(request.asked(name) for name in OTHER_COUNTS):
         return None
-    if TASK_COUNT_USE.search(job.text.string) or any(each.launcher.kind == "mpi" for each in job.launches):
+    if TASK_COUNT_USE.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None
     for step in job.steps:
         if step.geometry.several is False:

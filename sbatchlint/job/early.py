@@ -1,25 +1,28 @@
-"""Variables of a task that were expanded too early: by the batch shell, before srun starts the tasks.
+"""Texts that were expanded too early: by the batch shell, before srun starts the tasks.
 
-The question is one: was a text fixed in an earlier phase than that in which it varies, and what uses it then?
+The question is one: was a text fixed in an earlier phase than that in which it varies, and what uses it then? A
+`Question` says which expansions are meant (`varying` knows what each varies by), and which options and variables tell a
+process who or where it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ..shell.parse import parse
 from ..shell.programs import read_file
-from ..shell.syntax import Parameter
+from ..shell.syntax import Arithmetic, CommandSubstitution, Node, Parameter
 from ..shell.trace import Assigned, Invocation
 from ..shell.values import Expansion, Phase, Pieces, cut, expansions, known_prefix, shown_text, span_of, text_of
 from ..shell.walk import nodes
 from ..source.records import NamedTuple
 from ..source.text import Span
-from .environment import PER_NODE, TASK_VARIABLES
+from .environment import TASK_VARIABLES
 from .launchers import recognise
-from .launches import exported
+from .launches import container_of, exported
 from .steps import Step
+from .varying import OWN_OPTIONS, OWN_VARIABLES, of_job, of_place, of_task, right_everywhere
 
 # Options and variables that tell a process which one it is.
 RANK_OPTIONS = frozenset(
@@ -73,12 +76,25 @@ SEVERITY_OF = {
 }  # fmt: skip
 
 
+class Question(NamedTuple):
+    """Which expansions are looked for, and where they decide what a process is."""
+
+    meant: Callable[[Expansion], bool]
+    options: frozenset[str]
+    variables: frozenset[str]
+
+
+RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES)
+PLACES = Question(of_place, OWN_OPTIONS, OWN_VARIABLES)
+CONSTANTS = Question(of_job, frozenset(), frozenset())
+
+
 class EarlyUse(NamedTuple):
     """A use of a value that was fixed too early.
 
-    `consumer`: `rank` (it tells the process who it is), `ignored` (a rank that the launcher does not look at), `test`,
-    `file` (a file that every task writes), `label` (a name in a log), `text` (anything else). `command`: what uses it;
-    `word`: the field. `shells`: the shells in the task, outermost first, in whose program it stands.
+    `consumer`: `rank` (it tells the process who or where it is), `ignored` (a rank that the launcher does not look at),
+    `test`, `file` (a file that every task writes), `label` (a name in a log), `text` (anything else). `command`: what
+    uses it; `word`: the field. `shells`: the shells in the task, outermost first, in whose program it stands.
     """
 
     expansion: Expansion
@@ -97,11 +113,7 @@ class EarlyUse(NamedTuple):
     def right_by_chance(self) -> bool:
         """Whether the batch shell's value is that of every task of the step."""
         step = self.step
-        if self.expansion.name == "SLURM_LOCALID":
-            return step.tasks_per_node == 1 or step.tasks == 1
-        if self.expansion.name in PER_NODE:
-            return step.nodes == 1 or step.tasks == 1
-        return step.tasks == 1
+        return right_everywhere(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
 
     @property
     def certain(self) -> bool:
@@ -109,11 +121,15 @@ class EarlyUse(NamedTuple):
         return self.step.tasks is not None or bool(self.step.geometry.several) or bool(self.step.several_nodes)
 
 
-def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
-    """The uses that do harm: of each place where a variable is expanded the worst, the first of equals."""
+def worst_by_place(uses: Iterable[EarlyUse], *, harmless: bool = False) -> list[EarlyUse]:
+    """The uses that do harm: of each place where a variable is expanded the worst, the first of equals.
+
+    `harmless`: those instead that are right by chance, in a step of one task on one node.
+    """
     found: dict[Span, EarlyUse] = {}
     for use in uses:
-        if use.right_by_chance or not use.certain:
+        alone = use.step.tasks == 1 and use.step.nodes == 1
+        if harmless != use.right_by_chance or not use.certain or harmless and not alone:
             continue
         old = found.get(use.expansion.span)
         if old is None or ORDER.index(use.severity) > ORDER.index(old.severity):
@@ -121,46 +137,62 @@ def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
     return list(found.values())
 
 
-def early_uses(step: Step) -> Iterator[EarlyUse]:
-    """Uses of task variables in what a step runs, and in its own options, that the batch shell has already expanded."""
+def early_uses(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
+    """Uses of what is asked for, in the programs of a step, that the batch shell has already expanded."""
+
+    def early(field: Pieces) -> list[Expansion]:
+        return _early(field, question)
+
     for command in step.program:
         if command.text is not None or command.children:
             continue
         shells = _shells(command, step)
         for number, field in enumerate(command.argv):
-            for expansion in _early(field):
-                yield EarlyUse(expansion, step, _consumer(command, number), command, field, shells)
+            for expansion in early(field):
+                yield EarlyUse(expansion, step, _consumer(command, number, question), command, field, shells)
         for redirect in command.redirects:
-            for expansion in _early(redirect.target or ()):
+            for expansion in early(redirect.target or ()):
                 kind = "file" if ">" in redirect.operator else "text"
                 yield EarlyUse(expansion, step, kind, command, redirect.target or (), shells)
         for name, field in command.variables:
-            for expansion in _early(field):
-                kind = _variable_consumer(name, command)
+            for expansion in early(field):
+                kind = _variable_consumer(name, command, question)
                 yield EarlyUse(expansion, step, kind, command, field, shells)
         for field in command.argv[1:]:
-            for expansion, kind in _in_written_file(command, field):
+            for expansion, kind in _in_written_file(command, field, question):
                 yield EarlyUse(expansion, step, kind, command, (), shells)
-        for name in _own_exports(command, step):
-            value = exported(command, name)
-            for expansion in _early(value or ()):
-                yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value or (), shells)
+        for name in _own_exports(command, step, question):
+            value = exported(command, name) or ()
+            for expansion in early(value):
+                kind = _variable_consumer(name, command, question)
+                yield EarlyUse(expansion, step, kind, command, value, shells)
 
 
-def early_exports(step: Step) -> Iterator[EarlyUse]:
-    """Rank variables that the batch shell has set from task variables, for every program of the step that gets them."""
+def early_exports(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
+    """Variables telling a process who it is that the batch shell has set, for every program of the step that gets
+    them."""
     before = step.invocation.state.variables
     for command in step.program:
         if command.text is not None or command.children or command.name in PRINTING or command.name in TESTS:
             continue
-        for name in RANK_VARIABLES:
+        for name in question.variables:
             now, old = command.state.variables.get(name), before.get(name)
             if now is None or old is None or now.span != old.span or not now.exported:
                 continue
             value = exported(command, name) or ()
-            for expansion in _early(value):
+            for expansion in _early(value, question):
                 if now.span.start <= expansion.span.start < now.span.end:
-                    yield EarlyUse(expansion, step, _variable_consumer(name, command), command, value, ())
+                    yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, value, ())
+
+
+def find_early(steps: list[Step], assigned: list[Assigned]) -> tuple[list[EarlyUse], list[EarlyUse]]:
+    """What is made of variables of tasks too early, each by its worst use: in texts, and in variables of a rank."""
+    in_text: list[EarlyUse] = []
+    ranks = [use for step in steps for use in early_exports(step)]
+    for step in steps:
+        for use in early_uses(step):
+            (ranks if in_rank_variable(use.expansion, assigned) else in_text).append(use)
+    return worst_by_place(in_text), worst_by_place(ranks)
 
 
 def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:
@@ -173,8 +205,8 @@ def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:
     )
 
 
-def _in_written_file(command: Invocation, field: Pieces) -> list[tuple[Expansion, str]]:
-    """Task variables in a file that the batch script wrote and the command is given."""
+def _in_written_file(command: Invocation, field: Pieces, question: Question) -> list[tuple[Expansion, str]]:
+    """What is asked for in a file that the batch script wrote and the command is given."""
     word = shown_text(field)
     at = word.find("=") + 1 if word.startswith("-") else 0
     text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
@@ -183,15 +215,15 @@ def _in_written_file(command: Invocation, field: Pieces) -> list[tuple[Expansion
     found: list[tuple[Expansion, str]] = []
     size = 0
     for piece in text.field:
-        if piece.expansion is not None and _early((piece,)):
+        if piece.expansion is not None and (early := _early((piece,), question)):
             key = RANK_KEY.search(text.string[max(size - 60, 0) : size])
-            found.extend((each, "rank" if key else "text") for each in _early((piece,)))
+            found.extend((each, "rank" if key else "text") for each in early)
         size += 1 if piece.text is None else len(piece.text)
     return found
 
 
-def _early(field: Pieces) -> list[Expansion]:
-    return [each for each in expansions(field) if each.phase is not Phase.TASK and each.name in TASK_VARIABLES]
+def _early(field: Pieces, question: Question) -> list[Expansion]:
+    return [each for each in expansions(field) if each.phase is not Phase.TASK and question.meant(each)]
 
 
 def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
@@ -204,11 +236,11 @@ def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
     return tuple(reversed(found))
 
 
-def _own_exports(command: Invocation, step: Step) -> list[str]:
-    """Rank variables that the program in the task exports itself before this command."""
+def _own_exports(command: Invocation, step: Step, question: Question) -> list[str]:
+    """Variables of the question that the program in the task exports itself before this command."""
     before = step.invocation.state.variables
     found = []
-    for name in RANK_VARIABLES:
+    for name in question.variables:
         now, old = command.state.variables.get(name), before.get(name)
         own = now is not None and now.alternatives and (old is None or now.span != old.span)
         if own and not any(name == variable for variable, _ in command.variables):
@@ -231,7 +263,7 @@ def _option_of(command: Invocation, number: int) -> str | None:
     return None
 
 
-def _consumer(command: Invocation, number: int) -> str:
+def _consumer(command: Invocation, number: int, question: Question) -> str:
     name = command.name
     if name in TESTS:
         return "test"
@@ -242,7 +274,7 @@ def _consumer(command: Invocation, number: int) -> str:
     option = _option_of(command, number)
     if option in LABEL_OPTIONS:
         return "label"
-    if option in RANK_OPTIONS:
+    if option in question.options:
         launcher = recognise(command.argv, lambda variable: exported(command, variable))
         if launcher is not None and option in ("node-rank", "machine-rank"):
             rendezvous = launcher.rendezvous
@@ -252,9 +284,11 @@ def _consumer(command: Invocation, number: int) -> str:
     return "text"
 
 
-def _variable_consumer(name: str, command: Invocation) -> str:
-    if name not in RANK_VARIABLES:
+def _variable_consumer(name: str, command: Invocation, question: Question) -> str:
+    if name not in question.variables:
         return "text"
+    if name not in RANK_VARIABLES:
+        return "rank"
     launcher = recognise(command.argv)
     if launcher is not None and launcher.spawns and launcher.kind not in ("swift",) and not name.endswith("DEVICES"):
         return "rank" if name == "PET_NODE_RANK" else "ignored"
@@ -270,24 +304,46 @@ def _is_plain(expansion: Expansion, text: str) -> bool:
     return written.startswith("$") and not written.startswith(("$(", "$[")) and expansion.name in written
 
 
-def _expands_again(use: EarlyUse, text: str) -> bool:
-    """Whether `$NAME`, were it still unexpanded, would be expanded just once more: by the one shell in the task."""
+def _postponed(expansion: Expansion, text: str) -> tuple[str, str] | None:
+    """What the task's shell is to read, and how that is written in double quotes or a heredoc; None where moving the
+    place of expansion could change more than the place."""
+    written = text[expansion.span.start : expansion.span.end]
+    if expansion.name == "HOSTNAME" and written in ("$HOSTNAME", "${HOSTNAME}"):
+        written = "${SLURMD_NODENAME}" if "{" in written else "$SLURMD_NODENAME"  # HOSTNAME is the same everywhere
+        return written, "\\" + written
+    if _is_plain(expansion, text):
+        return written, "\\" + written
+    if written.startswith("`") and written.endswith("`"):
+        written = f"$({written[1:-1]})"
+    inside = written[2:-1]
+    if not written.startswith("$(") or any(letter in inside for letter in '"\\`\n'):
+        return None
+    # what is quoted inside stays as it is; a variable of the batch shell may be unknown in the task
+    expanded = (Parameter, CommandSubstitution, Arithmetic)
+    if any(isinstance(node, expanded) for node in nodes(parse(inside).statements)):
+        return None
+    return written, "\\$(" + inside.replace("$", "\\$") + ")"
+
+
+def _expands_again(use: EarlyUse, written: str) -> bool:
+    """Whether `$NAME` or `$(…)`, were it still unexpanded, would be expanded just once more: by the one shell in the
+    task."""
     if len(use.shells) != 1:
         return False
     program = use.shells[0].text
     assert program is not None
-    written = text[use.expansion.span.start : use.expansion.span.end]
     at = 0
     for piece in program.field:
         size = 1 if piece.text is None else len(piece.text)
         if piece.expansion == use.expansion:
             string = program.string[:at] + written + program.string[at + size :]
-            return any(
-                isinstance(node, Parameter) and node.start == at and node.name == use.expansion.name
-                for node in nodes(parse(string))
-            )
+            return any(_is_expansion(node, at, at + len(written)) for node in nodes(parse(string)))
         at += size
     return False
+
+
+def _is_expansion(node: Node, start: int, end: int) -> bool:
+    return isinstance(node, (Parameter, CommandSubstitution)) and (node.start, node.end) == (start, end)
 
 
 def _is_spliced(expansion: Expansion, text: str) -> bool:
@@ -296,38 +352,48 @@ def _is_spliced(expansion: Expansion, text: str) -> bool:
     return text[at - 1 : at] == '"' and text[at - 2 : at - 1] == "'" or text[at - 1 : at] == "'"
 
 
-def _used_by_batch_shell(expansion: Expansion, commands: list[Invocation]) -> bool:
-    """Whether a command of the batch shell itself uses the value, other than to print it or hand it to a step."""
+def used_by_batch_shell(commands: Iterable[Invocation]) -> frozenset[Expansion]:
+    """What commands of the batch shell itself use, other than to print it or hand it to a step."""
+    found: set[Expansion] = set()
     for command in commands:
         if command.phase is not Phase.BATCH or command.name in PRINTING or command.name in ("srun", "cat", "tee"):
             continue
-        if any(expansion in expansions(field) for field in command.argv):
-            return True
-    return False
+        for field in command.argv:
+            found.update(expansions(field))
+    return frozenset(found)
 
 
 class Repair(NamedTuple):
     """How a use can be put right.
 
-    `kind` `escape`: one backslash at `start`. `wrap`: the command's words from `start` to `end` become the program of a
-    shell in the task. `safe`: whether nothing else uses the text.
+    `kind` `escape`: `text` in place of what stands from `start` to `end`, which the task's shell then expands. `wrap`:
+    the command's words from `start` to `end` become the program of a shell in the task. `safe`: whether nothing else
+    uses the text.
     """
 
     kind: str
     start: int
     end: int
     safe: bool
+    text: str = ""
 
 
-def repair(use: EarlyUse, text: str, commands: list[Invocation]) -> Repair | None:
-    """What makes each task expand the variable itself; None where the script does not decide that."""
-    if not _is_plain(use.expansion, text):
-        return None
+def repair(use: EarlyUse, text: str, used: frozenset[Expansion]) -> Repair | None:
+    """What makes each task expand the text itself; None where the script does not decide that.
+
+    `text`: of the file. `used`: what the batch shell itself uses (`used_by_batch_shell`).
+    """
+    postponed = _postponed(use.expansion, text)
+    container = container_of(use.command)
+    if postponed is None or container is not None and container.kind in ("docker", "podman"):
+        return None  # such a container gets none of the job's variables
     if use.shells:
-        if not _expands_again(use, text):
+        if not _expands_again(use, postponed[0]):
             return None
-        safe = not _is_spliced(use.expansion, text) and not _used_by_batch_shell(use.expansion, commands)
-        return Repair("escape", *use.expansion.span, safe)
+        safe = not _is_spliced(use.expansion, text) and use.expansion not in used
+        return Repair("escape", *use.expansion.span, safe, postponed[1])
+    if not of_task(use.expansion):
+        return None
     words = _words_before(use)
     if words is None or "'" in text[words[0] : words[1]]:
         return None

@@ -37,6 +37,7 @@ HINT = "hint"
 GPU_PARTITION = re.compile(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
+ASKING = re.compile(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
 )
@@ -64,7 +65,7 @@ def gpu_need(
     """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
     if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
         return None
-    if any("$" in (setting.value or "") for setting in request.gpu_settings()):
+    if any(directives.slip(setting) is not None for setting in request.gpu_settings()):
         return None  # meant to be a number of GPUs, and another fault
     if request.partition is not None and any(name in site.gpu_partitions for name in request.partition.split(",")):
         return None
@@ -80,6 +81,8 @@ def gpu_need(
         if not hints or not _is_gpu_partition(request):
             return None
         strong = hints
+    if any(ASKING.search(line) for line in directives.lost_lines()):
+        return None  # they are asked for, but in a line that sbatch does not read
     whole = request.asked("exclusive") or request.text("mem") == "0"
     unique = {sign.span: sign for sign in reversed(strong)}
     return GpuNeed(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..shell.evaluate import Spawn
 from ..shell.trace import Invocation
-from ..shell.values import Phase, Pieces, shown_text, text_of
+from ..shell.values import Phase, Pieces, Text, cut, shown_text, text_of
 from ..slurm import getopt
 from ..slurm.versions import Range
+from ..source.text import Span
+from ..source.workspace import Workspace
 from .environment import JobEnvironment
 from .launchers import mpi, recognise
 from .launches import exported
@@ -16,11 +20,16 @@ from .steps import Step
 from .words import assignment_of, split
 from .wrappers import WRAPPERS, unwrap
 
+if TYPE_CHECKING:
+    from .neighbours import Neighbours
+
 
 class JobHooks:
     """Knows srun, sbatch, MPI launchers and wrappers."""
 
-    def __init__(self, request: Request, versions: Range, site: Site) -> None:
+    def __init__(self, request: Request, versions: Range, site: Site, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._neighbours: Neighbours | None = None
         self.request = request
         self.versions = versions
         self.site = site
@@ -34,7 +43,8 @@ class JobHooks:
         if name == "sbatch":
             words = [shown_text(field) for field in invocation.argv[1:]]
             parsed = getopt.parse(words, "sbatch", self.versions.majors, self.site.plugin_options)
-            return Spawn("sbatch", parsed.rest + 1 if parsed.rest < len(words) else None, Phase.SUBMIT)
+            rest = parsed.rest + 1 if parsed.rest < len(words) else None
+            return Spawn("sbatch", rest, Phase.SUBMIT, prefix=_wrapped(invocation, parsed))
         if name in mpi.NAMES:
             launcher = recognise(invocation.argv)
             if launcher is not None and launcher.program is not None:
@@ -61,6 +71,13 @@ class JobHooks:
             wrapped.kept,
         )
 
+    def file(self, name: str, way: Span) -> Text | None:
+        if self._neighbours is None:
+            from .neighbours import Neighbours
+
+            self._neighbours = Neighbours(self.workspace)
+        return self._neighbours.read(name, way)
+
     def _srun(self, invocation: Invocation) -> Spawn:
         step = Step(invocation, self.request, self.versions, self.site)
         if invocation.phase is Phase.BATCH:
@@ -68,21 +85,38 @@ class JobHooks:
         elif invocation.phase is Phase.SUBMIT:
             # an srun on the login node makes an allocation of its own
             return Spawn("srun", step.command, Phase.TASK)
-        variables, cleared = _exports(step)
-        return Spawn("srun", step.command, Phase.TASK, variables, frozenset(), cleared, step)
+        variables, kept = _exports(step)
+        dropped: frozenset[str] = frozenset()
+        if kept is not None:
+            own = {name for name, each in invocation.state.variables.items() if each.exported and each.alternatives}
+            dropped = frozenset(name for name in own if name not in kept and not name.startswith("SLURM_"))
+            kept = (*kept, *(name for name in own if name.startswith("SLURM_")))
+        return Spawn("srun", step.command, Phase.TASK, variables, dropped, kept is not None, step, kept=kept or ())
 
 
-def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], bool]:
-    """What --export adds to the environment of the tasks, and whether it drops the rest (all but SLURM_*)."""
+def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], tuple[str, ...] | None]:
+    """What --export adds to the environment of the tasks, and what remains of the rest beside SLURM_* (None: all)."""
     option = step.option("export")
     if option is None or option.value is None:
-        return (), False
+        return (), None
     variables = []
-    whole = True
+    kept: tuple[str, ...] | None = ()
     for item in split(option.value, ","):
         assignment = assignment_of(item)
+        name = text_of(item)
         if assignment is not None:
             variables.append(assignment)
-        if text_of(item) == "ALL" or text_of(item) is None and assignment is None:
-            whole = False
-    return tuple(variables), whole
+        elif name == "ALL" or name is None:
+            kept = None
+        elif kept is not None:
+            kept = (*kept, name)
+    return tuple(variables), kept
+
+
+def _wrapped(invocation: Invocation, parsed: getopt.Parsed) -> tuple[Pieces, ...]:
+    """The text of sbatch's --wrap; nothing without one."""
+    for each in reversed(parsed.options):
+        if each.name == "wrap" and each.value_word is not None and each.value_start is not None:
+            field = invocation.argv[each.value_word + 1]
+            return (cut(field, each.value_start, len(shown_text(field))),)
+    return ()

@@ -13,6 +13,7 @@ from .request import Request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..slurm.directives import Directives
     from ..slurm.model import Setting
     from . import Job
 
@@ -39,6 +40,8 @@ _LENGTH = re.compile(
 )
 _HOURS = re.compile(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
 _IN_HOURS = re.compile(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)
+# Whoever writes this knows it.
+_IN_MINUTES = re.compile(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
 _MINUTES = re.compile(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
 
 # Lengths that only people who count in hours write: one day, two, and so on.
@@ -51,6 +54,8 @@ def doubtful_times(job: Job) -> Iterator[DoubtfulTime]:
     for setting in directives.settings:
         text = setting.text
         if setting.name not in ("time", "time-min") or not text or directives.slip(setting) is not None:
+            continue
+        if _is_overridden(directives, setting):
             continue
         limit = times.minutes(text)
         if limit is None or _goes_on(setting):
@@ -76,9 +81,13 @@ def _doubt(job: Job, setting: Setting, text: str, limit: int) -> DoubtfulTime | 
     remark = _remark(job, setting)
     if len(fields) == 1:
         evidence = _of_hours(remark, first, _IN_HOURS)
+        if not evidence and _IN_MINUTES.search(remark):
+            return None
         instead = f"{first}:00:00" if evidence else times.duration(first * 60)
         return DoubtfulTime(setting, "bare", limit, evidence, instead)
     evidence = _of_hours(remark, first, _HOURS) or _by_itself(job, setting, first, fields[1], remark)
+    if not evidence and _IN_MINUTES.search(remark):
+        return None
     return DoubtfulTime(setting, "two-part", limit, evidence, f"{text}:00" if evidence else None)
 
 
@@ -101,6 +110,12 @@ def _remark(job: Job, setting: Setting) -> str:
     return above if re.match(r"#(?!SBATCH|SLURM|!|PBS|BSUB)", above) else ""
 
 
+def _is_overridden(directives: Directives, setting: Setting) -> bool:
+    """Whether a later one of its component takes its place, so that it has no effect."""
+    later = [each for each in directives.settings if each.name == setting.name and each.component == setting.component]
+    return later[-1] is not setting
+
+
 def _goes_on(setting: Setting) -> bool:
     """Whether a word stands behind the value that may belong to it (`--mem=16 GB`): another fault."""
     line = setting.value_line or setting.line
@@ -118,7 +133,8 @@ def _of_hours(remark: str, first: int, hours_meant: re.Pattern[str]) -> str:
     for number, unit in lengths:
         hours = number if unit[0] == "h" else number * 24 if unit[0] == "d" else -1
         if hours == first > 0:
-            return f"the comment says {number} {'hours' if unit[0] == 'h' else 'days'}"
+            name = "hour" if unit[0] == "h" else "day"
+            return f"the comment says {number} {name}{'' if number == 1 else 's'}"
     if lengths or _MINUTES.search(remark) or not hours_meant.search(remark):
         return ""
     return "the comment speaks of hours"
@@ -171,6 +187,8 @@ def tiny_memory(job: Job) -> Iterator[TinyMemory]:
             continue
         size = sizes.megabytes(text)
         if size is None or not 0 < size < 1024 or directives.slip(setting) is not None or _goes_on(setting):
+            continue
+        if _is_overridden(directives, setting):
             continue
         remark = _remark(job, setting)
         if _IN_MEGABYTES.search(remark):

@@ -1,4 +1,4 @@
-"""The plan of a job, as plain values for JSON: what it asks for, and whether sbatch takes it.
+"""The plan of a job, as plain values for JSON: what it asks for, whether sbatch takes it, and the steps that it starts.
 
 Counts are what Slurm makes of the options together (see `slurm.counts`), so `--ntasks=1 --nodes=2` has one node. None
 stands for unknown or not given.
@@ -10,6 +10,7 @@ from typing import Any
 
 from ..slurm.verdict import verdict
 from . import Job
+from .plan_steps import steps_of
 from .request import Request
 
 Plan = dict[str, Any]
@@ -21,6 +22,7 @@ def plan_of(job: Job) -> Plan:
         "path": job.source.path,
         "slurm_version": str(job.versions),
         "request": _request(job),
+        "steps": steps_of(job),
     }
     if job.submits:
         plan["submits"] = [plan_of(inner) for inner in job.submits]
@@ -49,7 +51,7 @@ def _request(job: Job) -> Plan:
 
 
 def _component(job: Job, request: Request) -> Plan:
-    nodes, gpus, memory = request.effective_nodes(), request.gpus, request.memory
+    nodes, tasks, gpus, memory = request.effective_nodes(), request.effective_tasks(), request.gpus, request.memory
     known_gpus = {
         "per_node": gpus.per_node,
         "total": gpus.total,
@@ -59,7 +61,7 @@ def _component(job: Job, request: Request) -> Plan:
     asked = {name: number for name, number in known_gpus.items() if number is not None}
     found: Plan = {
         "nodes": None if nodes is None else {"min": nodes.minimum, "max": nodes.maximum},
-        "tasks": request.effective_tasks(),
+        "tasks": request.tasks if tasks is None else tasks,
         "tasks_per_node": request.tasks_on_each_node(),
         "cpus_per_task": request.cpus_per_task,
         "time_minutes": request.time,
@@ -72,7 +74,8 @@ def _component(job: Job, request: Request) -> Plan:
     found["exclusive"] = "exclusive" if request.exclusive == "" else request.exclusive
     found["mail_type"] = request.mail_type
     found["options"] = {
-        setting.name: {"value": setting.text, "line": job.line(setting.span.start)} for setting in request.settings()
+        setting.name: {"value": "" if setting.value is None else setting.text, "line": job.line(setting.span.start)}
+        for setting in request.settings()
     }
     for foreign in request.foreign_settings():
         found["options"][foreign.name] = {"value": foreign.value, "line": job.line(foreign.span.start)}

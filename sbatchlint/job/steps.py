@@ -7,7 +7,7 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 from __future__ import annotations
 
 from ..shell.trace import Invocation
-from ..shell.values import Pieces, cut, expansions, shown_text, span_of, text_of
+from ..shell.values import Pieces, cut, expansions, is_open, shown_text, span_of, text_of
 from ..slurm import getopt
 from ..slurm.grammar.numbers import whole
 from ..slurm.versions import Range
@@ -17,6 +17,7 @@ from .containers import Container, Triple, is_pyxis_option, pyxis_container
 from .environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from .request import Nodes, Request, fixed_nodes
 from .site import Site
+from .words import hides_options, is_unknown, names_program
 
 # Variables that make a container step of any srun (pyxis 0.21).
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
@@ -69,16 +70,22 @@ class Step:
 
     def __init__(self, invocation: Invocation, request: Request, versions: Range, site: Site) -> None:
         self.invocation = invocation
-        self.request = request
         words = [shown_text(field) for field in invocation.argv[1:]]
         parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
+        if parsed.uncertain:
+            program = _unknown_program(invocation, parsed)
+            if program is not None:
+                parsed = getopt.parse(words[:program], "srun", versions.majors, site.plugin_options)
         self.given = tuple(self._option(each) for each in parsed.options)
         self.options = {each.name: each for each in self.given}
         self.problems = parsed.problems
         self.certain = not parsed.uncertain
         self.command = parsed.rest + 1 if parsed.rest < len(words) else None
+        self.request = request
+        if request.heterogeneous:
+            self.request = component_of(self, request) or request
         self.container = self._container(site)
-        self.geometry = geometry(self, request, versions)
+        self.geometry = geometry(self, self.request, versions)
 
     def _option(self, given: getopt.Given) -> StepOption:
         argv = self.invocation.argv
@@ -136,6 +143,22 @@ class Step:
         return self.invocation.descendants()
 
 
+def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:
+    """The first unknown word among srun's options that must be its command (its index without `srun` itself).
+
+    Its name says so, or options follow that srun does not have.
+    """
+    argv = invocation.argv[1:]
+    taken = {word for each in parsed.options for word in (each.word, each.value_word)}
+    strange = [each.word for each in parsed.problems if each.kind == "unknown-option" and each.versions is None]
+    for index, field in enumerate(argv[: parsed.rest]):
+        if index in taken or not is_unknown(field) or hides_options(field):
+            continue
+        if names_program(field) or not is_open(field) and any(word > index for word in strange):
+            return index
+    return None
+
+
 def directive_value(setting: object) -> Pieces | None:
     """The value of a directive as a field."""
     from ..shell.values import Piece
@@ -191,16 +214,44 @@ def _inherits_tasks(step: Step) -> bool:
     return any(_is_set(step, name) is not False for name in sorted(TASK_COUNTS))
 
 
+def spread(text: str | None) -> str | None:
+    """How a value of --distribution deals tasks to nodes: `block` or `cyclic`; None for others, which may be uneven."""
+    first = (text or "").lower().replace(",", ":").split(":")[0]
+    return {"block": "block", "cyclic": "cyclic", "*": "block"}.get(first)
+
+
+def component_of(step: Step, request: Request) -> Request | None:
+    """What the component of a heterogeneous job asks for in which a step runs: the first one without --het-group."""
+    option = step.option("het-group")
+    number = 0 if option is None else whole(option.text)
+    if number is None or number >= request.directives.components:
+        return None
+    return request if number == request.component else Request(request.directives, number, request.version)
+
+
+def _is_complete(step: Step, request: Request) -> bool:
+    """Whether nothing that counts tasks comes from the first component.
+
+    srun reads SLURM_NTASKS where there is no SLURM_NTASKS_HET_GROUP_1, which since 23.02 only --ntasks sets.
+    """
+    return "ntasks" in step.options or request.asked("ntasks")
+
+
 def geometry(step: Step, request: Request, versions: Range) -> Geometry:
     """The tasks of a step, from its options and from what it inherits."""
-    if request.heterogeneous:
+    several = any(text_of(field) == ":" for field in step.invocation.argv)
+    if several or not request.heterogeneous and "het-group" in step.options:
+        return Geometry(None, None, None, None, None)
+    if request.heterogeneous and (component_of(step, request) is None or not _is_complete(step, request)):
         return Geometry(None, None, None, None, None)
     # srun reads this variable, and not SLURM_NNODES.
     in_job = job_nodes(request) if _is_set(step, "SLURM_JOB_NUM_NODES") else None
     options = step.options
     opt_nodes, opt_tasks, opt_each = (options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
-    unclear = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
-                                 "multi-prog", "relative", "het-group", "distribution") if name in options]  # fmt: skip
+    unclear: list[str] = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
+                                 "multi-prog", "relative") if name in options]  # fmt: skip
+    if "distribution" in options and spread(options["distribution"].text) is None:
+        unclear.append("distribution")
     nodes = in_job
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)
@@ -318,7 +369,9 @@ def _inherited(
         others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
         # Asked for by a #PBS or #BSUB line.
         others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
-        if not request.directives.certain or others:
+        # 26.05 finds the tasks per node of the job without the variable (24.11 does not).
+        unset = each_setting is not None and not versions.all_before("25.05")
+        if not request.directives.certain or others or unset:
             return Geometry(nodes, None, None, None, None)
         return Geometry(nodes, nodes, 1, False, None)
     reason_setting = each_setting or counting

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..shell.values import span_of
+from functools import lru_cache
+
+from ..shell.values import shown_text, span_of
+from ..slurm.getopt import UNKNOWN
 from ..slurm.options import matches, table
 from ..slurm.versions import MAJORS, Range
 from ..source.records import NamedTuple
@@ -34,9 +37,10 @@ _COMMAND_LINE = frozenset(("wrap",))
 def submission_options(step: Step, versions: Range) -> list[SubmissionOption]:
     """Those of one step, in order."""
     argv = step.invocation.argv
+    known = _known(step)
     found: list[SubmissionOption] = []
     for problem in step.problems:
-        if problem.kind != "unknown-option":
+        if problem.kind != "unknown-option" or problem.word + 1 > known:
             continue
         majors = problem.versions or versions.majors
         names = {_name(problem.written, "sbatch", version) for version in majors}
@@ -56,6 +60,17 @@ def submission_options(step: Step, versions: Range) -> list[SubmissionOption]:
     return found
 
 
+def _known(step: Step) -> int:
+    """The index of the first word that may be the program, as it is not known and no option's value; else the last."""
+    argv = step.invocation.argv
+    if step.certain:
+        return len(argv)
+    values = {each.value_word for each in step.given}
+    unknown = (at for at, field in enumerate(argv) if at and at not in values and shown_text(field)[:1] == UNKNOWN)
+    return next(unknown, len(argv))
+
+
+@lru_cache(maxsize=256)
 def _name(written: str, command: str, version: str) -> str | None:
     """The long name of a command's own option that is written so."""
     if written.startswith("--"):

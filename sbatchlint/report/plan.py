@@ -15,19 +15,22 @@ def as_text(plan: Plan, terminal: Terminal, indent: str = "") -> str:
     """The plan of one script, and below it those of the scripts that it submits."""
     request = plan["request"]
     title = terminal.style("bold", escape(plan["path"]))
-    lines = [f"{indent}{title}", *(f"{indent}  {line}" for line in _verdicts(plan, terminal))]
+    width = max(terminal.width - len(indent) - 2, 40)
+    # A script that another one submits stands in the same file.
+    lines = [] if indent else [title]
+    lines.extend(f"{indent}  {line}" for line in _verdicts(plan, terminal, width))
     components = request["components"]
     for index, component in enumerate(components):
         if len(components) > 1:
             lines.append(f"{indent}  component {index}")
-        lines.extend(f"{indent}  {line}" for line in _table(component, terminal))
+        lines.extend(f"{indent}  {line}" for line in _table(component, terminal, width))
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     for inner in plan.get("submits", ()):
-        text += f"{indent}  submits\n" + as_text(inner, terminal, indent + "    ")
+        text += f"{indent}  submits\n" + as_text(inner, terminal, indent + "  ")
     return text
 
 
-def _verdicts(plan: Plan, terminal: Terminal) -> Iterator[str]:
+def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
     request = plan["request"]
     by_version = request.get("by_version") or {plan["slurm_version"]: request}
     groups: list[tuple[tuple[bool | None, str | None], list[str]]] = []
@@ -39,18 +42,22 @@ def _verdicts(plan: Plan, terminal: Terminal) -> Iterator[str]:
             groups.append((key, [version]))
     for (accepted, message), versions in groups:
         name = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        if accepted:
+            yield f"Slurm {name}: accepted"
+            continue
         if accepted is False:
-            said = escape((message or "").partition("\n")[0])
-            yield f"Slurm {name} " + terminal.style("error", "refuses it") + f": {said}"
-        elif accepted:
-            yield f"Slurm {name} takes it"
+            said, style = " ".join(escape((message or "").replace("\n", " ")).split()), "error"
+            verdict = "refused"
         else:
-            yield f"Slurm {name}: not known, the script holds something that is filled in later"
+            said, style, verdict = "it depends on what is not in the script", "warning", "not known"
+        first, *more = wrapped(f"Slurm {name}: {verdict}: {said}", width)
+        yield first.replace(verdict, terminal.style(style, verdict), 1)
+        yield from (f"    {line}" for line in more)
 
 
-# By key of the plan: what to call it, and the options that decide it.
+# By key of the plan: what to call it, and the options that say it.
 _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("nodes", "nodes", ("nodes", "nodelist")),
+    ("nodes", "nodes", ("nodes",)),
     ("tasks", "tasks", ("ntasks",)),
     ("tasks_per_node", "tasks per node", ("ntasks-per-node",)),
     ("cpus_per_task", "CPUs per task", ("cpus-per-task",)),
@@ -60,32 +67,93 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("exclusive", "exclusive", ("exclusive",)),
     ("mail_type", "mail at", ("mail-type",)),
 )
+# What else decides a count, in the order in which it does: the first group of which one is given.
+_MULTIPLIERS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
+_DECIDING: tuple[tuple[str, ...], ...] = (
+    ("ntasks",),
+    ("ntasks-per-node",),
+    ("ntasks-per-gpu", "gpus", "gpus-per-node", "gres"),
+    ("gpus-per-task", "gpus"),
+    _MULTIPLIERS,
+)
 
 
-def _table(component: Plan, terminal: Terminal) -> list[str]:
+def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
     options: Mapping[str, Mapping[str, Any]] = component["options"]
     rows: list[tuple[str, str, str]] = []
     shown: set[str] = set()
     for key, label, names in _ROWS:
         given = [name for name in names if name in options]
-        shown.update(given)
+        if key == "gpus":
+            given = [name for name in given if _is_of_gpus(name, options[name]["value"])]
         value = _value(key, component)
+        sources = given
         if value is None and given:
-            value = "not known"
+            value = _as_given(options, given)
+        elif value is not None and not (given and key == "tasks_per_node"):
+            sources = _sources(key, options, given)
+        # What is asked for beside GPUs has a row of its own.
+        shown.update(name for name in given if "," not in (options[name]["value"] or "") or key != "gpus")
         if value is not None:
-            rows.append((label, value, _lines(options, given)))
-    for name, option in options.items():
-        if name not in shown:
-            value = "" if option["value"] is None else str(option["value"])
-            rows.append((f"--{name}", value, _lines(options, [name])))
+            rows.append((label, value, _lines(options, sources)))
+    others = [name for name in options if name not in shown]
+    rows.extend((f"--{name}", _as_given(options, [name]), _lines(options, [name])) for name in others)
     if not rows:
         return ["asks for nothing: the defaults of the site decide"]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    limit = max(terminal.width - widths[0] - 16, 20)
-    return [
-        f"{label:<{widths[0]}}  {escape(value):<{min(widths[1], limit)}}  {terminal.style('dim', where)}"
-        for label, value, where in rows
-    ]
+    labels = max(len(row[0]) for row in rows)
+    places = max(len(row[2]) for row in rows)
+    room = max(width - labels - places - 4, 20)
+    values = [wrapped(escape(value), room) for _, value, _ in rows]
+    widest = max(len(line) for value in values for line in value)
+    lines: list[str] = []
+    for (label, _, where), (first, *more) in zip(rows, values, strict=True):
+        lines.append(f"{label:<{labels}}  {first:<{widest}}  {terminal.style('dim', where)}")
+        lines.extend(" " * (labels + 2) + line for line in more)
+    return lines
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A text in lines of at most so many characters, broken at blanks where there are any; at least one line."""
+    lines: list[str] = []
+    while len(text) > width:
+        at = text.rfind(" ", 1, width + 1)
+        lines.append(text[: at if at > 0 else width])
+        text = text[at + 1 if at > 0 else width :]
+    return [*lines, text]
+
+
+def _is_of_gpus(name: str, value: str | None) -> bool:
+    return name.startswith("gpus") or value is None or "gpu" in value
+
+
+def _as_given(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
+    """What is written for these options, where that is all that is known of them."""
+    values = [options[name]["value"] for name in names]
+    if None in values:
+        return "not known"
+    if len(names) == 1:
+        return str(values[0])
+    return " ".join(f"--{name}={value}" if value else f"--{name}" for name, value in zip(names, values, strict=True))
+
+
+def _sources(key: str, options: Mapping[str, Mapping[str, Any]], given: list[str]) -> list[str]:
+    """The options that decide a value of the plan."""
+    if key not in ("nodes", "tasks", "tasks_per_node"):
+        return given
+    if key == "tasks" and given:
+        return given
+    where = [name for name in ("nodes", "nodelist") if name in options][:1]
+    deciding = next((group for group in _DECIDING if any(name in options for name in group)), ())
+    if key == "nodes" and where:
+        # Fewer tasks than nodes make fewer nodes.
+        return [*where, *(name for name in ("ntasks",) if name in options and _shrinks(options))]
+    return [*where, *(name for name in deciding if name in options)]
+
+
+def _shrinks(options: Mapping[str, Mapping[str, Any]]) -> bool:
+    nodes = (options.get("nodes", {}).get("value") or "").partition("-")[0]
+    tasks = options["ntasks"]["value"] or ""
+    return nodes.isdigit() and tasks.isdigit() and int(tasks) < int(nodes)
 
 
 def _lines(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:

@@ -180,8 +180,8 @@ def evaluate(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> 
 
 
 def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`source FILE`: known only where the script wrote the file itself."""
-    text = programs.read_file(scope.state, invocation.argv[1]) if len(invocation.argv) > 1 else None
+    """`source FILE`: a file that the script wrote itself, or one that stands beside it."""
+    text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
     if text is None:
         scope.state.sourced = True
         return scope.state

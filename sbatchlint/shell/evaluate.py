@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..source.records import NamedTuple
+from ..source.text import Span
 from . import branching, commands, programs
 from .conditions import either, negate
 from .expand import Environment, Expander, Scope, text_matches
@@ -81,6 +82,9 @@ class Hooks(Protocol):
 
     def spawn(self, invocation: Invocation) -> Spawn | None:
         """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
+
+    def file(self, name: str, way: Span) -> Text | None:
+        """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
 
 
 class Exhausted(Exception):
@@ -233,12 +237,15 @@ class Interpreter:
         return scope.state
 
     def on_group(self, node: Group, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
-        if not node.subshell:
-            return self.statements(node.body, scope)
-        context = scope.context.replace(shell=scope.context.shell + 1)
-        self.statements(node.body, Scope(scope.state.copy(), scope.text, context))
-        return scope.state
+        redirects, _ = commands.expand_redirects(self, node.redirects, scope)
+        first = len(self.trace.invocations)
+        if node.subshell:
+            context = scope.context.replace(shell=scope.context.shell + 1)
+            self.statements(node.body, Scope(scope.state.copy(), scope.text, context))
+        state = scope.state if node.subshell else self.statements(node.body, scope)
+        if redirects and state is not None:
+            programs.write_group(self, redirects, first, Scope(state, scope.text, scope.context))
+        return state
 
     def on_function(self, node: Function, scope: Scope) -> State | None:
         scope.state.functions[node.name] = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
@@ -250,6 +257,7 @@ class Interpreter:
 
     def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:
         self.expander.number(node.expression_start, node.expression_end, scope)
+        self.expander.note_names(node.expression_start, node.expression_end, scope)
         return scope.state
 
     def on_unparsed(self, node: Unparsed, scope: Scope) -> State | None:

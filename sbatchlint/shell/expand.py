@@ -26,7 +26,7 @@ from .syntax import (
     Statement,
     Word,
 )
-from .trace import Context
+from .trace import Context, Trace
 from .values import UNKNOWN_CHARACTER, Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, text_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ MOST_COMBINATIONS = 12
 BLANKS = re.compile(r"[ \t\n]+|[^ \t\n]+")
 BRACES = re.compile(r"\{([^{}\s]+)\}")
 MOST_BRACES = 64
+# Names of variables in arithmetic that are not just set there.
+NAMES = re.compile(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 
 
 class Environment(Protocol):
@@ -74,6 +76,7 @@ class Substituter(Protocol):
     """The interpreter, as far as expansion needs it."""
 
     environment: Environment
+    trace: Trace
 
     def output(
         self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
@@ -374,6 +377,7 @@ class Expander:
     def arithmetic(self, start: int, end: int, scope: Scope, span: Span) -> Pieces:
         """The value of an arithmetic expression, as one piece."""
         value, inputs = self.number(start, end, scope)
+        self.note_names(start, end, scope)
         expansion = Expansion("$((" + scope.text.string[start:end].strip() + "))", span, scope.context.phase, inputs)
         return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
 
@@ -397,6 +401,16 @@ class Expander:
             expression += " sbatchlint_unknown " if text is None else text
         found = self.number_of(expression, scope, inputs)
         return found, flattened(inputs)
+
+    def note_names(self, start: int, end: int, scope: Scope) -> None:
+        """Notes the variables that an expression names without `$`."""
+        from .parse import parse_word_text
+
+        for part in parse_word_text(scope.text.string, start, end).parts:
+            if isinstance(part, Literal) and len(part.text) == part.end - part.start:
+                for match in NAMES.finditer(part.text):
+                    span = scope.text.span(part.start + match.start(), part.start + match.end())
+                    self.substituter.trace.note_read(match[0], span, "arithmetic", scope.state, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> int | None:
         """The value of an expression without `$`; names are looked up, assignments made."""

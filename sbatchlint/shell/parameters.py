@@ -126,6 +126,7 @@ class ParameterExpander:
         special = self._special(part.name, scope, span)
         if special is not None:
             return special
+        self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
         choices = self.variable(part.name, scope, span)
         if index in ("@", "*"):
             return [(() if fields is None else fields, guards) for fields, guards in choices]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..source.text import Span
 from .expand import Scope
 from .state import NO_GUARDS, Alternative, State, Variable
-from .trace import Invocation, Submission
-from .values import Phase, Piece, Pieces, Text, cut, is_open, text_of
+from .trace import Invocation, RedirectedTo, Submission
+from .values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
 
 if TYPE_CHECKING:
     from .evaluate import Interpreter, Spawn
@@ -62,9 +62,27 @@ def printed(invocation: Invocation) -> Pieces | None:
         return (*join_fields(arguments), Piece("\n", end, end + 1))
     if name == "printf" and arguments:
         return formatted(arguments[0], arguments[1:])
-    if name == "declare" or name == "typeset":
-        return None
+    if name == "expr" and len(arguments) == 3:
+        return _calculated(arguments)
     return None
+
+
+def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
+    """What `expr A + B` prints."""
+    first, operator, second = (text_of(field) or "" for field in arguments)
+    numbers = all(re.fullmatch(r"-?\d+", text) for text in (first, second))
+    if not numbers or len(operator) != 1 or operator not in "+-*/%":
+        return None
+    left, right = int(first), int(second)
+    if operator in "/%" and right == 0:
+        return None
+    quotient = abs(left) // abs(right or 1) * (1 if (left < 0) == (right < 0) else -1)
+    found = {"+": left + right, "-": left - right, "*": left * right, "/": quotient, "%": left - right * quotient}
+    start, end = arguments[0][0].start if arguments[0] else 0, arguments[2][-1].end if arguments[2] else 0
+    inputs = flattened(expansion for field in arguments for expansion in expansions(field))
+    phase = max((each.phase for each in inputs), default=Phase.BATCH)
+    text = str(found[operator])
+    return (Piece(text, start, max(start, end), Expansion("$(expr)", Span(start, max(start, end)), phase, inputs)),)
 
 
 def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
@@ -122,12 +140,7 @@ def file_name(field: Pieces) -> str | None:
 
 def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
     """Keeps what a command writes to files, so that a program in them can be followed."""
-    targets: list[tuple[str, bool]] = []
-    for redirect in invocation.redirects:
-        if redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target:
-            name = file_name(redirect.target)
-            if name is not None:
-                targets.append((name, redirect.operator == ">>"))
+    targets = _targets(invocation.redirects)
     if invocation.name == "tee" and invocation.stdin is not None:
         arguments = [text_of(field) for field in invocation.argv[1:]]
         append = "-a" in arguments
@@ -135,12 +148,51 @@ def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
             name = None if word is not None and word.startswith("-") else file_name(field)
             if name is not None:
                 targets.append((name, append))
+    if targets:
+        _keep(interpreter, targets, printed(invocation), scope)
+
+
+# Commands that print nothing.
+_SILENT = ": [ [[ cd chmod declare export local mkdir read rm set shift shopt sleep source test touch true unset wait ."
+SILENT = frozenset(_SILENT.split())
+
+
+def write_group(interpreter: Interpreter, redirects: Sequence[RedirectedTo], first: int, scope: Scope) -> None:
+    """Keeps what the commands of `{ … } > file` print together; they are those in the trace from `first` on."""
+    targets = _targets(redirects)
     if not targets:
         return
-    content = printed(invocation)
+    content: Pieces | None = ()
+    for each in interpreter.trace.invocations[first:]:
+        context = each.context
+        if context.parent is not scope.context.parent or context.captured is not scope.context.captured:
+            continue
+        if each.piped_to or each.name in SILENT or any(one.operator in OUTPUTS for one in each.redirects):
+            continue
+        once = context.conditional is scope.context.conditional and context.looped is scope.context.looped
+        own = printed(each) if once and context.guards is scope.context.guards else None
+        content = None if own is None or content is None else content + own
+    _keep(interpreter, targets, content, scope)
+
+
+OUTPUTS = (">", ">>", ">|", "&>", "&>>", ">&")
+
+
+def _targets(redirects: Sequence[RedirectedTo]) -> list[tuple[str, bool]]:
+    """The files that get a command's output, and whether it is put behind what they hold."""
+    targets = []
+    for redirect in redirects:
+        if redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target:
+            name = file_name(redirect.target)
+            if name is not None:
+                targets.append((name, redirect.operator == ">>"))
+    return targets
+
+
+def _keep(interpreter: Interpreter, targets: list[tuple[str, bool]], content: Pieces | None, scope: Scope) -> None:
     for name, append in targets:
         if content is None:
-            scope.state.files.pop(name, None)
+            scope.state.files[name] = ()
             continue
         old = scope.state.files.get(name, ()) if append else ()
         if old:
@@ -166,6 +218,15 @@ def read_file(state: State, field: Pieces) -> Text | None:
     if len(found) == 1 and found[0].fields:
         return Text(found[0].fields[0])
     return None
+
+
+def find_file(interpreter: Interpreter, state: State, invocation: Invocation, index: int) -> Text | None:
+    """The text of the file that a word of a command names: one that the script wrote, or one beside the script."""
+    field = invocation.argv[index]
+    name = file_name(field)
+    if name is None or name in state.files:
+        return read_file(state, field)
+    return interpreter.hooks.file(name, invocation.span)
 
 
 # --- starting programs ---------------------------------------------------------------------------
@@ -208,8 +269,10 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     """Runs a shell's program (`bash -c`, a script, standard input). Whether the command was a shell or such a file."""
     name = invocation.name
     if name not in SHELLS:
-        text = read_file(scope.state, invocation.argv[0])
-        if text is None or is_open(invocation.argv[0]) or "/" not in (text_of(invocation.argv[0]) or "/"):
+        if is_open(invocation.argv[0]) or "/" not in (text_of(invocation.argv[0]) or "/"):
+            return False
+        text = find_file(interpreter, scope.state, invocation, 0)
+        if text is None or not is_shell_text(text, name):
             return False
         _run_text(interpreter, invocation, scope, text, invocation.argv[1:], "script")
         return True
@@ -220,12 +283,20 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     if kind == "-c":
         _run_text(interpreter, invocation, scope, Text(invocation.argv[at]), invocation.argv[at + 2 :], f"{name} -c")
     elif kind == "script":
-        text = read_file(scope.state, invocation.argv[at])
+        text = find_file(interpreter, scope.state, invocation, at)
         if text is not None:
             _run_text(interpreter, invocation, scope, text, invocation.argv[at + 1 :], "script")
     elif invocation.stdin is not None:
         _run_text(interpreter, invocation, scope, invocation.stdin, invocation.argv[at:], "stdin")
     return True
+
+
+def is_shell_text(text: Text, name: str | None) -> bool:
+    """Whether a file that is started by its name runs in a shell that is followed."""
+    first = text.string.partition("\n")[0]
+    if not first.startswith("#!"):
+        return not name or name.endswith((".sh", ".bash"))
+    return any(word in SHELLS for word in first[2:].replace("/", " ").split())
 
 
 def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
@@ -289,15 +360,29 @@ def _run_text(
 
 
 def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
-    """sbatch with a script that the file itself holds: on standard input, or in a file that it wrote."""
-    text = invocation.stdin if spawn.command is None else read_file(scope.state, invocation.argv[spawn.command])
-    if text is None or not text.field:
-        return
-    span = span_of_text(text)
+    """sbatch with a script that the file itself holds: on standard input, in a file that it wrote, or with --wrap."""
+    rest = len(invocation.argv) if spawn.command is None else spawn.command
     found = interpreter.trace.submissions
+    if spawn.prefix:
+        wrapped = spawn.prefix[0]
+        if not wrapped or all(piece.text is None for piece in wrapped):
+            return
+        start = wrapped[0].start
+        text = Text((Piece("#!/bin/sh\n", start, start), *wrapped))
+        quoted = not any(piece.expansion is not None for piece in wrapped)
+        found.append(Submission(text, span_of_text(Text(wrapped)), quoted, invocation, rest, True))
+        return
+    given = (
+        invocation.stdin
+        if spawn.command is None
+        else find_file(interpreter, scope.state, invocation, spawn.command)
+    )
+    if given is None or not given.field:
+        return
+    span = span_of_text(given)
     for number, each in enumerate(found):
         if each.span == span:
-            found[number] = each._replace(command=invocation)
+            found[number] = each._replace(command=invocation, rest=rest)
             return
-    quoted = not any(piece.expansion is not None for piece in text.field)
-    found.append(Submission(text, span, quoted, invocation))
+    quoted = not any(piece.expansion is not None for piece in given.field)
+    found.append(Submission(given, span, quoted, invocation, rest))

@@ -97,7 +97,7 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
 class State:
     """What a shell knows at one point of the script. Copied where ways part; variables are never changed in place."""
 
-    __slots__ = ("files", "functions", "options", "positional", "restored", "sourced", "variables")
+    __slots__ = ("doubtful", "files", "functions", "options", "positional", "restored", "sourced", "variables")
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
@@ -107,6 +107,7 @@ class State:
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
         self.sourced = False  # a file that cannot be read here ran in this shell
+        self.doubtful = False
         self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
 
     def copy(self) -> State:
@@ -116,6 +117,7 @@ class State:
         new.options = self.options.copy()
         new.positional = self.positional
         new.files = self.files.copy()
+        new.doubtful = self.doubtful
         new.sourced = self.sourced
         new.restored = self.restored.copy() if self.restored is not None else None
         return new
@@ -127,6 +129,7 @@ class State:
         new.functions = {name: each for name, each in self.functions.items() if each.exported}
         new.files = self.files
         new.positional = ()
+        new.doubtful = self.doubtful
         new.sourced = self.sourced
         return new
 

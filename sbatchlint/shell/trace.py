@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..source.records import NamedTuple
 from ..source.text import Span
-from .state import NO_GUARDS, Alternative, Guards, State
+from .state import NO_GUARDS, Alternative, Guards, State, Variable
 from .values import Phase, Pieces, Text, span_of, text_of
 
 
@@ -151,19 +151,22 @@ class Ran(NamedTuple):
 class Submission(NamedTuple):
     """A batch script inside the script: given to sbatch on standard input, or written to a file.
 
-    `quoted`: the outer shell expanded nothing in it. `command`: the sbatch that takes it, if one is seen.
+    `quoted`: the outer shell expanded nothing in it. `command`: the sbatch that takes it, if one is seen; `rest`: the
+    index of its first word that is no option. `wrapped`: it is the text of --wrap, below a first line that sbatch adds.
     """
 
     text: Text
     span: Span
     quoted: bool
     command: Invocation | None
+    rest: int = 0
+    wrapped: bool = False
 
 
 class Trace:
     """All that was recorded, in order of running."""
 
-    __slots__ = ("assigned", "invocations", "pipe_status_reads", "ran", "status_reads", "submissions")
+    __slots__ = ("assigned", "invocations", "pipe_status_reads", "ran", "reads", "status_reads", "submissions")
 
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
@@ -172,6 +175,11 @@ class Trace:
         self.status_reads: list[int] = []  # `$?` or PIPESTATUS was read after so many statements of `ran`
         self.pipe_status_reads: list[int] = []  # those of PIPESTATUS
         self.assigned: list[Assigned] = []
+        self.reads: list[Read] = []
+
+    def note_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
+        """A variable is looked up."""
+        self.reads.append(Read(name, span, operator, state.variables.get(name), context, len(self.invocations)))
 
 
 class Assigned(NamedTuple):
@@ -182,5 +190,20 @@ class Assigned(NamedTuple):
     exported: bool
     span: Span
     name_span: Span
+    context: Context
+    order: int
+
+
+class Read(NamedTuple):
+    """A variable that was looked up by name; what a condition looks at may be noted twice.
+
+    `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
+    held it then, None where that shell had not set it. `order`: the number of commands that had been recorded.
+    """
+
+    name: str
+    span: Span
+    operator: str
+    variable: Variable | None
     context: Context
     order: int

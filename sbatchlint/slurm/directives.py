@@ -8,7 +8,7 @@ All spans are of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ..source.edits import Edit
@@ -176,8 +176,18 @@ class Directives:
 
         return gap(self, setting)
 
+    def gaps(self) -> list[tuple[Setting, Gap]]:
+        """The options with blanks beside their `=`."""
+        if not any("=" in (token.text[0], token.text[-1]) for line in self.lines for token in line.tokens):
+            return []
+        found = [(setting, self.gap(setting)) for setting in self.settings]
+        return [(setting, gap) for setting, gap in found if gap is not None]
+
     def misdashed(self) -> list[Misdashed]:
         """Long options with one dash or three (`-nodes=2`)."""
+        words = [each.written for each in self.settings] + [each.written for each in self.problems]
+        if not any(word[:2] != "--" or word[2:3] == "-" for word in words):
+            return []
         from .mistakes.slips import misdashed
 
         return misdashed(self)
@@ -219,6 +229,12 @@ class Directives:
         from .mistakes.open_quotes import open_quotes
 
         return open_quotes(self)
+
+    def lost_lines(self) -> Iterator[str]:
+        """The text of lines that were meant to ask for something, and of which sbatch does not read all."""
+        from .mistakes.lost import lost_lines
+
+        return lost_lines(self)
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """Every setting of an option that reaches this component, in order."""

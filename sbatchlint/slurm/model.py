@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StopLine(NamedTuple):
-    """The line that ended the reading. `offset`: its first character that is no blank.
+    """The line that ended the reading. `offset`: its first character that is no blank; `start`: the line, in the text.
 
     `certain`: False where the line begins with something unknown, which may be no command at all.
     """
@@ -24,6 +24,7 @@ class StopLine(NamedTuple):
     span: Span
     offset: int
     certain: bool
+    start: int
 
 
 class Setting(NamedTuple):

@@ -116,7 +116,9 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
                     full_end = max(full_end, behind)
                 else:
                     known = string[first] != UNKNOWN
-                    stop = StopLine(text.span(first, end), text.span(first, end).start, known)
+                    shown_end = end - 1 if string[end - 1] == "\r" else end
+                    span = text.span(first, max(shown_end, first))
+                    stop = StopLine(span, span.start, known, at)
                     certain = certain and known
                     unread = _unread(text, full_end, escaped_blank, strict)
                     break

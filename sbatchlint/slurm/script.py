@@ -89,8 +89,9 @@ class InterpreterFault(NamedTuple):
 
 _SHEBANG = re.compile(r"#![ \t]*/\S")
 _MISTYPED = re.compile(
-    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!)[ \t]*"
-    r"(/(?:\S+/)?(?:env[ \t]+\S+|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
+    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|)[ \t]*"
+    r"(/(?:\S+/)?(?:env(?:[ \t]+-\S+)*[ \t]+\S+"
+    r"|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
     re.MULTILINE,
 )
 _INTERPRETERS = {".py": "python3", ".r": "Rscript", ".jl": "julia", ".pl": "perl", ".rb": "ruby", ".lua": "lua"}

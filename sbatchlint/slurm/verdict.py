@@ -2,8 +2,9 @@
 
 The order is sbatch's own, so that the message is the one it stops with: the file (src/sbatch/sbatch.c,
 `_get_script_buffer()`), then for each component of a heterogeneous job its words, its options one by one, the
-directives of other schedulers, and what the options make together (src/sbatch/opt.c, `_opt_verify()`); then what
-slurmctld refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
+directives of other schedulers, what the options make together (src/sbatch/opt.c, `_opt_verify()`) and the description
+of the job (src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again for each component, what slurmctld
+refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..source.records import NamedTuple
-from .combined.conflicts import conflicts
+from .combined.conflicts import conflicts, values_of
+from .combined.controller import BATCH, GRES, ORDERS
+from .combined.counts import INHERITED_HINT, hint_rivals
+from .getopt import UNKNOWN
 from .script import refusals as file_refusals
+from .versions import is_before
 
 if TYPE_CHECKING:
+    from .combined.gpu_arithmetic import Values
     from .directives import Directives
+    from .model import Refused
 
 FILE, OPTION, VERIFY, CONTROLLER = "file", "option", "verify", "controller"
 # What sbatch meets before it looks at any option of a component: words that it cannot split.
@@ -53,42 +60,94 @@ def _refusals(directives: Directives, version: str) -> Iterator[tuple[str, str]]
     """What is refused, first things first: the message and the stage."""
     for message in file_refusals(directives.text.whole, version):
         yield message, FILE
-    late: list[str] = []
+    late: list[tuple[int, int, str]] = []
     for component in range(directives.components):
         yield from _of_component(directives, component, version, late)
-    for message in late:
+    for _, _, message in sorted(late):
         yield message, CONTROLLER
 
 
-def _of_component(directives: Directives, component: int, version: str, late: list[str]) -> Iterator[tuple[str, str]]:
+def _of_component(
+    directives: Directives, component: int, version: str, late: list[tuple[int, int, str]]
+) -> Iterator[tuple[str, str]]:
+    """What sbatch refuses; what slurmctld would refuse goes to `late`, with its place in the order."""
     options = [
         (0 if problem.kind in _WORDS else 1, problem.span.start, problem.message)
         for problem in directives.problems
         if problem.line.component == component and _holds(problem.versions, version)
     ]
     verified: list[tuple[int, str]] = []
-    for setting, refusal in directives.refused:
-        if setting.component != component or not _holds(refusal.versions, version):
+    values = values_of(directives, component, version)
+    dropped = INHERITED_HINT in values or bool(hint_rivals(values, version))
+    last = {each.name: each for each in directives.reaching(component, version)}
+    for refused in directives.refused:
+        setting, refusal = refused
+        if setting.component > component or not _holds(refusal.versions, version):
             continue
         if refusal.stage == OPTION:
-            options.append((1, setting.option_span.start, refusal.message))
+            if setting.component == component:
+                options.append((1, setting.option_span.start, refusal.message))
+        elif last.get(setting.name) is not setting or dropped and setting.name == "hint":
+            # Of several only the last one is looked at then, and none that sbatch has dropped.
+            continue
+        elif setting.name == "nodes" and refusal.stage == CONTROLLER and _has_other_nodes(values, version):
+            continue
         elif refusal.stage == VERIFY:
-            verified.append((0, refusal.message))
+            verified.append((_place(refused, version), refusal.message))
         else:
-            late.append(refusal.message)
+            order = ORDERS.get(setting.name, GRES)
+            if setting.name in ("constraint", "prefer") and is_before(version, "23.02"):
+                order = BATCH
+            late.append((component, order, refusal.message))
     rejected = directives.foreign.rejection(version) if directives.foreign is not None else None
     if rejected is not None:
         options.append((2, 0, rejected))
     for _, _, message in sorted(options):
         yield message, OPTION
-    for each in conflicts(directives, component, (version,)):
+    for each in conflicts(directives, component, (version,), _is_certain(directives, component)):
         if each.effect == "refused":
             if each.stage == CONTROLLER:
-                late.append(each.message)
+                late.append((component, each.order, each.message))
             else:
                 verified.append((each.order, each.message))
     for _, message in sorted(verified):
         yield message, VERIFY
+
+
+def _has_other_nodes(values: Values, version: str) -> bool:
+    """Whether a job that asks for no nodes has some: before 23.02 those of a list, since 26.05 one for each task."""
+    return (
+        is_before(version, "23.02") and "nodelist" in values or not is_before(version, "26.05") and "ntasks" in values
+    )
+
+
+def _is_certain(directives: Directives, component: int) -> bool:
+    """Whether the options of a component are known; sbatch has done with it before it meets faults of later ones."""
+    if directives.certain:
+        return True
+    faulty = [problem.line.component for problem in directives.problems]
+    known = all(UNKNOWN not in token.text for line in directives.lines for token in line.tokens)
+    return known and bool(faulty) and component < min(faulty)
+
+
+# Where in the order of `combined.exclusions` sbatch looks at the value of an option: most of them where it verifies
+# the options, generic resources when it describes the job.
+_PLACES = {"hint": 110, "exclude": 115, "nodelist": 116, "ntasks": 117, "cpus-per-task": 118, "nodes": 119}
+_PROPAGATE, _DESCRIPTION = 190, 205
+_RESOURCES = ("gpus", "gpus-per-node", "gres", "gpus-per-socket", "gpus-per-task", "tres-per-task")
+
+
+def _place(refused: Refused, version: str) -> int:
+    name, message = refused.setting.name, refused.refusal.message
+    if message.startswith("Invalid TRES for --tres-per-task"):
+        return 55
+    if message.startswith("Invalid --tres-per-task"):
+        return 62
+    if name == "nodelist" and not is_before(version, "23.02"):
+        return 75
+    if name == "propagate":
+        return _PROPAGATE
+    return _DESCRIPTION if name in _RESOURCES else _PLACES.get(name, 0)
 
 
 def _holds(versions: tuple[str, ...] | None, version: str) -> bool:

@@ -102,7 +102,9 @@ def describe(versions: Iterable[str], within: Iterable[str] = MAJORS) -> str:
         return ""
     first, last = domain.index(hit[0]), domain.index(hit[-1])
     if last - first + 1 != len(hit):
-        return "in " + " and ".join(str(Range(MAJORS[index], MAJORS[index])) for index in hit)
+        end = next(at for at in range(first, last) if domain[at + 1] not in hit)
+        parts = ([domain[at] for at in range(first, end + 1)], [index for index in hit if index > domain[end]])
+        return " and ".join(describe([MAJORS[index] for index in part], within) for part in parts)
     if first == 0:
         return f"before {MAJORS[domain[last + 1]]}"
     if last == len(domain) - 1:

@@ -76,6 +76,14 @@ def is_batch_script(data: bytes, path: str = "") -> bool:
     return head is not None and _DIRECTIVE.search(head.group()) is not None
 
 
+def submits_scripts(data: bytes) -> bool:
+    """Whether a shell script has a command line with sbatch: worth a look where it was named, whatever it holds."""
+    return _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None and _SUBMITS.search(data) is not None
+
+
+_SUBMITS = re.compile(rb"^[^#\n]*\bsbatch[ \t]+[^\s#]", re.MULTILINE)
+
+
 class Candidate(NamedTuple):
     """A file to look at; `named` on the command line, or found in a folder."""
 

@@ -1,7 +1,12 @@
-"""The Slurm that these tests ask; they are skipped where it cannot be had."""
+"""The Slurm that these tests ask; they are skipped where it cannot be had.
+
+SBATCHLINT_SLURM_PREFIX names the folder of a Slurm that was built from source, such as /opt/slurm; without it the one
+in PATH is asked.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +14,9 @@ import pytest
 
 from sbatchlint.job import Job, Site
 from sbatchlint.source.text import Source
+from test_checks import ALL
 
+from .comparison import names_of
 from .local_slurm import LocalSlurm, Unavailable
 
 
@@ -17,7 +24,9 @@ from .local_slurm import LocalSlurm, Unavailable
 def slurm() -> Iterator[LocalSlurm]:
     """A private cluster for the whole run."""
     try:
-        cluster = LocalSlurm()
+        # It has the partitions and the features that the cases of the checks ask for.
+        names = names_of(case.case.example.text for case in ALL)
+        cluster = LocalSlurm(os.environ.get("SBATCHLINT_SLURM_PREFIX") or None, *names)
     except Unavailable as error:
         pytest.skip(f"no Slurm: {error}")
     try:

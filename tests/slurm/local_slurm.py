@@ -1,36 +1,50 @@
-"""A private Slurm of two fake GPU nodes on this machine, for as long as a test run lasts.
+"""A private Slurm of a few fake GPU nodes on this machine, for as long as a test run lasts.
 
-It runs the controller, two slurmds and a munged for each of them, out of one temporary folder and on free ports of the
-loopback interface, so that several may run at once. Every daemon has a UTS, mount and PID namespace of its own:
-`hostname` says node1 and node2 there, /etc/hosts knows these names, and killing a namespace's first process ends all
-that ran on that node. That needs root. GPUs are links to /dev/null; there are no cgroups, no accounting and no SPANK
-plugins, so that nothing is bound and pyxis options are unknown.
+It runs the controller, a slurmd for each node, and a munged for each of them, out of one temporary folder and on free
+ports of the loopback interface, so that several may run at once. Every daemon has a UTS, mount and PID namespace of its
+own: `hostname` says node1 and node2 there, /etc/hosts knows these names, and killing a namespace's first process ends
+all that ran on that node. That needs root. GPUs are links to /dev/null; there are no cgroups, no accounting and no
+SPANK plugins, so that nothing is bound and pyxis options are unknown.
+
+The Slurm is the one in PATH, or one that was built from source and installed under a folder (`prefix`). Job `ANCHOR`,
+an array of 100 tasks, is held as long as the cluster lives, so that others may depend on it.
 """
 
 from __future__ import annotations
 
 import os
+import pty
 import re
+import select
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 NODES, CPUS, GPUS = 2, 64, 8
+FEATURES = ("blue", "green", "rack1")
 CONTROLLER = "controller"
-HOSTS = (CONTROLLER, *(f"node{number}" for number in range(1, NODES + 1)))
 PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "unshare", "mount")
 FINISHED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT")
 START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 90.0
 # Jobs at a time: the controller starts jobs once a second, however many wait.
 AHEAD = 8
+# The number of the first job: too long to be met by chance in another text.
+ANCHOR = 4_000_001
+# How many jobs are submitted before they are looked at, and how long sbatch may stay after it has named the job.
+BATCH, LINGER_SECONDS = 500, 1.0
+# What sbatch prints with --parsable: the job's number, and perhaps its cluster.
+JOB_NUMBER = re.compile(rb"(\d+)(?:;\S*)?\s")
+# Fields of a job that are a line of their own, and may hold anything.
+WHOLE_LINES = ("AdminComment", "Command", "Comment", "Extra", "StdErr", "StdIn", "StdOut", "SubmitLine", "WorkDir")
+PATTERNS = ("StdErr", "StdIn", "StdOut")
 
 CONFIGURATION = """\
 ClusterName=tests
@@ -55,6 +69,9 @@ PropagateResourceLimits=NONE
 ReturnToService=2
 KillWait=3
 MinJobAge=3600
+MaxJobCount=200000
+MaxArraySize=200000
+FirstJobId={anchor}
 SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 SelectType=select/cons_tres
@@ -64,6 +81,7 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+PARTITION = "PartitionName={name} Nodes=ALL MaxTime=INFINITE State=UP\n"
 
 
 class Unavailable(Exception):
@@ -86,11 +104,42 @@ class Verdict(NamedTuple):
     messages: str
 
 
-class LocalSlurm:
-    """One cluster; `start` it, and `stop` it whatever happens. `version`: the major release, such as `22.05`."""
+class Held(NamedTuple):
+    """What came of submitting a script with `--hold`.
 
-    def __init__(self) -> None:
-        self.programs = {name: _program(name) for name in PROGRAMS}
+    `accepted`: there was a job; sbatch submits none where it only tests or explains (`--test-only`, `--hint=help`).
+    `messages`: what sbatch said, without `sbatch: ` before each line. `jobs`: the fields that scontrol shows, of each
+    component. The folder of the script, or where the job would work, is cut off from paths, and the job's number in the
+    names of its files is `%j` again.
+    """
+
+    accepted: bool
+    messages: str
+    jobs: tuple[Mapping[str, str], ...]
+
+
+class LocalSlurm:
+    """One cluster; `start` it, and `stop` it whatever happens. `version`: the major release, such as `22.05`.
+
+    `prefix`: where a Slurm of one's own is installed; the one in PATH without it. `partitions`: the partitions that it
+    has beside `batch`, which is the default. `features`: what all nodes have beside FEATURES.
+    `nodes`: how many there are.
+    """
+
+    def __init__(
+        self,
+        prefix: str | os.PathLike[str] | None = None,
+        partitions: Iterable[str] = (),
+        features: Iterable[str] = (),
+        nodes: int = NODES,
+    ) -> None:
+        self.nodes = nodes
+        self.hosts = (CONTROLLER, *(f"node{number}" for number in range(1, nodes + 1)))
+        self.partitions = sorted(set(partitions) - {"batch"})
+        self.features = sorted({*FEATURES, *features})
+        own = [] if prefix is None else [os.path.join(prefix, "bin"), os.path.join(prefix, "sbin")]
+        self.path = os.pathsep.join([*own, os.environ.get("PATH") or PATH, PATH])
+        self.programs = {name: _program(name, self.path) for name in PROGRAMS}
         release = subprocess.run([self.programs["slurmd"], "-V"], capture_output=True, text=True).stdout
         found = re.search(r"(\d+\.\d+)\.\d+", release)
         if found is None:
@@ -112,12 +161,12 @@ class LocalSlurm:
         for name in ("etc", "gpu", "log", "munge", "run", "spool", "state", "work"):
             (self.root / name).mkdir()
         self._key()
-        (self.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {' '.join(HOSTS)}\n")
+        (self.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {' '.join(self.hosts)}\n")
         probe = subprocess.run(self._in_namespace("probe", "true"), capture_output=True, text=True)
         if probe.returncode:
             raise Unavailable(f"namespaces are not allowed here: {probe.stderr.strip()}")
         self._configure()
-        for host in HOSTS:
+        for host in self.hosts:
             # A munged of its own for each: it takes a credential just once, and srun sends one to all nodes.
             folder = self.root / "munge" / host
             folder.mkdir()
@@ -125,13 +174,16 @@ class LocalSlurm:
                 host, self.programs["munged"], "--foreground", f"--socket={folder}/socket",
                 f"--key-file={self.root}/key", f"--seed-file={folder}/seed", f"--pid-file={folder}/pid",
             ))  # fmt: skip
-        _wait_until(lambda: all((self.root / "munge" / host / "socket").exists() for host in HOSTS), 5)
-        for host in HOSTS:
+        _wait_until(lambda: all((self.root / "munge" / host / "socket").exists() for host in self.hosts), 5)
+        for host in self.hosts:
             (self.root / "spool" / host).mkdir()
             daemon = ["slurmctld", "-D"] if host == CONTROLLER else ["slurmd", "-D", "-N", host]
             self._run_daemon(host, self._in_namespace(host, self.programs[daemon[0]], *daemon[1:]))
         if not _wait_until(lambda: self._idle() or self._dead(), START_SECONDS) or self._dead():
             raise Unavailable(f"the nodes did not become idle: {self._last_words()}")
+        anchor, messages = self._submit(self._write("#!/bin/sh\n#SBATCH --array=0-99\n"))
+        if anchor != ANCHOR:
+            raise Unavailable(f"the first job is {anchor}: {messages}")
 
     def stop(self) -> None:
         """Kills the daemons and, with their namespaces, all jobs; removes the folder."""
@@ -157,7 +209,7 @@ class LocalSlurm:
         # They end with this process, even where it is killed.
         setpriv = shutil.which("setpriv", path=PATH)
         prefix = [setpriv, "--pdeathsig", "KILL"] if setpriv else []
-        environment = {"PATH": PATH, "SLURM_CONF": str(self.root / "etc" / name / "slurm.conf")}
+        environment = {"PATH": self.path, "SLURM_CONF": str(self.root / "etc" / name / "slurm.conf")}
         with (self.root / "log" / f"{name}.err").open("wb") as log:
             self.processes.append(subprocess.Popen(
                 [*prefix, *argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.root, env=environment,
@@ -165,33 +217,35 @@ class LocalSlurm:
             ))  # fmt: skip
 
     def _configure(self) -> None:
-        sockets = [socket.socket() for _ in HOSTS]
+        sockets = [socket.socket() for _ in self.hosts]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         ports = [each.getsockname()[1] for each in sockets]
         for each in sockets:
             each.close()
         configuration = CONFIGURATION
-        for host, port in list(zip(HOSTS, ports))[1:]:
+        for host, port in list(zip(self.hosts, ports))[1:]:
             configuration += (
                 f"NodeName={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} SocketsPerBoard=2"
-                f" CoresPerSocket={CPUS // 2} RealMemory={CPUS * 8000} Gres=gpu:{GPUS}\n"
+                f" CoresPerSocket={CPUS // 2} RealMemory={CPUS * 8000} Gres=gpu:{GPUS}"
+                f" Feature={','.join(self.features)}\n"
             )
+        configuration += "".join(PARTITION.format(name=name) for name in self.partitions)
         # Slurm numbers a GPU by the last digits of its file, which may be any device.
         for number in range(GPUS):
             (self.root / "gpu" / f"nvidia{number}").symlink_to("/dev/null")
         cgroup = "CgroupPlugin=disabled\n" if int(self.version.partition(".")[0]) >= 24 else ""
-        for host in HOSTS:
+        for host in self.hosts:
             folder = self.root / "etc" / host
             folder.mkdir()
             (folder / "gres.conf").write_text(f"Name=gpu File={self.root}/gpu/nvidia[0-{GPUS - 1}]\n")
             (folder / "cgroup.conf").write_text(cgroup)
-            text = configuration.format(root=self.root, host=host, port=ports[0], controller=CONTROLLER)
+            text = configuration.format(root=self.root, host=host, port=ports[0], controller=CONTROLLER, anchor=ANCHOR)
             (folder / "slurm.conf").write_text(text)
 
     def _idle(self) -> bool:
-        states = self.client("sinfo", "--noheader", "--Node", "--format=%t").stdout.split()
-        return states == ["idle"] * NODES
+        states = self.client("sinfo", "--noheader", "--Node", "--partition=batch", "--format=%t").stdout.split()
+        return states == ["idle"] * self.nodes
 
     def _dead(self) -> bool:
         return any(process.poll() is not None for process in self.processes)
@@ -207,21 +261,101 @@ class LocalSlurm:
 
     def client(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a client command, without the caller's own Slurm variables, which would change what it does."""
-        kept = {k: v for k, v in os.environ.items() if not re.match("S(ALLOC|BATCH|LURM|LURMD|RUN)_|CUDA_", k)}
-        environment = {**kept, "SLURM_CONF": str(self.root / "etc" / CONTROLLER / "slurm.conf"), "LC_ALL": "C"}
-        return subprocess.run([self.programs[program], *arguments], env=environment, cwd=self.work,
+        return subprocess.run([self.programs[program], *arguments], env=self._environment(), cwd=self.work,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=COMMAND_SECONDS)  # fmt: skip
 
+    def _environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not re.match("S(ALLOC|BATCH|LURM|LURMD|RUN)_|CUDA_", k)}
+        own = {"SLURM_CONF": str(self.root / "etc" / CONTROLLER / "slurm.conf"), "PATH": self.path, "LC_ALL": "C"}
+        return {**kept, **own}
+
     def _write(self, script: str) -> Path:
-        path = self.work / f"job{next(self._numbers)}.sh"
-        path.write_text(script, errors="surrogateescape", newline="")
+        """Every script is the `job.sh` of a folder of its own."""
+        path = self.work / str(next(self._numbers)) / "job.sh"
+        path.parent.mkdir()
+        path.write_bytes(script.encode("utf-8", "surrogateescape"))
         return path
 
     def test(self, script: str) -> Verdict:
         """Whether sbatch would take a script."""
         done = self.client("sbatch", "--test-only", str(self._write(script)))
         return Verdict(done.returncode == 0, done.stderr)
+
+    def held(self, script: str) -> Held:
+        """Submits a script, looks at its job, and cancels it before it could run."""
+        return self.all_held([script])[0]
+
+    def all_held(self, scripts: Sequence[str]) -> list[Held]:
+        """The same for many scripts, which are submitted several at a time. Raises RuntimeError when a job runs."""
+        found: list[Held] = []
+        for start in range(0, len(scripts), BATCH):
+            found.extend(self._held(scripts[start : start + BATCH]))
+        return found
+
+    def delayed(self, script: str) -> Verdict:
+        """Whether the controller takes a job that is not held, for later.
+
+        It looks at a held job less closely: it takes `--nodes=0`, and does not ask whether the nodes could run it.
+        """
+        number, messages = self._submit(self._write(script), "--begin=now+7days")
+        if number is not None:
+            self.client("scancel", str(number))
+        return Verdict(number is not None, messages)
+
+    def _held(self, scripts: Sequence[str]) -> list[Held]:
+        if self._dead():
+            raise RuntimeError(f"the cluster has died: {self._last_words()}")
+        paths = [self._write(script) for script in scripts]
+        submitted = list(self._pool.map(self._submit, paths))
+        numbers = {number for number, _ in submitted if number is not None}
+        shown: dict[int, list[Mapping[str, str]]] = {}
+        if numbers:
+            for job in parse_jobs(self.client("scontrol", "show", "job").stdout):
+                leader = int(job.get("HetJobId") or job.get("ArrayJobId") or job["JobId"])
+                if leader in numbers:
+                    shown.setdefault(leader, []).append(job)
+            self.client("scancel", *map(str, sorted(numbers)))
+        running = [job["JobId"] for jobs in shown.values() for job in jobs if job["JobState"] != "PENDING"]
+        if running or numbers != shown.keys():
+            raise RuntimeError(f"not held: {running}; not shown: {sorted(numbers - shown.keys())}")
+        return [
+            Held(
+                number is not None,
+                messages,
+                tuple(_normal(job, path.parent) for job in sorted(shown.get(number or 0, []), key=_component)),
+            )
+            for path, (number, messages) in zip(paths, submitted, strict=True)
+        ]
+
+    def _submit(self, path: Path, how: str = "--hold") -> tuple[int | None, str]:
+        """The job's number, None where there is no job; and what sbatch said.
+
+        sbatch writes to a terminal, where it names the job at once: with `#SBATCH --wait` it would stay for ever.
+        """
+        master, terminal = pty.openpty()
+        with tempfile.TemporaryFile() as said, os.fdopen(master, "rb", buffering=0) as output:
+            process = subprocess.Popen(
+                [self.programs["sbatch"], "--parsable", how, path.name], env=self._environment(), cwd=path.parent,
+                stdin=subprocess.DEVNULL, stdout=terminal, stderr=said, close_fds=True,
+            )  # fmt: skip
+            os.close(terminal)
+            try:
+                answer = _read_terminal(output, COMMAND_SECONDS)
+                try:
+                    process.wait(LINGER_SECONDS)
+                except subprocess.TimeoutExpired:
+                    if not answer.strip():
+                        raise RuntimeError(f"no answer from sbatch: {path.read_text(errors='replace')!r}") from None
+            finally:
+                process.kill()
+                process.wait()
+            said.seek(0)
+            messages = re.sub("^sbatch: ", "", said.read().decode(errors="replace"), flags=re.MULTILINE)
+        named = JOB_NUMBER.match(answer)
+        if named is None:
+            return None, messages + answer.decode(errors="replace").replace("\r\n", "\n")
+        return int(named.group(1)), messages
 
     def run_ahead(self, scripts: Iterable[str]) -> None:
         """Begins to run scripts for which `run` will be called, several at a time."""
@@ -256,8 +390,58 @@ class LocalSlurm:
         return Outcome(record["JobState"], record["ExitCode"], text, done.stderr)
 
 
-def _program(name: str) -> str:
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{PATH}")
+def parse_jobs(shown: str) -> list[dict[str, str]]:
+    """What `scontrol show job` printed, as the fields of each record."""
+    key = r"[A-Z][A-Za-z:/_]*"
+    found = []
+    for record in shown.split("\n\n"):
+        fields: dict[str, str] = {}
+        for line in record.split("\n"):
+            name, equals, value = line.strip(" ").partition("=")
+            if equals and name in WHOLE_LINES:
+                fields[name] = value
+            elif name == "JobId" and "JobName=" in value:
+                numbers, _, fields["JobName"] = line.partition("JobName=")
+                fields.update(re.findall(rf"({key})=(\S*)", numbers))
+            else:
+                fields.update(re.findall(rf"(?:^|(?<= ))({key})=(.*?)(?= +{key}=|$)", line.strip(" ")))
+        if "JobId" in fields:
+            found.append(fields)
+    return found
+
+
+def _component(job: Mapping[str, str]) -> tuple[int, int]:
+    return int(job.get("HetJobOffset", 0)), int(job["JobId"])
+
+
+def _normal(job: Mapping[str, str], folder: Path) -> dict[str, str]:
+    normal = {name: value.replace(f"{folder}/", "") for name, value in job.items()}
+    if normal.get("WorkDir") == str(folder):
+        normal["WorkDir"] = "."
+    for name in PATTERNS:
+        if name in normal:
+            path = job[name].removeprefix(f"{job['WorkDir']}/").removeprefix(f"{folder}/")
+            normal[name] = path.replace(job["JobId"], "%j")
+    return normal
+
+
+def _read_terminal(output: IO[bytes], seconds: float) -> bytes:
+    """What sbatch writes, until it has named a job or ends."""
+    deadline, answer = time.monotonic() + seconds, b""
+    while JOB_NUMBER.match(answer) is None and time.monotonic() < deadline:
+        if select.select([output], [], [], 0.5)[0]:
+            try:
+                part = output.read(4096)
+            except OSError:  # Linux says so when the other side is closed
+                break
+            if not part:
+                break
+            answer += part
+    return answer
+
+
+def _program(name: str, path: str) -> str:
+    found = shutil.which(name, path=path)
     if found is None:
         raise Unavailable(f"{name} is not installed (Debian, Ubuntu: apt-get install slurm-wlm munge)")
     return found

@@ -1,60 +1,76 @@
-"""The scripts of the checks of directives (SB1xx), as sbatch itself takes or refuses them."""
+"""The cases of the checks of directives and requests (SB1xx, SB2xx), and what their fixes make of them, as sbatch
+takes or refuses them."""
 
 from __future__ import annotations
 
-import re
+import pytest
 
+from sbatchlint.check import Bad
 from sbatchlint.job import Job
 from sbatchlint.shell.values import Phase
-from test_checks import ALL
+from test_checks import ALL, Case
 
+from .comparison import Compared, compare_all, kinds, report, with_anchor
 from .conftest import job_of
 from .local_slurm import LocalSlurm
 
-# What sbatch says where it does not understand the option block itself, whatever the values in it.
-OPTION_ERRORS = re.compile(
-    r"(unrecogni[sz]ed option|invalid option|requires an argument|doesn't allow an argument|is ambiguous"
-    r"|Invalid directive found|Unmatched|Unexpected `:`).*"
-)
-# Values are looked at while the options are read, so that a bad one may come first.
-VALUE_ERRORS = re.compile(r"Invalid --\S+ specification|Invalid numeric value|is not a valid node count|error: Invalid")
-# Fewer than this would mean that the cases were not found.
-LEAST_SCRIPTS, LEAST_REJECTED = 40, 15
+CODES = ("SB1", "SB2")
+# Fewer than this would mean that the cases were not found, or that the model did not say.
+LEAST_SCRIPTS, LEAST_REFUSED, LEAST_FIXED = 60, 30, 20
+# Parts of one: what may depend on the names a site gives, and on what the script does not show.
+MOST_SITE, MOST_UNDECIDED = 0.25, 0.2
 
 
 def is_batch_script(job: Job) -> bool:
-    return job.phase is Phase.BATCH and job.text.string.startswith("#!") and not job.submits
+    """A file that is meant for sbatch as it stands, and does not hold the script in a here-document."""
+    return job.phase is Phase.BATCH and not job.submits and not job.is_embedded
 
 
-def has_plugin_options(job: Job) -> bool:
-    """Whether a SPANK plugin that this Slurm does not have would be needed."""
-    return any(setting.plugin is not None for setting in job.directives.settings)
+def cases() -> list[Case]:
+    return [case for case in ALL if case.check.entry.code.startswith(CODES)]
 
 
-def test_sbatch_judges_as_the_model_does(slurm: LocalSlurm) -> None:
-    judged, rejected, left_out = 0, 0, 0
-    wrong = []
-    for case in ALL:
-        if not case.check.entry.code.startswith("SB1"):
-            continue
-        name, text = case.label, case.case.example.text
-        job = job_of(text, slurm.version)
-        expected = job.directives.rejection(slurm.version)
-        # A template's option block is not known as a whole, so that only a fault that is seen in it can be judged.
-        silent = expected is None and not job.directives.certain
-        if silent or not is_batch_script(job) or has_plugin_options(job):
-            left_out += 1
-            continue
-        verdict = slurm.test(text)
-        found = OPTION_ERRORS.search(verdict.messages)
-        judged += 1
-        rejected += expected is not None
-        if expected is None and found is not None:
-            wrong.append(f"{name}: taken by the model, but sbatch: {found.group()}")
-        elif expected is not None and (verdict.accepted or not found and not VALUE_ERRORS.search(verdict.messages)):
-            wrong.append(f"{name}: the model: {expected.message!r}, but sbatch: {verdict.messages!r}")
-        elif expected is not None and found is not None and expected.message not in verdict.messages:
-            wrong.append(f"{name}: the model: {expected.message!r}, but sbatch: {found.group()}")
-    print(f"{judged} judged, {rejected} of them rejected; {left_out} left out")
-    assert wrong == []
-    assert judged >= LEAST_SCRIPTS and rejected >= LEAST_REJECTED, (judged, rejected, left_out)
+def fixes(case: Case) -> list[str]:
+    """What the safe fix and all fixes make of a bad script."""
+    if not isinstance(case.case, Bad):
+        return []
+    made = (case.case.fixed, case.case.unsafe_fixed)
+    return list(dict.fromkeys(text for text in made if text is not None))
+
+
+@pytest.fixture(scope="module")
+def results(slurm: LocalSlurm) -> dict[str, Compared]:
+    """By script, what the Slurm did with it."""
+    texts = dict.fromkeys(text for case in cases() for text in (case.case.example.text, *fixes(case)))
+    scripts = [text for text in texts if is_batch_script(job_of(text, slurm.version))]
+    asked = [with_anchor(text) for text in scripts]
+    return dict(zip(scripts, compare_all(slurm, asked), strict=True))
+
+
+def test_sbatch_judges_as_the_model_does(slurm: LocalSlurm, results: dict[str, Compared]) -> None:
+    counts = kinds(results.values())
+    fields = sum(each.fields for each in results.values())
+    print(f"{len(results)} scripts on Slurm {slurm.version}: {counts}, {fields} fields")
+    wrong = [each for each in results.values() if each.wrong]
+    assert not wrong, report(wrong)
+    assert len(results) >= LEAST_SCRIPTS and counts.get("refused", 0) >= LEAST_REFUSED
+    assert counts.get("site", 0) <= MOST_SITE * len(results)
+    assert counts.get("undecided", 0) <= MOST_UNDECIDED * len(results)
+
+
+def test_no_fix_makes_sbatch_refuse_a_script(results: dict[str, Compared]) -> None:
+    judged, cured = 0, 0
+    worse = []
+    for case in cases():
+        before = results.get(case.case.example.text)
+        for text in fixes(case):
+            after = results.get(text)
+            if before is None or after is None:
+                continue
+            judged += 1
+            cured += after.accepted and not before.accepted
+            if before.accepted and not after.accepted:
+                worse.append(f"{case.label}: {text!r}\n    {after.messages}")
+    print(f"{judged} fixes judged, {cured} make sbatch take a script that it refused")
+    assert not worse, "\n".join(worse)
+    assert judged >= LEAST_FIXED and cured > 0

@@ -78,7 +78,7 @@ CASES = (
     Case(EIGHT, "unset SLURM_NTASKS_PER_NODE; srun RECORD", ALL),
     Case(EIGHT, "unset SLURM_NTASKS_PER_NODE; srun -N1 RECORD", ALL),
     Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS; srun --ntasks-per-node=1 RECORD", ALL),
-    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE; srun RECORD", ALL),
+    Case(EIGHT, "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE; srun RECORD", "nodes"),
     Case(EIGHT, "env -u SLURM_NTASKS -u SLURM_NPROCS srun --ntasks-per-node=1 RECORD", ALL),
     Case(EIGHT, "export SLURM_NTASKS=2 SLURM_NPROCS=2; srun RECORD"),
     Case(EIGHT, "SLURM_NTASKS_PER_NODE=1 srun RECORD"),

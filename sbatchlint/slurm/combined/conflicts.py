@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
 from ..model import Cause, Setting
+from .counts import INHERITED_HINT, hint_rivals
 from .exclusions import CONTROLLER, IGNORED, JOB, REFUSED, VERIFY, WARNING, Clash, clashes
 
 if TYPE_CHECKING:
@@ -41,13 +42,15 @@ class Conflict(NamedTuple):
         return tuple(setting.name for setting in self.settings)
 
 
-def conflicts(directives: Directives, component: int = 0, versions: Sequence[str] | None = None) -> list[Conflict]:
+def conflicts(
+    directives: Directives, component: int = 0, versions: Sequence[str] | None = None, certain: bool | None = None
+) -> list[Conflict]:
     """The conflicts of one component of a job, in the order in which sbatch meets them.
 
     `versions`: the releases to ask about; all of the range without it. Of settings of one option only the last counts.
-    Empty where it is not certain which options there are.
+    Empty where it is not `certain` which options there are, which the directives know themselves.
     """
-    if not directives.certain:
+    if not (directives.certain if certain is None else certain):
         return []
     majors = directives.versions.majors if versions is None else tuple(versions)
     found: dict[Clash, list[str]] = {}
@@ -56,7 +59,9 @@ def conflicts(directives: Directives, component: int = 0, versions: Sequence[str
         settings = _last_settings(directives, component, version)
         if len(settings) > 1 or settings.keys() & _ALONE:
             given[version] = settings
-            for clash in clashes(_values(directives, component, version, settings), version):
+            for clash in clashes(
+                _values(directives, component, version, settings), version, component, directives.components
+            ):
                 if clash.names:
                     found.setdefault(clash, []).append(version)
     made: list[Conflict] = []
@@ -115,6 +120,7 @@ def _cause(settings: tuple[Setting | ForeignSetting, ...], found: list[Conflict]
 _ALONE = frozenset(
     {"cpus-per-gpu", "distribution", "gpus-per-socket", "gpus-per-task", "mem-per-gpu", "ntasks-per-gpu"}
     | {"ntasks-per-tres", "tres-per-task", "gres", "nodelist", "gpus", "gpus-per-node"}
+    | {"array", "batch", "external", "extra-node-info", "hint", "licenses", "resources", "time-min", "wckey"}
 )
 
 
@@ -154,7 +160,24 @@ def _values(
             said = [each.value for each in directives.all(name, component) if not _elsewhere(each.versions, version)]
             value = setting.over(said[-1] if said else None)
         found[name] = value
+    if component and any(setting.name == "hint" for setting in directives.settings):
+        hint = _inherited_hint(directives, component, version)
+        if hint is not None:
+            found.pop("hint", None)
+            found[INHERITED_HINT] = hint
     return found
+
+
+def _inherited_hint(directives: Directives, component: int, version: str) -> str | None:
+    """The hint of the first component that has one: sbatch puts it into its own environment, which overrides scripts.
+
+    None where there is none.
+    """
+    for earlier in range(component):
+        settings = _last_settings(directives, earlier, version)
+        if "hint" in settings and not hint_rivals(_values(directives, earlier, version, settings), version):
+            return settings["hint"].value
+    return None
 
 
 def _elsewhere(versions: tuple[str, ...] | None, version: str) -> bool:

@@ -104,6 +104,11 @@ class Client:
 _HINT_RIVALS = ("ntasks-per-core", "threads-per-core", "extra-node-info")
 _HINT_RIVALS_NEW = (*_HINT_RIVALS, "cores-per-socket", "sockets-per-node")
 
+# The name under which the hint of an earlier component of a heterogeneous job stands among the options.
+INHERITED_HINT = "SLURM_HINT"
+# As many tasks on a core as it has threads.
+_AS_MANY = 65535
+
 # Items of a list of hosts: commas in brackets do not end them.
 _HOSTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
 
@@ -112,8 +117,11 @@ def hint_rivals(values: Values, version: str) -> tuple[str, ...]:
     """The options for which sbatch drops `--hint` (`validate_hint_option()`)."""
     if "hint" not in values:
         return ()
-    rivals = _HINT_RIVALS if is_before(version, "25.11") else _HINT_RIVALS_NEW
-    return tuple(name for name in rivals if name in values)
+    return tuple(name for name in _hint_rivals(version) if name in values)
+
+
+def _hint_rivals(version: str) -> tuple[str, ...]:
+    return _HINT_RIVALS if is_before(version, "25.11") else _HINT_RIVALS_NEW
 
 
 def hint_is_dropped(values: Values, version: str) -> bool:
@@ -164,7 +172,10 @@ def client_counts(values: Values, version: str) -> Client:
             client.min_nodes = client.max_nodes = client.ntasks
     if client.arbitrary and client.hosts is not None:
         if not client.ntasks_set:
-            client.ntasks, client.ntasks_set = len(client.hosts), True
+            # The list may already be without what it names twice: it was counted for the nodes.
+            counted = old or is_before(version, "23.11") and client.asked is None
+            named = set(client.hosts) if counted else client.hosts
+            client.ntasks, client.ntasks_set = len(named), True
         if not client.nodes_set:
             client.min_nodes = client.max_nodes = len(set(client.hosts))
             client.nodes_set = True
@@ -221,17 +232,19 @@ def _extra_node_info(text: str | None) -> tuple[int | None, int | None, int | No
 
 
 def _apply_hint(client: Client, values: Values, version: str) -> None:
-    if "hint" not in values or hint_rivals(values, version):
+    hint = values.get(INHERITED_HINT, values.get("hint"))
+    if hint is None and "hint" not in values or any(name in values for name in _hint_rivals(version)):
         return
-    client.sockets = client.cores = client.threads = client.ntasks_per_core = None
-    for word in hints((values["hint"] or "").lower()):
+    if INHERITED_HINT not in values:
+        client.sockets = client.cores = client.threads = client.ntasks_per_core = None
+    for word in hints((hint or "").lower()):
         if word == "compute_bound":
             client.sockets = client.cores = None
             client.threads = 1
         elif word == "memory_bound":
             client.cores = client.threads = 1
         elif word == "multithread":
-            client.threads = None
+            client.threads, client.ntasks_per_core = None, _AS_MANY
         elif word == "nomultithread":
             client.threads = 1
         else:
@@ -312,7 +325,7 @@ def _kept(client: Client, job: Description, values: Values, version: str) -> Cou
         client.shrunk_from,
         per_node,
         job.ntasks_per_socket,
-        client.ntasks_per_core,
+        None if client.ntasks_per_core == _AS_MANY else client.ntasks_per_core,
         client.ntasks_per_gpu,
         job.cpus_per_task,
         job.sockets_per_node,

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from ...source.records import NamedTuple
 from ..grammar.choices import distribution
 from ..versions import is_before
+from .by_task import task_fault
+from .controller import GRES, NO_NODES, TASKS, moment, refused_late
 from .counts import Client, UnknownValue, Values, client_counts, described, hint_rivals
 from .gpu_arithmetic import INVALID, number, resources_of
 
@@ -41,8 +43,8 @@ _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _PER_GPU = ("ntasks-per-gpu", "ntasks-per-tres")
 
 
-def clashes(values: Values, version: str) -> Iterator[Clash]:
-    """What one release says to options given together; see `counts` for the mapping.
+def clashes(values: Values, version: str, component: int = 0, components: int = 1) -> Iterator[Clash]:
+    """What one release says to the options of a component of a job, given together; see `counts` for the mapping.
 
     Rules about values that are not known give nothing.
     """
@@ -51,6 +53,8 @@ def clashes(values: Values, version: str) -> Iterator[Clash]:
             yield from rule(values, version)
         except UnknownValue:
             continue
+    for late in refused_late(values, version, component, components):
+        yield Clash(late.kind, late.names, late.message, late.order, CONTROLLER)
 
 
 def _excluded(values: Values, version: str) -> Iterator[Clash]:
@@ -58,10 +62,10 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
     since_21_08, since_23_02 = not is_before(version, "21.08"), not is_before(version, "23.02")
     per_gpu = tuple(name for name in _PER_GPU if name in values)
     if per_gpu:
-        for name in ("tres-per-task", "gpus-per-task", "gpus-per-socket", "ntasks-per-node"):
+        for order, name in enumerate(("tres-per-task", "gpus-per-task", "gpus-per-socket", "ntasks-per-node"), 20):
             if name in values and (since_23_02 or name != "tres-per-task"):
                 message = f"--{name} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
-                yield Clash("tasks-per-gpu", (name, *per_gpu), message, 20)
+                yield Clash("tasks-per-gpu", (name, *per_gpu), message, order)
         if len(per_gpu) == 2 and not since_21_08:
             message = "--ntasks-per-gpu and --ntasks-per-tres are mutually exclusive"
             yield Clash("tasks-per-gpu", per_gpu, message, 19)
@@ -122,6 +126,10 @@ def _task_resources(values: Values, version: str) -> Iterator[Clash]:
         elif "gpu:" in text:
             message = "You can not have --tres-per-task=gres:gpu: and --gpus-per-task please use one or the other"
             yield Clash("tres-per-task", pair, message, 60)
+    if newer and resources is None and "gpus-per-task" in values:
+        fault = task_fault(values, version)
+        if fault is not None:
+            yield Clash("gpu-types", ("gpus-per-task",), fault, 60)
     cpu = "cpu" in text if newer else "cpu:" in text
     if cpu and cpus:
         words = "cpu= and --cpus-per-task" if newer else "cpu: and -c"
@@ -186,27 +194,10 @@ def _segment(values: Values, version: str) -> Iterator[Clash]:
 
 def _begin(values: Values, _: str) -> Iterator[Clash]:
     if "begin" in values and "deadline" in values:
-        begin, deadline = _moment(values["begin"]), _moment(values["deadline"])
+        begin, deadline = moment(values["begin"]), moment(values["deadline"])
         if begin[0] == deadline[0] and deadline[1:] < begin[1:]:
             message = "Incompatible begin and deadline time specification"
             yield Clash("begin", ("begin", "deadline"), message, 160)
-
-
-_NOW = re.compile(r"now(?:\+([0-9]{1,9})(second|minute|hour|day|week)?s?)?", re.ASCII)
-_SECONDS = {None: 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:T([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.ASCII)
-
-
-def _moment(text: str | None) -> tuple[int, ...]:
-    """A point in time: 0 and seconds from now, or 1 and year, month, day, hour, minute, second."""
-    found = _NOW.fullmatch((text or "").lower())
-    if found is not None:
-        count, unit = found.groups()
-        return 0, int(count or 0) * _SECONDS[unit]
-    date = _DATE.fullmatch((text or "").upper())
-    if date is None:
-        raise UnknownValue
-    return (1, *(int(part or 0) for part in date.groups()))
 
 
 def _counted(values: Values, version: str) -> Iterator[Clash]:
@@ -228,7 +219,7 @@ def _counted(values: Values, version: str) -> Iterator[Clash]:
         yield Clash("fewer-tasks", (*names, "ntasks"), message, 140, effect=WARNING)
     threads, cores = client.threads, client.ntasks_per_core
     if threads is not None and cores is not None and threads < cores and not is_before(version, "23.02"):
-        option = max(("threads-per-core", "extra-node-info"), key=lambda name: _place(values, name))
+        option = max(("threads-per-core", "extra-node-info", "hint"), key=lambda name: _place(values, name))
         message = f"--ntasks-per-core ({cores}) can not be bigger than --threads-per-core ({threads})"
         yield Clash("ntasks-per-core", ("ntasks-per-core", option), message, 150)
     if version == "20.11" and "gpus-per-socket" in values and client.sockets is None:
@@ -246,7 +237,7 @@ def _sent(client: Client, values: Values, version: str) -> Iterator[Clash]:
     job, mismatch = described(client, values, version)
     if mismatch is not None:
         if version == "20.11":
-            yield Clash(mismatch.kind, mismatch.names, INVALID, 300, CONTROLLER)
+            yield Clash(mismatch.kind, mismatch.names, INVALID, GRES, CONTROLLER)
         else:
             yield Clash(mismatch.kind, mismatch.names, mismatch.message, 210, JOB)
         return
@@ -254,4 +245,8 @@ def _sent(client: Client, values: Values, version: str) -> Iterator[Clash]:
     if tasks and nodes and tasks < nodes and not is_before(version, "23.02"):
         wanted = ("nodes", "nodelist", "ntasks", "gpus", "gpus-per-task", "tres-per-task", *_PER_GPU)
         names = tuple(name for name in wanted if name in values)
-        yield Clash("tasks-below-nodes", names, "Task count specification invalid", 310, CONTROLLER)
+        yield Clash("tasks-below-nodes", names, "Task count specification invalid", TASKS, CONTROLLER)
+    if client.ntasks_set and client.ntasks == 0 and not client.nodes_set and "extra-node-info" in values:
+        # A job that is held is taken all the same.
+        message = "Batch job submission failed: Node count specification invalid"
+        yield Clash("no-tasks", ("extra-node-info",), message, NO_NODES, CONTROLLER)

@@ -6,6 +6,7 @@ them since 21.08, unless the job names a cluster; slurmctld runs them in every r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ...source.records import NamedTuple
@@ -14,6 +15,8 @@ from ..grammar.numbers import whole
 from ..grammar.resources import Fault, Item, gpu_list, gres_items, tres_items
 from ..grammar.sizes import megabytes
 from ..versions import is_before
+from .by_task import UnknownValue as UnknownValue
+from .by_task import task_cpus, task_items, task_text
 
 Values = Mapping[str, "str | None"]
 
@@ -22,10 +25,6 @@ MIXED = "Invalid GRES specification (with and without type identification)"
 NO_VAL = 4294967294
 # GRES that are shares of GPUs.
 SHARES = frozenset({"mps", "shard"})
-
-
-class UnknownValue(Exception):
-    """A value that bears on the result is not known, or is none that Slurm takes."""
 
 
 class Description:
@@ -64,12 +63,14 @@ class Mismatch(NamedTuple):
 class _Record:
     """One resource of one type, with the counts asked for in each form; 0 for none."""
 
-    __slots__ = ("cpus_per", "kind", "name", "per_job", "per_node", "per_socket", "per_task")
+    __slots__ = ("cpus_per", "kind", "name", "per_job", "per_node", "per_socket", "per_task", "total")
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
         self.kind = kind
         self.per_job = self.per_node = self.per_socket = self.per_task = self.cpus_per = 0
+        # How many the job has in all, as far as sbatch can tell.
+        self.total = 0
 
 
 def gpus_of(text: str | None, version: str) -> tuple[Item, ...]:
@@ -83,16 +84,19 @@ def resources_of(text: str | None, version: str) -> tuple[Item, ...]:
 
 
 def task_resources(text: str | None, version: str) -> tuple[int | None, list[Item]]:
-    """The CPUs and the GRES items of `--tres-per-task`: `cpu=4,gres/gpu:a100=1`. Raises UnknownValue.
-
-    Before 24.05 sbatch looks for `cpu:4` only, and does nothing with `cpu=4`.
-    """
+    """The CPUs and the GRES items of `--tres-per-task`: `cpu=4,gres/gpu:a100=1`. Raises UnknownValue."""
+    read = tres_items(text, version) if text else None
+    if not is_before(version, "23.11"):
+        if isinstance(read, Fault) and read.stage == "verify":
+            raise UnknownValue
+        # slurmctld reads them more strictly, and later.
+        return task_cpus(text, version), task_items(re.sub("gres:", "gres/", text or ""), version)
     cpus: int | None = None
     found: list[Item] = []
-    for item in _known(tres_items(text, version) if text else None):
+    for item in _known(read):
         if item.text.startswith(("gres/", "gres:")):
             found.append(item)
-        elif item.name == "cpu" and (item.text.startswith("cpu:") or not is_before(version, "24.05")):
+        elif item.name == "cpu":
             cpus = item.count
     return cpus, found
 
@@ -108,19 +112,22 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
 
     `values`: the options by long name. Raises UnknownValue.
     """
-    forms = {form: list(gpus_of(values[name], version)) if name in values else [] for form, name in _FORMS.items()}
-    if not is_before(version, "24.05"):
-        # sbatch writes these anew, and loses a type without a number.
-        forms["per_task"] = [item for item in forms["per_task"] if item.text != item.type]
+    rewritten = not is_before(version, "23.11")
+    forms = {
+        form: list(gpus_of(values[name], version)) if name in values and not (rewritten and form == "per_task") else []
+        for form, name in _FORMS.items()
+    }
     if "gres" in values:
         forms["per_node"] += resources_of(values["gres"], version)
-    task_cpus = "cpus-per-task" in values and not is_before(version, "23.11")
+    with_cpus = "cpus-per-task" in values and rewritten
     if "tres-per-task" in values and not is_before(version, "23.02"):
         cpus, items = task_resources(values["tres-per-task"], version)
-        forms["per_task"] += items
-        task_cpus = task_cpus or cpus is not None
+        forms["per_task"] += [] if rewritten else items
+        with_cpus = with_cpus or cpus is not None
+    if rewritten:
+        forms["per_task"] += task_items(task_text(values, version), version)
     per_gpu = job.ntasks_per_gpu
-    if (forms["per_task"] or task_cpus or per_gpu is not None) and job.num_tasks is None:
+    if (forms["per_task"] or with_cpus or per_gpu is not None) and job.num_tasks is None:
         if job.min_nodes is not None and job.min_nodes == job.max_nodes:
             if per_gpu is not None:
                 job.num_tasks = job.min_nodes * per_gpu
@@ -134,16 +141,18 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
     for form, items in forms.items():
         for item in items:
             if item.count:
-                setattr(_record(records, item.name, item.type), form, item.count)
+                record = _record(records, item.name, item.type)
+                setattr(record, form, item.count)
+                record.total = max(record.total, _in_all(form, item.count, job))
     asked = any(name == "gpu" and _asked(record) for (name, _), record in records.items())
-    if "mem-per-gpu" in values:
+    if "mem-per-gpu" in values and megabytes(values["mem-per-gpu"]) != 0:
         _record(records, "gpu", "")
     if per_gpu is not None:
         mismatch = _tasks_per_gpu(values, job, records, asked)
         if mismatch is not None:
             return mismatch
         asked = any(record.per_job for record in records.values()) or asked
-    if not asked:
+    if not asked and records:
         mismatch = _without_gpus(values, version)
         if mismatch is not None:
             return mismatch
@@ -184,7 +193,7 @@ def _tasks_per_gpu(
         total = 0
         for record in records.values():
             if record.name == "gpu":
-                total += _total(record, job)
+                total += record.total
         job.num_tasks = total * per_gpu
     elif job.num_tasks:
         # None at all where there are fewer tasks than that.
@@ -196,21 +205,20 @@ def _tasks_per_gpu(
     return None
 
 
-def _total(record: _Record, job: Description) -> int:
-    """How many of a resource the job has in all, as far as sbatch can tell (`total_gres`)."""
-    per_socket = record.per_socket
-    if job.min_nodes is not None and job.sockets_per_node is not None:
-        per_socket *= job.min_nodes * job.sockets_per_node
-    elif job.num_tasks is not None and job.ntasks_per_socket is not None:
-        per_socket *= -(-job.num_tasks // job.ntasks_per_socket)
-    elif job.sockets_per_node is not None:
-        per_socket *= job.sockets_per_node
-    return max(
-        record.per_job,
-        record.per_node * (job.min_nodes if job.min_nodes is not None else 1),
-        per_socket,
-        record.per_task * (job.num_tasks if job.num_tasks is not None else 1),
-    )
+def _in_all(form: str, number: int, job: Description) -> int:
+    """What an item comes to for the whole job (`total_gres`)."""
+    if form == "per_node":
+        return number * (job.min_nodes if job.min_nodes is not None else 1)
+    if form == "per_task":
+        return number * (job.num_tasks if job.num_tasks is not None else 1)
+    if form == "per_socket":
+        if job.min_nodes is not None and job.sockets_per_node is not None:
+            return number * job.min_nodes * job.sockets_per_node
+        if job.num_tasks is not None and job.ntasks_per_socket is not None:
+            return number * -(-job.num_tasks // job.ntasks_per_socket)
+        if job.sockets_per_node is not None:
+            return number * job.sockets_per_node
+    return number
 
 
 def _without_gpus(values: Values, version: str) -> Mismatch | None:

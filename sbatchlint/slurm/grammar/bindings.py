@@ -80,10 +80,11 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
         if low is None:
             return wrong(unknown.format(first) + ("" if dash or colon else ", nor a governor"))
     if dash:
+        if not colon and not is_before(version, "23.11"):
+            return wrong("a range needs a governor, low-high:governor, unless the site sets CpuFreqDef")
         high = frequency(second, version)
         if high is None:
             return wrong(unknown.format(second))
-        # From 23.11 on a range without a governor needs CpuFreqDef of the site.
         if low is not None and high < low:
             return wrong("the range ends before it begins")
     if colon:

@@ -85,7 +85,7 @@ def _read(texts: list[str], version: str) -> tuple[Item, ...] | Fault:
     found: list[Item] = []
     late: Fault | None = None
     for text in texts:
-        read = _item(text, version)
+        read = gres_item(text, version)
         if isinstance(read, Item):
             found.append(read)
         elif isinstance(read, Fault):
@@ -95,7 +95,7 @@ def _read(texts: list[str], version: str) -> tuple[Item, ...] | Fault:
     return tuple(found) if late is None else late
 
 
-def _item(text: str, version: str) -> Item | Fault | None:
+def gres_item(text: str, version: str) -> Item | Fault | None:
     """`NAME`, `NAME:COUNT`, `NAME:TYPE`, `NAME:TYPE:COUNT`, and from 23.11 on `=` before the count.
 
     None for an item that is passed over.
@@ -107,6 +107,8 @@ def _item(text: str, version: str) -> Item | Fault | None:
     head, sign, last = text.rpartition("=" if "=" in text else ":")
     number = count(last)
     if not sign:
+        if number is None and "/" in last and last != "gres/":
+            return Fault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
         if number is None:
             return Item(last, "", 1, text)
         # A number alone is passed over by sbatch, and names nothing to the controller.
@@ -122,6 +124,8 @@ def _item(text: str, version: str) -> Item | Fault | None:
         return Fault(text, "the name is missing", _CONTROLLER, "controller") if number else None
     if name == "gres":
         return Fault(text, "the prefix is `gres/`, from 23.11 on", _GRES)
+    if "/" in name and number:
+        return Fault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
     return Item(name, kind, number, text)
 
 
@@ -201,7 +205,7 @@ def _tres(item: str, version: str) -> Item | Fault | None:
     found = re.match(r"(?:(gres|license)[/:])?", item)
     kind = found.group(1) if found is not None else None
     if kind == "gres":
-        return _item(item[5:], version)
+        return gres_item(item[5:], version)
     name, sign, last = item.partition("=") if "=" in item else item.partition(":")
     if name == "cpu":
         number = _leading(last)
@@ -210,8 +214,12 @@ def _tres(item: str, version: str) -> Item | Fault | None:
         if sign and count(last) is None:
             return Fault(item, f"`{last}` is no number", _CONTROLLER, "controller")
     elif name.partition("/")[0] not in ("license", "ic"):
-        # A name alone asks for nothing, and so does a count of 0.
-        if not sign or count(last) == 0:
+        # A name alone asks for nothing, and so does a count of 0; `x/y` asks for one.
+        if not sign:
+            name, slash, last = item.partition("/")
+            if not slash or not last or count(last) == 0:
+                return None
+        if count(last) == 0:
             return None
         reason = "a GRES is written gres/NAME=N" if name else "the name is missing"
         return Fault(item, reason, _CONTROLLER, "controller")
@@ -222,7 +230,7 @@ def _old_tres(item: str, version: str) -> Item | Fault | None:
     """23.02: colons alone."""
     kind, sign, rest = item.partition(":")
     if kind == "gres" and sign:
-        return _item(rest, version)
+        return gres_item(rest, version)
     if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
         return Fault(item, "it is written cpu:N or gres:NAME:N before 23.11", _CONTROLLER, "controller")
     if kind == "cpu" and not 0 < _leading(rest) < 2**31:
@@ -305,8 +313,8 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
         read = tres_items(value, version)
     elif option == "licenses":
         read = licences(value, version)
-    elif option == "gpus-per-task" and not is_before(version, "24.05"):
-        read = _by_task(value)
+    elif option == "gpus-per-task" and not is_before(version, "23.11"):
+        read = _by_task(value) if not is_before(version, "24.05") else _first_by_task(value, version)
     elif option.startswith("gpus"):
         read = gpu_list(value, version)
     else:
@@ -314,6 +322,29 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     if not isinstance(read, Fault):
         return None
     return Refusal("resource", read.message, read.reason, corrected(option, value, version), read.stage)
+
+
+def _first_by_task(value: str, version: str) -> tuple[Item, ...] | Fault:
+    """`--gpus-per-task` in 23.11: sbatch puts `gres/gpu:` before the first item only; no TRES is named like a type."""
+    first, *others = value.split(",")
+    for name in FORBIDDEN:
+        if f",{name}" in value.lower():
+            return Fault(value, f"`{name}` is taken for a TRES", f"Invalid TRES for --tres-per-task: {name}")
+    if not first:
+        return Fault(value, "the number is missing", _TRES)
+    read = gpu_list(first, version)
+    if isinstance(read, Fault) or read and not read[0].count:
+        return read
+    for item in others:
+        found = re.search("[/:=]", item)
+        kind = item[: found.start()] if found is not None else ""
+        if found is not None and kind not in _NAMED and count(item[found.end() :]) != 0:
+            return Fault(item, "only one type can be named before 24.05", _CONTROLLER, "controller")
+    return read
+
+
+# TRES that every site has.
+_NAMED = frozenset(("cpu", "mem", "energy", "node", "billing", "vmem", "pages", "gres"))
 
 
 def _by_task(value: str) -> tuple[Item, ...] | Fault:

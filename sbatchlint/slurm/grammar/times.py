@@ -157,7 +157,7 @@ def duration(seconds: int, unit: int = 3600) -> str:
     hours, rest = divmod(mins, 60)
     if unit >= 86400 or (seconds > 86400 * 2 and unit >= 3600):
         return f"{hours // 24}-{hours % 24:02d}:{rest:02d}:{secs:02d}"
-    return f"{hours}:{rest:02d}:{secs:02d}" if unit >= 3600 else f"{mins}:{secs:02d}"
+    return f"{hours}:{rest:02d}:{secs:02d}"
 
 
 _WORDS = ("today", "tomorrow", "midnight", "noon", "elevenses", "fika", "teatime")

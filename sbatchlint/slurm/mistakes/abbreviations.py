@@ -6,10 +6,11 @@ options, and plugins add more, so that what works today may be refused tomorrow 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
-from ..options import find, matches
+from ..options import matches, table
 
 if TYPE_CHECKING:
     from ..directives import Directives
@@ -21,6 +22,8 @@ MISLEADING = {
     "acct": "account",
     "clust": "clusters",
     "cores": "cpus-per-task",
+    "cpu": "cpus-per-task",
+    "cpus": "cpus-per-task",
     "task": "ntasks",
     "tasks": "ntasks",
     "threads": "cpus-per-task",
@@ -54,8 +57,9 @@ def abbreviations(directives: Directives) -> list[Abbreviation]:
     settings: dict[int, Setting] = {}
     problems: dict[int, Problem] = {}
     words: dict[int, tuple[str, Token]] = {}
+    oldest = table("sbatch", directives.versions.first).names
     for setting in directives.settings:
-        if setting.written.startswith("--") and setting.plugin is None:
+        if setting.plugin is None and setting.written[:2] == "--" and not _is_full(directives, setting, oldest):
             settings[setting.token.start] = setting
             words[setting.token.start] = (setting.written, setting.token)
     for problem in directives.problems:
@@ -64,16 +68,19 @@ def abbreviations(directives: Directives) -> list[Abbreviation]:
             words[problem.token.start] = (problem.written, problem.token)
     found: list[Abbreviation] = []
     for start, (written, token) in sorted(words.items()):
-        name = written[2:]
-        setting_here = settings.get(start)
-        if setting_here is not None and setting_here.option is not None and setting_here.option.name == name:
-            # In full for the newest release that has it; older ones may have taken it for something longer.
-            if find(name, "sbatch", directives.versions.first) is not None or not _had_another_meaning(
-                directives, name
-            ):
-                continue
-        found.append(_abbreviation(directives, written, token, setting_here, problems.get(start)))
+        found.append(_abbreviation(directives, written, token, settings.get(start), problems.get(start)))
     return found
+
+
+def _is_full(directives: Directives, setting: Setting, oldest: Collection[str]) -> bool:
+    """Whether an option is written in full for all releases that know it.
+
+    Where only newer ones have it, older ones may have taken it for the beginning of a longer one.
+    """
+    option = setting.option
+    if option is None or option.name != setting.written[2:]:
+        return False
+    return option.name in oldest or not _had_another_meaning(directives, option.name)
 
 
 def _had_another_meaning(directives: Directives, name: str) -> bool:
@@ -104,6 +111,10 @@ def _abbreviation(
             unknown.append(version)
     full = next(iter(meanings)) if len(meanings) == 1 else ""
     likely = MISLEADING.get(name, "")
+    letter = table("sbatch", directives.versions.last).letters.get(name) if ambiguous else None
+    if letter is not None:
+        # `--t` for `-t`
+        likely = letter.canonical
     return Abbreviation(
         written,
         token,

@@ -92,8 +92,7 @@ def find_invisible(directives: Directives) -> list[Invisible]:
     found = [each for line in directives.lines for each in _in_line(directives, line)]
     end = len(string)
     if directives.stop is not None:
-        at = _stop_at(directives)
-        newline = string.find("\n", at)
+        newline = string.find("\n", directives.stop.start)
         end = newline if newline >= 0 else len(string)
     begins = {string.rfind("\n", 0, match.start()) + 1 for match in INVISIBLE.finditer(string, 0, end)}
     for begin in begins:
@@ -102,20 +101,6 @@ def find_invisible(directives: Directives) -> list[Invisible]:
             if each is not None:
                 found.append(each)
     return sorted(found, key=lambda each: each.start)
-
-
-def _stop_at(directives: Directives) -> int:
-    """Where the line that ended the reading begins in the text."""
-    string = directives.text.string
-    at = 0
-    for line in string.split("\n"):
-        bare = line.lstrip(BLANKS)
-        if bare and bare[0] != "#" and directives.stop is not None:
-            first = at + len(line) - len(bare)
-            if directives.text.span(first, first).start >= directives.stop.offset:
-                return at
-        at += len(line) + 1
-    return len(string)
 
 
 def _in_front(directives: Directives, begin: int, block_end: int) -> Invisible | None:

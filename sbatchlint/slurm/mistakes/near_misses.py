@@ -27,19 +27,22 @@ CASE = "case"
 OLD_WORD = "old-word"
 BANNER = "banner"
 BARE = "bare"
+NO_HASH = "no-hash"
 
 WORD = "SBATCH"
 _LOOKS_NEAR = re.compile(
-    r"^(?P<lead>[ \t]*)#(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])", re.M
+    r"^(?!#SBATCH)(?P<lead>[ \t]*)#(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])", re.M
 )
+_WITHOUT_HASH = re.compile(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
 
 
 class NearMiss(NamedTuple):
     """`start`, `end`: what stands for `#SBATCH` in the text, the blanks in front included; `last`: the end of the line.
 
-    `kind`: `spelling` (`#SBTACH`), `indented`, `blank` (`# SBATCH`), `case` (`#sbatch`); of lines that sbatch does
-    read: `old-word` (`#SLURM --nodes=2`), `banner` (`#SLURM options`, which it refuses) and `bare` (`#SLURM`).
-    `settings`: what it would set. `word`: as written.
+    `kind`: `spelling` (`#SBTACH`), `indented`, `blank` (`# SBATCH`), `case` (`#sbatch`); `no-hash` (`SBATCH`, a command
+    that ends the reading); of lines that sbatch does read: `old-word` (`#SLURM --nodes=2`), `banner` (`#SLURM options`,
+    which it refuses) and `bare` (`#SLURM`).
+    `settings`: what it would set. `word`: as written. `accepted`: whether sbatch would take the line if it read it.
     """
 
     kind: str
@@ -48,6 +51,7 @@ class NearMiss(NamedTuple):
     last: int
     settings: tuple[Setting, ...]
     word: str
+    accepted: bool = True
 
 
 def read_as_directive(directives: Directives, start: int, end: int) -> tuple[list[Setting], bool]:
@@ -67,28 +71,48 @@ def near_misses(directives: Directives) -> list[NearMiss]:
     found = _old_words(directives)
     text = directives.text
     string = text.string
-    stop = directives.stop.offset if directives.stop is not None else None
-    for match in _LOOKS_NEAR.finditer(string):
+    stop = directives.stop.start if directives.stop is not None else len(string)
+    for match in _LOOKS_NEAR.finditer(string, 0, stop):
         kind = _kind(match)
         if kind is None:
             continue
         start = match.start()
-        if stop is not None and text.span(start, match.end()).end > stop:
-            break
         newline = string.find("\n", start)
         last = newline if newline >= 0 else len(string)
         if string[last - 1] == "\r":
             last -= 1
         settings, accepted = read_as_directive(directives, match.end(), last)
-        if not accepted or not settings or all(each.option is None or each.option.early for each in settings):
+        sure = kind == SPELLING and match["word"][0] == "S" and match["word"].isupper()
+        if not accepted and not sure:
+            continue
+        if not settings or all(each.option is None or each.option.early for each in settings):
             continue
         if kind in (BLANK, CASE) and not _meant(directives, settings):
             continue
         if kind == CASE and (not directives.lines or match["gap"] and not _among_directives(string, start, last)):
             continue
         end = match.end("word") if match["sign"].isspace() else match.end()
-        found.append(NearMiss(kind, start, end, last, tuple(settings), match["word"]))
+        found.append(NearMiss(kind, start, end, last, tuple(settings), match["word"], accepted))
+    found.extend(_without_hash(directives))
     return sorted(found, key=lambda each: each.start)
+
+
+def _without_hash(directives: Directives) -> list[NearMiss]:
+    """The lines `SBATCH --nodes=2` from the one on that ended the reading."""
+    string = directives.text.string
+    found: list[NearMiss] = []
+    at = directives.stop.start if directives.stop is not None else len(string)
+    while (match := _WITHOUT_HASH.match(string, at)) is not None:
+        newline = string.find("\n", at)
+        end = newline if newline >= 0 else len(string)
+        last = len(string[:end].rstrip("\r"))
+        settings, accepted = read_as_directive(directives, match.end(), last)
+        if not accepted or all(each.option is None or each.option.early for each in settings):
+            break
+        word = string[at : match.end()].rstrip()
+        found.append(NearMiss(NO_HASH, at, at + len(word), last, tuple(settings), word))
+        at = end + 1
+    return found
 
 
 def _kind(match: re.Match[str]) -> str | None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 # A further option, or a comment, behind the text that was meant to be quoted.
 _NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")
 
+# A value in single quotes that holds an apostrophe.
+_APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
+_OPTION = re.compile(r"[ \t]+--?[A-Za-z]")
+
 
 class OpenQuote(NamedTuple):
     """`quote`: the offset of the quote in the text, `start`, `end`: of the value around it as far as that is known.
@@ -56,6 +60,9 @@ def open_quotes(directives: Directives) -> list[OpenQuote]:
         close = _NEXT.search(string, fault.start, line.end)
         end = close.start() if close is not None else line.end
         instead = _repair(string, line, value, fault.start, end)
+        quoted = next((each for each in _APOSTROPHE.finditer(string, line.words_start, line.end)), None)
+        if quoted is not None and quoted.start() < fault.start < quoted.end():
+            value, end, instead = quoted.start(), quoted.end(), f'"{quoted.group(1)}"'
         edit = Edit(text.span(value, end), instead) if instead is not None else None
         found.append(OpenQuote(line, fault.start, value, end, instead, edit, fault.message))
     return found
@@ -100,6 +107,11 @@ def _candidates(sign: str, other: str, before: str, behind: str) -> list[str]:
             return [sign + behind[:-1] + sign]
         # `"my job`
         return [sign + behind + sign]
+    option = _OPTION.search(before)
+    if option is not None and before[0] == sign:
+        # `"a --error="b"`: the first one is not closed.
+        at = option.start()
+        return [before[:at] + sign + before[at:] + sign + behind]
     if not behind:
         if before[0] == other and other not in before[1:]:
             return [other + before[1:] + other]

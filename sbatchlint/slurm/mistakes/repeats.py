@@ -90,7 +90,8 @@ def repeats(directives: Directives) -> list[Repeat]:
         found.extend(
             Repeat(setting, last, "mail" if adds else _kind(setting, last))
             for setting in given[:-1]
-            if _is_meant(directives, setting)
+            if setting.token.start != last.token.start  # two readings of one word
+            and _is_meant(directives, setting)
             and _is_meant(directives, last)
             and not _are_alternatives(directives, setting, last)
         )

@@ -12,13 +12,15 @@ from ...source.records import NamedTuple
 from ..lines import Token
 from ..model import Problem, Setting
 from ..options import find
-from .placeholders import around, may_be_words, placeholder
+from .placeholders import around, may_be_words, opens, placeholder
 
 if TYPE_CHECKING:
     from ..directives import Directives
 
 # The text of a shell's expansion, in a directive where no shell ever sees it.
-EXPANSION = re.compile(r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\([^)]*\)?|\$[A-Za-z_]\w*|`[^`]*`?)")
+EXPANSION = re.compile(
+    r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\(\([^)]*\)\)|\$\([^)]*\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
+)
 
 # Blanks that are none to sbatch, what is not seen at all, and the dashes and quotes of word processors.
 INVISIBLE = re.compile(
@@ -157,7 +159,7 @@ def slip(directives: Directives, setting: Setting) -> str | None:
         token.positions is None
         and value.isascii()
         and not (set(value) & _SUSPICIOUS)
-        and not may_be_words(setting.name)
+        and not may_be_words(setting.name, value)
     ):
         return HASH if string[token.end : token.end + 1] == "#" else None
     raw = raw_value(directives, setting)
@@ -176,7 +178,7 @@ _SUSPICIOUS = frozenset("$`<>{@")
 def _opens_placeholder(setting: Setting, string: str, raw: str) -> bool:
     """Whether the value is the first word of a placeholder such as `<project id>`."""
     token, line = setting.value_token, setting.value_line
-    if token is None or line is None or not ("<" in raw or "{" in raw):
+    if token is None or line is None or not opens(setting.name, raw):
         return False
     return around(string, token.end - 1, line.words_start, line.end) is not None
 
@@ -189,6 +191,15 @@ def swallowed(setting: Setting) -> bool:
         and setting.value[:1] == "-"
         and setting.line.tokens[-1] is setting.token
     )
+
+
+def took_an_option(setting: Setting) -> bool:
+    """Whether the value is an option of a later line, as the option has none of its own: `-J` above `-N 2`."""
+    value = setting.text
+    if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):
+        return False
+    is_long = value[:2] == "--" and find(value[2:].partition("=")[0]) is not None
+    return is_long or value[:1] == "-" and value[1:2].isalpha()
 
 
 __all__ = [
@@ -209,4 +220,5 @@ __all__ = [
     "raw_value",
     "slip",
     "swallowed",
+    "took_an_option",
 ]

@@ -15,10 +15,10 @@ from ...source.records import NamedTuple
 from ..getopt import UNKNOWN
 from ..grammar import refusals
 from ..lines import BLANKS, Token, read_words
-from ..options import Option, find
+from ..options import Option, find, table
 from ..rewriting import quote
 from .placeholders import placeholder
-from .slips import BLANK_AT_EQUALS, HASH, INVISIBLE, SINGLE_DASH, dashed
+from .slips import BLANK_AT_EQUALS, HASH, INVISIBLE, SINGLE_DASH, dashed, took_an_option
 
 if TYPE_CHECKING:
     from ..directives import Directives
@@ -37,6 +37,7 @@ GLUED = "glued"
 COLON = "colon"
 PLACEHOLDER = "placeholder"
 BACKSLASH = "backslash"
+EXPANSION = "expansion"
 OTHER = "other"
 
 _FREE = (
@@ -54,8 +55,10 @@ _CLOCK = re.compile(r"\d{1,2}(?::\d\d){0,2}")
 _TIMES = {"m": "{}", "h": "{}:00:00", "d": "{}-00:00:00"}
 _TIME_UNIT = re.compile(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
 _OPEN_EXPANSION = re.compile(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-_BRACED = re.compile(r"\{[^{}]*\}")
+_BRACED = re.compile(r"(?<!\$)\{[^{}]*\}")
+_SHELL = re.compile(r"[\"']?(?:\$[\w{(@*]|`)")
 _PROSE = re.compile(r"(?:[(;\[/<].*|.*[)\]]|[A-Za-z][A-Za-z'/-]*[.,;:!?]*|\d+|[&+=-]+)\Z")
+_NEXT_OPTION = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)")
 _SEPARATORS = re.compile(r"(?:[,;&|]|&&)\Z")
 
 
@@ -64,9 +67,9 @@ class Stray(NamedTuple):
 
     `kind`: the shape, which says what was meant: `escaped-blank`, `comment`, `separator`, `equals` (an optional value
     needs `=`), `no-value` (the option takes none), `dashes` (an option's are missing), `join` (a list or a unit),
-    `quote` (a value with blanks), `glued` (to the magic word), `colon`,
-    `backslash`, `placeholder` (a template not filled in) or `other`. `instead`: what to write for the
-    option, or ''. `edits`: of the file; empty where nothing is plainly meant. `versions`: see `Problem`.
+    `quote` (a value with blanks), `glued` (to the magic word), `colon`, `backslash`, `expansion` (of a shell),
+    `placeholder` (a template not filled in) or `other`. `instead`: what to write for the option, or ''. `edits`: of the
+    file; empty where nothing is plainly meant. `versions`: see `Problem`.
     """
 
     kind: str
@@ -166,6 +169,8 @@ class _Place:
         if self.setting is not None:
             if self.directives.slip(self.setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH):
                 return True
+            if took_an_option(self.setting):
+                return True
             return _leaves_open(string[self.value_start : self.before[-1].end])
         last = self.before[-1] if self.before else None
         if last is not None:
@@ -188,6 +193,8 @@ class _Place:
         word = self.words[0]
         if placeholder("", self.text.string[self.start : self.end]) is not None:
             return self._given(PLACEHOLDER)
+        if self.setting is None and _SHELL.match(self.text.string, self.start):
+            return self._given(EXPANSION)
         for shape in (self._escaped, self._colon, self._glued, self._separator, self._no_dashes):
             found = shape(word)
             if found is not None:
@@ -212,8 +219,7 @@ class _Place:
         """The option with another value in place of its own and the stray words."""
         start = self.value_start
         edit = self._edit(start, self.end, quote(value))
-        long = setting.written.startswith("--")
-        sign = "=" if long else " "
+        sign = "=" if setting.written.startswith("--") and not setting.separate else " "
         return self._given(kind, f"{setting.written}{sign}{quote(value)}", (edit,))
 
     def _escaped(self, word: str) -> Stray | None:
@@ -240,8 +246,12 @@ class _Place:
                 blank = "" if rest == self.end else " "
                 return self._given(COLON, "#SBATCH ", (self._edit(self.start, rest, blank),))
             return self._given(COLON)
-        stray = self._rewritten(COLON, setting, setting.value + word)
-        return stray if self._is_taken(setting, setting.value + word) else self._given(COLON)
+        given = _NEXT_OPTION.split(self.text.string[self.start : self.line.end].rstrip(BLANKS))[0]
+        joined = "".join(given.split())
+        if not self._is_taken(setting, setting.value + joined):
+            return self._given(COLON)
+        self.end = self.start + len(given)
+        return self._rewritten(COLON, setting, setting.value + joined)
 
     def _glued(self, word: str) -> Stray | None:
         if self.start != self.line.words_start:
@@ -281,6 +291,9 @@ class _Place:
         elif lone is not None:
             start = lone.start
         bare = name.lstrip("-").partition("=")[0]
+        if word == "-" and len(bare) == 1 and bare in table("sbatch", self.directives.versions.last).letters:
+            at = string.find(name, self.start + 1)
+            return self._given(DASHES, f"-{name}", (self._edit(self.start + 1, at, ""),))
         option = find(bare)
         if option is None or len(bare) < 3:
             return None
@@ -316,7 +329,7 @@ class _Place:
                 return self._given(EQUALS, f"{setting.written}{sign}{quote(joined)}", (edit,))
         if self._is_prose() and (self._is_note() or len(self.words) > 1):
             return self._comment()
-        return self._given(NO_VALUE if argument == "none" else OTHER)
+        return self._given(OTHER if argument == "required" else NO_VALUE)
 
     def _value(self, setting: Setting) -> Stray | None:
         value = setting.value or ""
@@ -357,7 +370,7 @@ class _Place:
 
     def _is_note(self) -> bool:
         """Whether the words begin as a comment does that is none to sbatch: `(minutes)`, `; default: 4`."""
-        return self.words[0][:1] in ("(", ";") or self.words[0][:2] in ("//", "<-", "/*") or self.words[0] == "--"
+        return self.words[0][:1] in ("(", ";", "#") or self.words[0][:2] in ("//", "<-", "/*") or self.words[0] == "--"
 
     def _is_prose(self) -> bool:
         """Whether the words look like a comment, and nothing but that is left of the line."""
@@ -380,6 +393,8 @@ class _Place:
             return self._given(COMMENT, "", (self._edit(self.line.start + 1, self.line.start + 1, " "),))
         if string[self.before[-1].end - 1] == ";":
             edit = self._edit(self.before[-1].end - 1, self.start, "  # ")
+        elif self.words[0][:2] in ("//", "/*"):
+            edit = self._edit(self.start, self.start + 2, "#" + ("" if len(self.words[0]) == 2 else " "))
         elif self.words[0] == ";" or self.words[0][:1] == ";":
             edit = self._edit(self.start, self.start + 1, "#" + ("" if len(self.words[0]) == 1 else " "))
         else:

@@ -27,6 +27,7 @@ SYNONYMS = {
     "email-user": "mail-user",
     "env": "export",
     "err-file": "error",
+    "errfile": "error",
     "error-file": "error",
     "exclude-nodes": "exclude",
     "export-env": "export",
@@ -69,12 +70,18 @@ SYNONYMS = {
     "num-gpus": "gpus",
     "num-nodes": "nodes",
     "num-tasks": "ntasks",
+    "out-file": "output",
+    "outfile": "output",
+    "output-file": "output",
     "processes": "ntasks",
     "procs-per-node": "ntasks-per-node",
     "project": "account",
+    "qos-name": "qos",
+    "qosname": "qos",
     "queue": "partition",
     "ram": "mem",
     "rerun": "requeue",
+    "reserve": "reservation",
     "runtime": "time",
     "std-err": "error",
     "std-out": "output",
@@ -178,6 +185,9 @@ def suggest(written: str, versions: tuple[str, ...], command: str = "sbatch") ->
     head, colon, _ = name.partition(":")
     if colon and head in names:
         return given(head, replaced=len(head) + 3, sign="=")
+    letter = table(command, newest).letters.get(name)
+    if letter is not None and letter.name in names:
+        return given(letter.name)
     synonym = SYNONYMS.get(folded)
     if synonym in names:
         return given(synonym)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
-from ..options import all_options, plugin_options
+from ..options import all_options, plugin_options, table
 from ..versions import MAJORS
 from .slips import INVISIBLE, dashed
 from .suggest import GONE, Gone, Suggestion, suggest, takers
@@ -62,15 +62,25 @@ def unknown_options(directives: Directives) -> list[Unknown]:
             continue
         if INVISIBLE.search(problem.written):
             continue
-        if problem.name in GONE and problem.written.startswith("--"):
+        if problem.name in GONE and problem.written.startswith("--") or problem.written == "-=":
             continue
         had = takers(problem.written)
+        if problem.value_token is not None and _is_flag(problem.written, "srun"):
+            # `-l nodes=2` is no `--label`, but an option of another scheduler.
+            had = {command: releases for command, releases in had.items() if command != "srun"}
         suggestion = None if "srun" in had or "sbatch" in had else suggest(problem.written, directives.versions.majors)
         plausible = suggestion is None and not had and is_plausible(problem.written)
         plugin = plugin_like(problem.name) if plausible else ""
         fits = suggestion is not None and _fits(problem, suggestion)
         found.append(Unknown(problem, had, suggestion, fits, plausible, plugin))
     return found
+
+
+def _is_flag(written: str, command: str) -> bool:
+    """Whether a letter is an option of this command that takes no value."""
+    newest = MAJORS[-1]
+    option = table(command, newest).letters.get(written[1:])
+    return option is not None and option.argument(newest) == "none"
 
 
 def missing_options(directives: Directives) -> list[tuple[Problem, Missing]]:

@@ -10,9 +10,8 @@ from ...source.edits import Edit
 from ...source.records import NamedTuple
 from ...source.text import Span
 from ..grammar import Refusal, dependencies, mail, refusals
-from ..model import Setting
-from ..options import find
-from .slips import swallowed
+from ..model import Problem, Setting
+from .slips import took_an_option
 
 if TYPE_CHECKING:
     from ..directives import Directives
@@ -41,13 +40,15 @@ def wrong_values(directives: Directives, kinds: Iterable[str]) -> list[WrongValu
     """The settings of these families (`Refusal.kind`) that some release refuses, each once; no slips of the pen."""
     grouped: dict[int, tuple[Setting, list[Refusal]]] = {}
     for each in directives.misvalued(*kinds):
-        grouped.setdefault(id(each.setting), (each.setting, []))[1].append(each.refusal)
+        if not took_an_option(each.setting) and not _is_cut_by_blank(directives, each.setting):
+            grouped.setdefault(id(each.setting), (each.setting, []))[1].append(each.refusal)
     found: list[WrongValue] = []
     for setting, refusals_of in grouped.values():
         newest = refusals_of[-1]
         versions: tuple[str, ...] | None = None
         if all(each.versions is not None for each in refusals_of):
             chosen = {version for each in refusals_of for version in each.versions or ()}
+            chosen |= _refusing_a_value(directives, setting)
             versions = tuple(version for version in directives.versions.majors if version in chosen)
             if len(versions) == len(directives.versions.majors):
                 versions = None
@@ -58,6 +59,30 @@ def wrong_values(directives: Directives, kinds: Iterable[str]) -> list[WrongValu
         span = span if span.end > span.start else setting.span
         found.append(WrongValue(setting, span, newest.message, newest.reason, ends, instead, versions, edits))
     return found
+
+
+def _is_cut_by_blank(directives: Directives, setting: Setting) -> bool:
+    """Whether a word stands behind the value that belongs to it: `-d afterok: 1`. The word is reported."""
+    token, line = setting.value_token, setting.value_line
+    value = setting.text or ""
+    is_open = value[-1:] in ",:=%@-" or setting.name == "dependency" and ":" not in value
+    if token is None or line is None or not is_open:
+        return False
+    following = next((each for each in line.tokens if each.start >= token.end), None)
+    if following is None:
+        return False
+    start = directives.text.span(following.start, following.end).start
+    return any(each.kind == "stray-word" and each.span.start == start for each in directives.problems)
+
+
+def _refusing_a_value(directives: Directives, setting: Setting) -> set[str]:
+    """The releases in which an option takes no value at all, where it does in others."""
+    return {
+        version
+        for problem in directives.problems
+        if problem.kind == "unexpected-value" and problem.token is setting.token
+        for version in problem.versions or ()
+    }
 
 
 def _instead(directives: Directives, setting: Setting, given: Iterable[str | None]) -> str | None:
@@ -97,10 +122,26 @@ class ValueMissing(NamedTuple):
 _CHANGED = ("get-user-env", "requeue")
 
 
+def _is_cut_off(directives: Directives, problem: Problem) -> bool:
+    """Whether a fault of the line keeps the value from being read: a quote, an empty word, a `#` in front of it."""
+    line = problem.line
+    if not line.tokens or line.tokens[-1] is not problem.token:
+        return False
+    behind = line.comment_start + 1
+    hidden = line.comment is not None and directives.text.string[behind : behind + 1] not in ("", " ", "\t", "#", "\n")
+    return line.fault is not None or line.dropped is not None or hidden
+
+
 def missing_values(directives: Directives) -> list[ValueMissing]:
     """Options with a value too much or too few, in order."""
     found: list[ValueMissing] = []
+    # Releases that do not have the option refuse it for that.
+    absent = [each.token for each in directives.problems if each.kind == "unknown-option"]
     for problem in directives.problems:
+        if problem.kind == "missing-value" and any(each is problem.token for each in absent):
+            continue
+        if problem.kind == "missing-value" and _is_cut_off(directives, problem):
+            continue
         if problem.kind == "missing-value":
             found.append(ValueMissing(problem.candidates[0], problem.span, "", problem.message, problem.versions, ()))
         elif problem.kind == "unexpected-value" and problem.candidates[0] not in _CHANGED:
@@ -111,12 +152,9 @@ def missing_values(directives: Directives) -> list[ValueMissing]:
                 ValueMissing(problem.candidates[0], problem.span, "", problem.message, problem.versions, edits)
             )
     for setting in directives.settings:
-        value = setting.text
-        if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):
-            continue
-        is_long = value[:2] == "--" and find(value[2:].partition("=")[0]) is not None
-        if is_long or len(value) == 2 and value[0] == "-" and value[1].isalpha():
-            found.append(ValueMissing(setting.name, setting.option_span, value, None, setting.versions, ()))
+        if took_an_option(setting):
+            taken = setting.text or ""
+            found.append(ValueMissing(setting.name, setting.option_span, taken, None, setting.versions, ()))
     return sorted(found, key=lambda each: each.span)
 
 

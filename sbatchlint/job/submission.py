@@ -1,0 +1,70 @@
+"""Jobs that the script submits from within: a heredoc or a file given to sbatch, and the text of `--wrap`.
+
+The options of that sbatch's own command line count too, before those of the script (src/sbatch/opt.c, 22.05 to 26.05:
+the command line is read last). The text of --wrap runs below `#!/bin/sh`, and `#SBATCH` lines in it are not read
+(src/sbatch/sbatch.c, `_script_wrap()`).
+"""
+
+from __future__ import annotations
+
+from ..shell.programs import join_fields
+from ..shell.trace import Invocation, Submission
+from ..shell.values import Text, shown_text
+from ..slurm.directives import Directives, Setting
+from ..slurm.lines import DirectiveLine, Token
+from ..slurm.reading import parse_words, read
+from ..slurm.versions import Range
+from ..source.edits import Edit
+from ..source.text import Span
+from .site import Site
+from .words import quoted
+
+
+class SubmittedDirectives(Directives):
+    """The option block of a submitted script. `command`: its sbatch; `overriding`: what that is given in its own words;
+    `wrapped`: whether the script is the text of --wrap, which has no option block."""
+
+    __slots__ = ("command", "overriding", "wrapped")
+
+    def __init__(self, submission: Submission, versions: Range, site: Site) -> None:
+        text = submission.text
+        self.command = submission.command
+        self.wrapped = submission.wrapped
+        if self.wrapped:
+            text = Text(text.field[:1])
+        super().__init__(text, versions, site.plugin_options, read(text, versions, site.plugin_options))
+        self.overriding: tuple[Setting, ...] = ()
+        if self.command is not None:
+            self.overriding, certain = _own_settings(self.command, submission.rest, versions, site.plugin_options)
+            self.certain = self.certain and certain
+
+    def insertion(self, options: str, component: int = 0) -> Edit:
+        if not self.wrapped or self.command is None:
+            return super().insertion(options, component)
+        end = self.command.span.end
+        return Edit(Span(end, end), f" {options}")
+
+    def replacement(self, setting: Setting, value: str) -> Edit:
+        if setting not in self.overriding:
+            return super().replacement(setting, value)
+        if setting.value_span is None:
+            return Edit(Span(setting.option_span.end, setting.option_span.end), f"={quoted(value)}")
+        return Edit(setting.value_span, quoted(value))
+
+
+def _own_settings(
+    command: Invocation, rest: int, versions: Range, extra: tuple[str, ...]
+) -> tuple[tuple[Setting, ...], bool]:
+    """The options among an sbatch's words up to `rest`, in the order in which they count; whether these are all."""
+    argv = command.argv[:rest]
+    text = Text(join_fields(argv))
+    line = DirectiveLine(text, "sbatch", 0, len(text.string), len(text.string), 0)
+    words: list[tuple[DirectiveLine, Token]] = []
+    at = 0
+    for number, field in enumerate(argv):
+        string = shown_text(field)
+        if number:
+            words.append((line, Token(string, at, at + len(string))))
+        at += len(string) + 1
+    settings, _, certain = parse_words(text, words, 0, versions.majors, extra)
+    return tuple(each for each in settings if each.option is None or not each.option.early), certain

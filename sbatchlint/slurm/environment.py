@@ -1,0 +1,144 @@
+"""The environment that Slurm makes: which variables exist in which phase, in which release, and by which options.
+
+Read from setup_env(), env_array_for_job() and env_array_for_step() of Slurm's src/common/env.c, from
+src/slurmctld/job_scheduler.c and src/interfaces/gres.c (20.11 to 26.05), and compared with the environments of live
+jobs on 22.05, 23.11, 24.11 and 26.05. The submit shell has none of them, unless it is itself part of a job.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from ..source.records import NamedTuple
+from .versions import expand
+
+_DATA = os.path.join(os.path.dirname(__file__), "data", "environment.json")
+# `SLURM_JOB_ID_HET_GROUP_0`, and its older spelling.
+_GROUPS = ("_HET_GROUP_", "_PACK_GROUP_")
+_PREFIXES = ("SLURM_", "SLURMD_")
+
+
+class Entry(NamedTuple):
+    """What Slurm does with one variable.
+
+    `batch`, `task`: the releases in which the batch shell or a task may have it. `when`, `task_when`: on which
+    condition: `always`; `options` (one of `options` was given); `gpus` (the job or step has some); `array`; `het`;
+    `requeue`; `maybe` (the site decides it, or no rule is known). `varies`: `task` or `node`, what it differs between;
+    "" where all tasks of a step have the same. `value`: what the batch shell has, where that can be said: `0`,
+    `first node` (the first node's own), `nodes`, `tasks` (the job's numbers), `option NAME` (its text as given).
+    `twin`: what the batch shell has in its place.
+    """
+
+    name: str
+    batch: frozenset[str]
+    task: frozenset[str]
+    when: str
+    task_when: str
+    options: tuple[str, ...]
+    varies: str
+    value: str
+    twin: str | None
+
+    @property
+    def option(self) -> str | None:
+        """The option whose text it holds."""
+        return self.value.removeprefix("option ") if self.value.startswith("option ") else None
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    return Entry(
+        row["name"],
+        expand(row["batch"]) if row["batch"] else frozenset(),
+        expand(row["task"]),
+        row["when"],
+        row.get("task_when", row["when"]),
+        tuple(row.get("options", ())),
+        row.get("varies", ""),
+        row.get("value", ""),
+        row.get("twin"),
+    )
+
+
+@cache
+def _data() -> Any:
+    with open(_DATA, encoding="utf-8") as file:
+        return json.load(file)
+
+
+@cache
+def variables() -> Mapping[str, Entry]:
+    """The variables of jobs, by name."""
+    return {row["name"]: _entry(row) for row in _data()["variables"]}
+
+
+def find(name: str) -> Entry | None:
+    """The variable of this name; one of a component of a heterogeneous job stands for itself."""
+    for group in _GROUPS:
+        before, found, _ = name.partition(group)
+        if found:
+            whole = variables().get(before)
+            if whole is None:
+                return None
+            return whole._replace(name=name, when="het", task_when="het", options=(), value="")
+    return variables().get(name)
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """Every name that Slurm sets or reads anywhere, and those that sites commonly add."""
+    from .options import all_options
+
+    read = {name for option in all_options() for names in option.environment.values() for name in names}
+    return frozenset({*variables(), *_data()["others"], *read})
+
+
+class Slip(NamedTuple):
+    """A name that Slurm does not set, and the one that was probably meant; `certain`: nothing else is near."""
+
+    meant: str
+    certain: bool
+
+
+def mistaken(name: str) -> Slip | None:
+    """What an unknown name of a Slurm variable was probably meant to be; None for known names and for strange ones."""
+    if not name.startswith(_PREFIXES) or name in known_names() or find(name) is not None:
+        return None
+    if any(group[:-1] in name for group in _GROUPS):
+        return None
+    slips = _data()["mistaken"]
+    if name in slips:
+        return Slip(slips[name], True)
+    plain = _plain(name)
+    same = [each for each in variables() if _plain(each) == plain]
+    if same:
+        return Slip(same[0], len(same) == 1)
+    limit = 2 if len(plain) > 9 else 1
+    distances = {each: _distance(plain, _plain(each)) for each in variables() if each.startswith(_PREFIXES)}
+    least = min(distances.values())
+    if least > limit:
+        return None
+    near = [each for each, distance in distances.items() if distance == least]
+    return Slip(near[0], least == 1 and len({_plain(each) for each in near}) == 1)
+
+
+def _plain(name: str) -> str:
+    """A name without what people forget: underscores."""
+    return name.partition("_")[2].replace("_", "")
+
+
+def _distance(first: str, second: str) -> int:
+    """How many letters have to be changed, added, dropped or swapped with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(second, 1):
+            cost = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

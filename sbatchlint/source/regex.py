@@ -1,0 +1,32 @@
+"""Regular expressions that are compiled when they are first used: most runs need few of all there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Regex:
+    """A pattern with the methods of `re.Pattern`; see there."""
+
+    search: Callable[..., re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    fullmatch: Callable[..., re.Match[str] | None]
+    finditer: Callable[..., Iterator[re.Match[str]]]
+    findall: Callable[..., list[Any]]
+    split: Callable[..., list[str | Any]]
+    sub: Callable[..., str]
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern = pattern
+        self.flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached once: from then on the methods are attributes of the object itself.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        compiled = re.compile(self.pattern, self.flags)
+        for method in ("search", "match", "fullmatch", "finditer", "findall", "split", "sub"):
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)

@@ -1,0 +1,92 @@
+"""A script together with the files beside it that it reads or starts, in one row of offsets.
+
+The script's own characters come first, so its spans are those of the file; each further file follows behind them. What
+is found in one of those is led back to it by `part`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from .text import Position, Source, Span
+
+
+class ForeignRow(int):
+    """A row of another file than the script's own; in a message it names that file."""
+
+    path: str
+
+    @classmethod
+    def of(cls, row: int, path: str) -> ForeignRow:
+        found = cls(row)
+        found.path = path
+        return found
+
+    def __str__(self) -> str:
+        return f"{int(self)} of {self.path}"
+
+    def __format__(self, form: str) -> str:
+        return str(self)
+
+
+class Workspace(Source):
+    """`own`: the script. `text`: its characters, and behind them, each after a newline, those of the attached files."""
+
+    __slots__ = ("_bases", "_parts", "own")
+
+    def __init__(self, source: Source) -> None:
+        self.own = source
+        self.text = source.text
+        self.path = source.path
+        self.newline = source.newline
+        self._line_starts = source._line_starts
+        self._bases: list[int] = []
+        self._parts: list[tuple[Source, Span]] = []
+
+    @property
+    def several(self) -> bool:
+        """Whether there are other files than the script."""
+        return bool(self._bases)
+
+    def attach(self, source: Source, way: Span) -> int:
+        """Adds a file; gives the offset of its first character. `way`: the command that led to it."""
+        base = len(self.text) + 1
+        self.text += "\n" + source.text
+        self._bases.append(base)
+        self._parts.append((source, way))
+        return base
+
+    def part(self, offset: int) -> tuple[Source, int]:
+        """The file in which a character stands, and the offset at which that file begins."""
+        index = bisect_right(self._bases, offset) - 1
+        return (self.own, 0) if index < 0 else (self._parts[index][0], self._bases[index])
+
+    def way(self, offset: int) -> Span | None:
+        """The command that led to the file of a character; None for the script itself."""
+        index = bisect_right(self._bases, offset) - 1
+        return None if index < 0 else self._parts[index][1]
+
+    def row(self, offset: int) -> int:
+        """The row, from 1, on which a character stands; see `ForeignRow`."""
+        source, base = self.part(offset)
+        row = source.row(offset - base)
+        return row if source is self.own else ForeignRow.of(row, source.path)
+
+    def position(self, offset: int) -> Position:
+        source, base = self.part(offset)
+        return source.position(offset - base)
+
+    def line_of(self, offset: int) -> Span:
+        source, base = self.part(offset)
+        start, end = source.line_of(offset - base)
+        return Span(start + base, end + base)
+
+    @property
+    def rows(self) -> int:
+        return self.own.rows
+
+    def line(self, row: int) -> Span:
+        return self.own.line(row)
+
+    def full_line(self, row: int) -> Span:
+        return self.own.full_line(row)

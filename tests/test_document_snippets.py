@@ -1,0 +1,313 @@
+"""Shapes that are found in guides to Slurm: each fault is named once the snippet is put into a script, and those that
+are right, however odd they look, are left alone. The scripts are our own; only the shape of the snippets is kept.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+from sbatchlint.engine import inspect
+from sbatchlint.fix import fix_source
+from sbatchlint.registry import registry
+from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
+
+
+class Snippet(NamedTuple):
+    """`code`: what must be found, on which `line` of the script (from 1)."""
+
+    title: str
+    code: str
+    line: int
+    script: str
+
+
+FAULTY = [
+    Snippet(
+        "eight tasks a node start a launcher that starts eight workers",
+        "SB301",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH --gpus-per-node=8
+        #SBATCH --ntasks-per-node=8
+        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+        CMD="torchrun --nnodes=$SLURM_NNODES --nproc_per_node=8 --node_rank=\\$SLURM_PROCID"
+        srun bash -c "$CMD --master_addr=$HEAD --master_port=29500 finetune.py"
+        """,
+    ),
+    Snippet(
+        "the launcher's text is expanded before srun starts the tasks",
+        "SB401",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH --ntasks-per-node=1
+        LAUNCHER="accelerate launch --machine_rank $SLURM_PROCID --num_machines $SLURM_NNODES --num_processes 32"
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "a rank is exported by the batch script",
+        "SB402",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        export NODE_RANK=$SLURM_PROCID
+        srun bash -c 'torchrun --nnodes=2 --node_rank=$NODE_RANK --master_addr=$HEAD finetune.py'
+        """,
+    ),
+    Snippet(
+        "the backslashes of an srun are lost",
+        "SB411",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        srun --mpi=pmix -N 1 --ntasks=1
+        --container-image="$IMAGE"
+        --container-mounts="$MOUNTS"
+        bash -c "cd $FOLDER && uv sync"
+        """,
+    ),
+    Snippet(
+        "quotes and dollars of a line that was copied out of a string",
+        "SB407",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        echo \\"starting \\$SLURM_JOB_ID\\"
+        srun hostname
+        """,
+    ),
+    Snippet(
+        "quotes inside of the launcher's quotes",
+        "SB412",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        LAUNCHER="accelerate launch \\
+            --rdzv_conf "rdzv_backend=c10d,rdzv_endpoint=$HEAD:$PORT" \\
+            --config_file settings.yaml --machine_rank \\$SLURM_PROCID \\
+            "
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "a dollar before the name that is exported",
+        "SB413",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        export $GPUS_ON_EACH=8
+        LAUNCHER="torchrun --nproc_per_node $GPUS_ON_EACH --nnodes 2 --rdzv_endpoint $HEAD:29500 --rdzv_backend c10d"
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "a line of the launcher's string has no backslash",
+        "SB411",
+        6,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        LAUNCHER="python -m torch.distributed.run \\
+            --nproc_per_node 8 --nnodes $SLURM_NNODES \\
+            --node_rank \\$SLURM_PROCID
+            --rdzv_endpoint $HEAD:$PORT \\
+            --max_restarts 0 \\
+            "
+        CMD="$LAUNCHER finetune.py"
+        srun --jobid $SLURM_JOBID bash -c "$CMD" 2>&1 | tee -a log.txt
+        """,
+    ),
+    Snippet(
+        "backquotes in the launcher's string",
+        "SB403",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        LAUNCHER="torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint $HEAD:$PORT \\
+            --local_addr `hostname -s` \\
+            "
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "a variable that nobody sets, in the launcher's numbers",
+        "SB414",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        LAUNCHER="torchrun --nproc_per_node 8 --nnodes $NNODES --rdzv_backend c10d --rdzv_endpoint $HEAD:29500"
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "a test program is added to a file at every run",
+        "SB416",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        cat << END >> look.py
+        import socket
+        print(socket.gethostname())
+        END
+        chmod a+x ./look.py
+        srun ./look.py
+        """,
+    ),
+    Snippet(
+        "a training script is written into the folder of the submission",
+        "SB416",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        cat <<RUN > train_in_docker.sh
+        #!/bin/bash
+        torchrun --nnodes \\$SLURM_NTASKS --nproc_per_node 8 --node_rank \\$SLURM_PROCID finetune.py
+        RUN
+        srun bash -c "docker run --rm -v $PWD:/work -w /work image bash train_in_docker.sh"
+        """,
+    ),
+    Snippet(
+        "a variable of the steps in the batch script",
+        "SB405",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        echo "GPUS=$SLURM_STEP_GPUS" > hostfile
+        srun python finetune.py
+        """,
+    ),
+]
+
+# Nothing of SB3 and SB4 is said of these.
+RIGHT = {
+    "single quotes with splices of double-quoted variables": """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gpus-per-node=8
+        set -euo pipefail
+        export HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+        export PORT=${PORT:-29500}
+        export NNODES=${SLURM_NNODES}
+        export GPUS=8
+        srun --ntasks=${NNODES} --ntasks-per-node=1 bash -c '
+        # one launcher on each node
+        RANK_OF_NODE=${SLURM_NODEID}
+        uv run python -m torch.distributed.run \\
+        --nnodes='"${NNODES}"' \\
+        --nproc-per-node='"${GPUS}"' \\
+        --node-rank=${RANK_OF_NODE} \\
+        --master-addr='"${HEAD}"' \\
+        --master-port='"${PORT}"' \\
+        finetune.py
+        '
+        """,
+    "the launcher in an exported variable, the rank in single quotes": """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gres=gpu:8
+        NODES=2
+        HEAD=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+        export LAUNCHER="python -u -m torch.distributed.run \\
+            --nproc_per_node 8 \\
+            --nnodes $NODES \\
+            --master_addr $HEAD \\
+            --master_port 6000 \\
+            "
+        export SCRIPT=finetune.py
+        echo $LAUNCHER --node_rank $SLURM_PROCID $SCRIPT
+        srun --jobid $SLURM_JOBID bash -c '$LAUNCHER --node_rank $SLURM_PROCID $SCRIPT'
+        """,
+    "doubled backslashes at the ends of the lines of a double-quoted program": """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        srun bash -c "
+        docker run --rm \\\\
+          --gpus all \\\\
+          --network host \\\\
+          -v $HOME/data:/data \\\\
+          image:1.0 \\\\
+          bash /data/run.sh
+        "
+        """,
+    "lines of a double-quoted program that end in &&, with and without a backslash": """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        WORK="
+        export NCCL_NVLS_ENABLE=0 && \\
+        export UV_CACHE_DIR=$UV_CACHE_DIR &&
+        cd $FOLDER && \\
+        hostname
+        "
+        srun bash -c "$WORK"
+        """,
+    "single quotes with backquotes and awk inside": """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        srun --gres=gpu:0 --tasks-per-node=1 --output=trace-%N.out sh -c \\
+            'ps aux | grep python | grep `whoami` | awk "{print \\$2}" | xargs -I {} py-spy dump --pid {}'
+        """,
+}
+
+KNOWN = {entry.code for entry in registry().entries}
+FOUND = [each for each in FAULTY if each.code in KNOWN]
+
+
+def source_of(script: str) -> Source:
+    return Source(dedent(script), "job.sh")
+
+
+@pytest.mark.parametrize("snippet", FOUND, ids=[f"{each.code} {each.title}" for each in FOUND])
+def test_a_faulty_snippet_is_found_on_its_line(snippet: Snippet) -> None:
+    source = source_of(snippet.script)
+    found = inspect(source, Settings.of_table({})).diagnostics
+    lines = {source.row(each.span.start) for each in found if each.code == snippet.code}
+    assert lines == {snippet.line}
+
+
+@pytest.mark.parametrize("title", RIGHT)
+def test_a_right_snippet_is_left_alone(title: str) -> None:
+    source = source_of(RIGHT[title])
+    found = inspect(source, Settings.of_table({})).diagnostics
+    assert [each.message for each in found if each.code.startswith(("SB3", "SB4"))] == []
+
+
+@pytest.mark.parametrize("snippet", FOUND, ids=[f"{each.code} {each.title}" for each in FOUND])
+def test_what_the_fixes_of_a_snippet_leave_is_no_worse(snippet: Snippet) -> None:
+    """What --fix makes of it is stable, and has no finding that was not there before."""
+    source = source_of(snippet.script)
+    before = inspect(source, Settings.of_table({})).diagnostics
+    fixed = fix_source(source, Settings.of_table({}), unsafe=True).source
+    after = inspect(fixed, Settings.of_table({})).diagnostics
+    assert {each.code for each in after if each.severity == "error"} <= {each.code for each in before}
+    assert fix_source(fixed, Settings.of_table({}), unsafe=True).source.text == fixed.text

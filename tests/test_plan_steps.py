@@ -1,0 +1,242 @@
+"""The steps of a plan: their shape, and what the script alone decides. `slurm/test_plan_live.py` asks running jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sbatchlint.job import Job, Site
+from sbatchlint.job.plan import plan_of
+from sbatchlint.job.plan_steps import steps_of
+from sbatchlint.job.ranks import MOST_TASKS
+from sbatchlint.source.text import Source
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\n"
+
+
+def job_of(script: str, version: str = "24.11", path: str = "job.sbatch") -> Job:
+    return Job.from_source(Source(script, path), Site(slurm_versions=(version, version)))
+
+
+def steps(commands: str, head: str = HEAD, version: str = "24.11") -> list[dict[str, Any]]:
+    found = steps_of(job_of(head + commands + "\n", version))
+    assert json.loads(json.dumps(found)) == found
+    return found
+
+
+def step(commands: str, head: str = HEAD, version: str = "24.11") -> dict[str, Any]:
+    (found,) = steps(commands, head, version)
+    return found
+
+
+def test_a_step_has_the_documented_shape() -> None:
+    found = step(
+        'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)\n'
+        "srun --container-image=image.sqsh bash -c 'torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 "
+        "--node_rank $SLURM_NODEID --master_addr $MASTER_ADDR train.py --lr 0.1'"
+    )
+    del found["by_task"]
+    arguments = "--nnodes 2 --nproc_per_node 8 --node_rank ? --master_addr ? train.py --lr 0.1"
+    assert found == {
+        "line": 6,
+        "command": "srun",
+        "phase": "batch",
+        "nodes": 2,
+        "tasks": 2,
+        "tasks_per_node": 1,
+        "background": False,
+        "gpus_per_task": 8,
+        "container": {"kind": "pyxis", "image": "image.sqsh"},
+        "launcher": {
+            "kind": "torchrun",
+            "line": 6,
+            "processes_per_task": 8,
+            "nnodes": 2,
+            "node_rank": "task:SLURM_NODEID",
+            "rendezvous": {"backend": "static", "address": "batch:MASTER_ADDR"},
+            "argv": ["torchrun", *(None if word == "?" else word for word in arguments.split())],
+        },
+        "processes": 16,
+        "program": "python train.py",
+        "argv": ["train.py", "--lr", "0.1"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("commands", "origin"),
+    [
+        ("srun torchrun --nnodes 2 --node_rank $SLURM_NODEID t.py", "batch:SLURM_NODEID"),
+        ("srun bash -c 'torchrun --nnodes 2 --node_rank $SLURM_PROCID t.py'", "task:SLURM_PROCID"),
+        ("srun bash -c 'RANK=$SLURM_NODEID; torchrun --nnodes 2 --node_rank=$RANK t.py'", "task:SLURM_NODEID"),
+        ('RANK=$SLURM_NODEID\nsrun bash -c "torchrun --nnodes 2 --node_rank=$RANK t.py"', "batch:SLURM_NODEID"),
+        ("srun bash -c 'torchrun --nnodes 2 --node_rank=$((SLURM_NODEID)) t.py'", "task:SLURM_NODEID"),
+        ("srun torchrun --nnodes 2 --node_rank 1 t.py", 1),
+        ("srun torchrun --nnodes 2 --node_rank $WHICH t.py", "batch:WHICH"),
+        ("srun bash -c 'torchrun --nnodes 2 --node_rank $WHICH t.py'", "task:WHICH"),
+        ("srun torchrun --nnodes 2 t.py", None),
+    ],
+)
+def test_a_rank_says_where_it_was_fixed(commands: str, origin: object) -> None:
+    assert step(commands)["launcher"]["node_rank"] == origin
+
+
+def ranks(found: dict[str, Any], name: str) -> list[str | None]:
+    return [rank.get(name) for task in found["by_task"] for rank in task["processes"]]
+
+
+def test_processes_get_their_ranks_from_the_launcher() -> None:
+    found = step("srun bash -c 'torchrun --nnodes 2 --nproc_per_node 2 --node_rank $SLURM_NODEID t.py'")
+    assert ranks(found, "RANK") == ["0", "1", "2", "3"]
+    assert ranks(found, "LOCAL_RANK") == ["0", "1", "0", "1"]
+    assert set(ranks(found, "WORLD_SIZE")) == {"4"}
+    early = step('srun bash -c "torchrun --nnodes 2 --nproc_per_node 2 --node_rank $SLURM_NODEID t.py"')
+    assert ranks(early, "RANK") == ["0", "1", "0", "1"]
+    elastic = step("srun torchrun --nnodes 2 --nproc_per_node 2 --rdzv_backend c10d --rdzv_endpoint h:1 t.py")
+    assert ranks(elastic, "RANK") == [None] * 4
+    assert set(ranks(elastic, "WORLD_SIZE")) == {"4"}
+
+
+def test_tasks_that_do_something_else_are_told_apart() -> None:
+    text = "if [ $SLURM_PROCID = 0 ]; then python a.py; else torchrun --nproc_per_node 3 b.py; fi"
+    found = step(f"srun -n 2 bash -c '{text}'")
+    assert [task["argv"][-1] for task in found["by_task"]] == ["a.py", "b.py"]
+    assert [len(task["processes"]) for task in found["by_task"]] == [1, 3]
+    assert found["processes"] == 4
+    alone = step("srun bash -c '[ $SLURM_NODEID = 1 ] && python a.py'")
+    assert [task["argv"] for task in alone["by_task"]] == [None, ["python", "a.py"]]
+    assert alone["processes"] == 1
+
+
+def test_what_is_not_decided_is_none() -> None:
+    uneven = step("srun python t.py", "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks=16\n")
+    assert (uneven["nodes"], uneven["tasks"], uneven["tasks_per_node"], uneven["processes"]) == (2, 16, None, 16)
+    assert uneven["by_task"][5]["node"] is None
+    outside = step('srun -n "$COUNT" "$PROGRAM" --lr 0.1')
+    assert (outside["tasks"], outside["processes"], outside["by_task"]) == (None, None, None)
+    assert outside["argv"] == [None, "--lr", "0.1"]
+    sometimes = step("srun bash -c 'if [ -n \"$FAST\" ]; then python a.py; fi'")
+    assert (sometimes["tasks"], sometimes["processes"]) == (2, None)
+
+
+def test_alternatives_are_one_step_and_rounds_are_several() -> None:
+    found = step('FLAG=--a\nif [ -n "$X" ]; then FLAG=--b; fi\nsrun python t.py $FLAG end')
+    assert found["argv"] == ["python", "t.py", None, "end"]
+    assert (found["tasks"], "conditional" in found) == (2, False)
+    assert [each["argv"][-1] for each in steps("for i in 1 2 3; do srun python t.py $i; done")] == ["1", "2", "3"]
+    assert [each["tasks"] for each in steps("run() { srun -n $1 python t.py; }\nrun 1\nrun 2")] == [1, 2]
+
+
+def test_a_counter_in_a_loop_is_not_its_first_value() -> None:
+    found = step("i=0\nfor h in $HOSTS; do\n  srun -w $h python t.py $i\n  i=$((i + 1))\ndone")
+    assert found["argv"] == ["python", "t.py", None]
+    assert found["repeated"] is True
+
+
+def test_a_branch_that_never_runs_is_no_step() -> None:
+    assert steps("DEBUG=0\nif [ $DEBUG = 1 ]; then srun python a.py; fi") == []
+    assert step('if [ -n "$X" ]; then srun python a.py; fi')["conditional"] is True
+
+
+@pytest.mark.parametrize(
+    ("commands", "version", "why"),
+    [
+        ("srun --array=0-1 python t.py", "24.11", "srun does not take --array"),
+        ("srun --tres-per-task=cpu:2 python t.py", "22.05", "srun does not take --tres-per-task"),
+        ("srun --site-profile=x python t.py", "24.11", None),
+        ("srun $OPTIONS --array=0-1 python t.py", "24.11", None),
+        ('srun "$PROGRAM" --array=0-1', "24.11", None),
+        ("srun --nodes=3 --ntasks=3 python t.py", "24.11", "the job has 2 nodes, and srun asks for 3"),
+        ("srun --gres=gpu:2 python t.py", "26.05", "srun does not take --gres=gpu beside --gpus-per-node"),
+        ("srun --gres=gpu:2 python t.py", "25.11", None),
+        ("srun --gres=nic:1 python t.py", "26.05", None),
+        ("srun --nodes=3 --ntasks=2 python t.py", "24.11", None),
+    ],
+)
+def test_a_step_that_srun_refuses_says_why(commands: str, version: str, why: str | None) -> None:
+    found = step(commands, version=version)
+    assert found.get("refused") == why
+    if why is not None:
+        assert [found[name] for name in ("nodes", "tasks", "tasks_per_node", "processes", "by_task")] == [None] * 5
+
+
+def test_launchers_of_the_batch_shell_are_steps_of_one_task() -> None:
+    found = step("torchrun --standalone --nproc_per_node=gpu train.py", HEAD.replace("nodes=2", "nodes=1"))
+    assert (found["command"], found["nodes"], found["tasks"], found["processes"]) == (None, 1, 1, 8)
+    mpi = step("mpirun -np 8 --map-by ppr:4:node ./a.out")
+    assert (mpi["command"], mpi["nodes"], mpi["tasks"], mpi["tasks_per_node"], mpi["program"]) == (
+        "mpirun", 2, 8, 4, "./a.out",
+    )  # fmt: skip
+
+
+def test_a_large_step_shows_its_first_tasks() -> None:
+    found = step("srun bash -c 'python t.py $SLURM_PROCID'", HEAD.replace("node=1", "node=100"))
+    assert (found["tasks"], found["processes"], len(found["by_task"])) == (200, 200, MOST_TASKS)
+
+
+def test_components_of_a_het_job_have_their_own_tasks() -> None:
+    head = "#!/bin/bash\n#SBATCH --ntasks=1\n#SBATCH hetjob\n#SBATCH --nodes=2\n#SBATCH --ntasks=4\n"
+    found = steps("srun python a.py\nsrun --het-group=1 python b.py\nsrun --het-group=0,1 python c.py", head)
+    assert [each["tasks"] for each in found] == [1, 4, None]
+    # SLURM_NTASKS of the first component counts where the second has none of its own
+    without = head.replace("--ntasks=4", "--ntasks-per-node=2")
+    assert step("srun --het-group=1 python b.py", without)["tasks"] is None
+
+
+def test_submitted_scripts_have_steps_and_the_options_of_sbatch() -> None:
+    script = (
+        "#!/bin/bash\nsbatch --nodes=3 <<'EOF'\n#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n"
+        'srun python t.py\nEOF\nsbatch -N 2 --ntasks-per-node=1 --wrap "srun python $SLURM_PROCID.py"\n'
+    )
+    job = job_of(script, path="submit.sh")
+    found = [steps_of(each)[0] for each in job.submits]
+    assert [(each["line"], each["nodes"], each["tasks"]) for each in found] == [(6, 3, 6), (8, 2, 2)]
+    assert [each["argv"][0] for each in found] == ["python", "python"]
+    plan = plan_of(job)
+    assert plan["steps"] == []
+    assert [each["steps"][0]["tasks"] for each in plan["submits"]] == [6, 2]
+
+
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        ("{ echo '#!/bin/bash'; echo 'python t.py 1'; } > run.sh\nsrun bash run.sh", ["python", "t.py", "1"]),
+        ("{ date; echo 'python t.py'; } > run.sh\nsrun bash run.sh", ["bash", "run.sh"]),
+        ("(echo 'python t.py') > run.sh\nsrun bash run.sh", ["python", "t.py"]),
+        ("{ if [ -n \"$X\" ]; then echo 'python a.py'; fi; } > run.sh\nsrun bash run.sh", ["bash", "run.sh"]),
+        ("srun xargs -n 1 python t.py < list", ["python", "t.py", None]),
+        ("srun xargs -I{} python t.py --name={} end < list", ["python", "t.py", None, "end"]),
+        ("N=$(expr $SLURM_NNODES \\* 4)\nsrun python t.py $N", ["python", "t.py", "8"]),
+        ("N=$(expr $SLURM_NNODES / 0)\nsrun python t.py \"$N\"", ["python", "t.py", None]),
+        ("export A=1 B=2\nsrun --export=PATH,A bash -c 'python t.py $A ${B:-none}'", ["python", "t.py", "1", "none"]),
+        ("export A=1\nsrun --export=ALL,B=2 bash -c 'python t.py $A $B'", ["python", "t.py", "1", "2"]),
+        ("export A=1\nsrun --export=NONE bash -c 'python t.py ${A:-none}'", ["python", "t.py", "none"]),
+        ('srun -N 2 "$SCRIPT" --nodes 7', [None, "--nodes", "7"]),
+        ("srun bash -c 'cd x && nvidia-smi; python t.py; echo done'", ["python", "t.py"]),
+        ("srun hostname", ["hostname"]),
+    ],
+)  # fmt: skip
+def test_words_are_followed_through(commands: str, words: list[str | None]) -> None:
+    assert step(commands)["argv"] == words
+
+
+def test_a_file_beside_the_script_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("torchrun --nnodes 2 --node_rank $SLURM_NODEID --nproc_per_node 4 t.py\n")
+    path = tmp_path / "job.sbatch"
+    path.write_text(HEAD + "srun bash run.sh\n")
+    job = job_of(path.read_text(), path=str(path))
+    (found,) = steps_of(job)
+    assert (found["line"], found["launcher"]["line"], found["launcher"]["path"]) == (5, 1, str(tmp_path / "run.sh"))
+    assert ranks(found, "RANK") == [str(number) for number in range(8)]
+    assert job.source.text.count("torchrun") == 1
+
+
+def test_distribution_decides_which_node_a_task_is_on() -> None:
+    def nodes(options: str) -> list[int | None]:
+        return [task["node"] for task in step(f"srun -n4 --ntasks-per-node=2 {options} python t.py")["by_task"] or []]
+
+    assert nodes("") == nodes("-m block") == nodes("--distribution=block:cyclic") == [0, 0, 1, 1]
+    assert nodes("-m cyclic") == [0, 1, 0, 1]
+    assert nodes("-m plane=2") in ([], [None] * 4)

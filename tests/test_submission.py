@@ -1,0 +1,128 @@
+"""Jobs inside scripts: the text of --wrap, and the options on the command line of their own sbatch.
+
+What is expected was seen with Slurm 22.05: the command line wins over the directives, `#SBATCH` lines in the text of
+--wrap are comments, and its shell is /bin/sh.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from sbatchlint.engine import inspect
+from sbatchlint.job import Job
+from sbatchlint.job.site import Site
+from sbatchlint.settings import Settings
+from sbatchlint.shell.values import Phase
+from sbatchlint.source.text import Source
+
+
+def submitted(script: str) -> list[Job]:
+    return Job.from_source(Source(dedent(script), "submit.sh"), Site()).submits
+
+
+def geometry(job: Job) -> tuple[int | None, int | None]:
+    (step,) = job.steps
+    return step.nodes, step.tasks
+
+
+WRAPPED = {
+    "an equals sign": 'sbatch -N2 --ntasks-per-node=4 --wrap="srun hostname"',
+    "a word of its own": "sbatch -N2 --ntasks-per-node=4 --wrap 'srun hostname'",
+    "options behind the text": "sbatch --wrap='srun hostname' --nodes 2 --ntasks-per-node=4",
+    "options in variables": 'OPTS="-N 2"\nEACH=4\nsbatch $OPTS --ntasks-per-node=$EACH --wrap="srun hostname"',
+    "the text in a variable": 'CMD="srun hostname"\nsbatch -N2 --ntasks-per-node=4 --wrap="$CMD"',
+    "directives in the text are comments": "sbatch -N2 --ntasks-per-node=4 --wrap='#SBATCH --ntasks=7\nsrun hostname'",
+    "in a function": 'submit() { sbatch -N2 --ntasks-per-node=4 --wrap="$1"; }\nsubmit "srun hostname"',
+}
+
+
+@pytest.mark.parametrize("command", WRAPPED.values(), ids=WRAPPED)
+def test_the_text_of_wrap_is_a_job(command: str) -> None:
+    (job,) = submitted(f"#!/bin/bash\n{command}\n")
+    assert job.is_wrapped
+    assert job.phase is Phase.BATCH
+    assert job.interpreter_line[0] == "sh"
+    assert job.directives.settings == ()
+    assert geometry(job) == (2, 8)
+    assert job.source.slice(job.steps[0].span) == "srun hostname"
+
+
+def test_the_command_line_wins_over_the_directives() -> None:
+    (job,) = submitted(
+        """\
+        #!/bin/bash
+        sbatch -N2 --gres=gpu:4 <<EOF
+        #!/bin/bash
+        #SBATCH -N1
+        #SBATCH --ntasks-per-node=2
+        srun hostname
+        EOF
+        """
+    )
+    assert geometry(job) == (2, 4)
+    assert job.request.asks_for_gpus
+    assert job.request.gpus_per_node() == 4
+    assert [each.name for each in job.directives.settings] == ["nodes", "ntasks-per-node"]
+
+
+def test_unknown_words_of_the_command_line_make_all_uncertain() -> None:
+    known, unknown = submitted(
+        """\
+        #!/bin/bash
+        sbatch -N2 --wrap="srun hostname"
+        sbatch -N2 "$@" --wrap="srun hostname"
+        """
+    )
+    assert known.directives.certain
+    assert known.request.asks_for_gpus is False
+    assert not unknown.directives.certain
+    assert unknown.request.asks_for_gpus is None
+    assert geometry(unknown)[1] is None
+
+
+def test_a_file_that_the_script_writes_gets_the_options_of_its_sbatch() -> None:
+    (job,) = submitted(
+        """\
+        #!/bin/bash
+        cat > job.sh <<'EOF'
+        #!/bin/bash
+        srun hostname
+        EOF
+        sbatch --nodes=3 --ntasks=6 job.sh first second
+        """
+    )
+    assert geometry(job) == (3, 6)
+    assert not job.is_wrapped
+
+
+def test_jobs_that_submit_jobs() -> None:
+    (outer,) = submitted(
+        """\
+        #!/bin/bash
+        sbatch -N1 <<'EOF'
+        #!/bin/bash
+        sbatch --ntasks=5 --wrap='srun hostname'
+        EOF
+        """
+    )
+    (inner,) = outer.submits
+    assert inner.outer is outer
+    assert geometry(inner)[1] == 5
+
+
+@pytest.mark.parametrize("command", ["sbatch --wrap", 'sbatch --wrap="$X"', "sbatch --wrap=", "sbatch -N2 <<< $X"])
+def test_what_is_not_known_is_no_job(command: str) -> None:
+    assert submitted(f"#!/bin/bash\n{command}\n") == []
+
+
+def test_checks_see_the_steps_of_a_wrapped_job() -> None:
+    script = """\
+        #!/bin/bash
+        sbatch -N2 --ntasks-per-node=8 --gpus-per-node=8 --wrap="srun torchrun --nproc_per_node=8 --nnodes=2 train.py"
+        """
+    source = Source(dedent(script), "submit.sh")
+    (found,) = [each for each in inspect(source, Settings.of_table({})).diagnostics if each.code == "SB301"]
+    assert source.slice(found.span) == "--ntasks-per-node=8"
+    assert source.row(found.span.start) == 2
