@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0", when="syntax error")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,7 +21,10 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
-CARD = Card("SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB005", "invisible-character", severity="error", fix="sometimes",
+    since="0.1.0", when="invisible character",
+)  # fmt: skip
 
 WORD = {
     "blank": "is no blank to sbatch, but part of the word; write an ordinary blank",

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 
-CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when="sh")
 
 MOST = 3
 

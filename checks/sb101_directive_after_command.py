@@ -25,7 +25,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 
-CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when="unread")
 
 _OPTION = re.compile(r"--?[A-Za-z]")
 

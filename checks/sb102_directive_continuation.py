@@ -21,7 +21,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, describe, remove
 
-CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0")
+CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0", when="continuation")
 
 REFUSED_SINCE = "24.05"
 

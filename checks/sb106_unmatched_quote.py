@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when="problem")
 
 
 def check(job: Job) -> Iterator[Finding]:

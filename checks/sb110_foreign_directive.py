@@ -27,7 +27,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0", when="foreign directive")
 
 
 def check(job: Job) -> Iterator[Finding]:

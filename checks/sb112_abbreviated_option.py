@@ -22,7 +22,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, replace
 
-CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0", when="spelling")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 
-CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", when="problem")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, describe
 
-CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", when="step")
 
 
 def check(job: Job) -> Iterator[Finding]:

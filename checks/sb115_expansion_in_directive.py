@@ -21,7 +21,10 @@ from collections.abc import Iterator
 
 from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, Span, replace
 
-CARD = Card("SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB115", "expansion-in-directive", severity="error", fix="sometimes",
+    since="0.1.0", when="expansion in a directive",
+)  # fmt: skip
 
 # An expansion that does not end, and a value of them and other characters.
 OPEN = re.compile(r"\$\([^()]*\Z|\$\{[^}]*\Z")

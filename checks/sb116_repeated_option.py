@@ -24,7 +24,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
-CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when="repeat")
 
 
 def check(job: Job) -> Iterator[Finding]:

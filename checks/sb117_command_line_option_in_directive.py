@@ -21,7 +21,10 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 
-CARD = Card("SB117", "command-line-option-in-directive", severity="warning", fix="always", since="0.1.0")
+CARD = Card(
+    "SB117", "command-line-option-in-directive", severity="warning", fix="always",
+    since="0.1.0", when="submission option",
+)  # fmt: skip
 
 # What each does in a directive, and what to do instead; those that are not named here do nothing.
 EFFECTS = {

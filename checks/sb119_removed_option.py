@@ -24,7 +24,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, remove, replace
 
-CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0", when="rare option")
 
 
 def check(job: Job) -> Iterator[Finding]:

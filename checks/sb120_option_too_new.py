@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, describe
 
-CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0", when="rare option")
 
 
 def check(job: Job) -> Iterator[Finding]:

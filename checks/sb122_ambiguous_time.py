@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card("SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0", when="time")
 
 
 def check(job: Job) -> Iterator[Finding]:

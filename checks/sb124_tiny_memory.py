@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card("SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0", when="memory")
 
 
 def check(job: Job) -> Iterator[Finding]:

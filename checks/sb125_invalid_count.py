@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, describe
 
-CARD = Card("SB125", "invalid-count", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB125", "invalid-count", severity="error", fix="never", since="0.1.0", when="count")
 
 
 def check(job: Job) -> Iterator[Finding]:

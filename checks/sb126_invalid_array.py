@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0", when="array")
 
 
 def check(job: Job) -> Iterator[Finding]:

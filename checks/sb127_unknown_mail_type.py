@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0", when="mail")
 
 EVENTS = "the events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, STAGE_OUT, TIME_LIMIT, ARRAY_TASKS and ALL"
 

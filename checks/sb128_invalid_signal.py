@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0", when="refused")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", when="dependency")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0", when="value")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0")
+CARD = Card("SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0", when="mail")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0")
+CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0", when="no GPUs")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0", when="conflict")
 
 # What to do, where it is not to keep one of the two.
 ADVICE = {

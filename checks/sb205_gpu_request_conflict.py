@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job, describe
 
-CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0", when="conflict")
 
 ADVICE = {
     "gres-twice": "keep one of them",

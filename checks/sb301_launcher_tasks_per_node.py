@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 
-CARD = Card("SB301", "launcher-tasks-per-node", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB301", "launcher-tasks-per-node", severity="error", fix="sometimes", since="0.1.0", when="launch")
 
 
 def check(job: Job) -> Iterator[Finding]:

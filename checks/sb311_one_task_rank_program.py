@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 
-CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0", when="step")
 
 CONSEQUENCES = {
     "lightning": "Lightning refuses to start, or waits for the others",

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 
-CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0", when="step and dollar")
 
 CONSEQUENCE = {
     "rank": "every task gets the same rank",

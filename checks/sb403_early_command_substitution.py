@@ -25,7 +25,10 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB403", "early-command-substitution", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB403", "early-command-substitution", severity="warning", fix="sometimes",
+    since="0.1.0", when="step and dollar",
+)  # fmt: skip
 
 CONSEQUENCE = {
     "rank": "every task is told that it is there",

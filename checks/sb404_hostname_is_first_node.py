@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 
-CARD = Card("SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0")
+CARD = Card("SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0", when="step and dollar")
 
 
 def check(job: Job) -> Iterator[Finding]:

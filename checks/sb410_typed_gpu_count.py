@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when="typed GPUs")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0")
+CARD = Card("SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when="launch")
 
 
 def check(job: Job) -> Iterator[Finding]:

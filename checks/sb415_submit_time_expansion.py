@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when="submission")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,10 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB417", "early-job-variable", severity="info", fix="always", since="0.1.0", stage="optional")
+CARD = Card(
+    "SB417", "early-job-variable", severity="info", fix="always",
+    since="0.1.0", when="step and dollar", stage="optional",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -26,7 +26,10 @@ from typing import Any
 
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
 
-CARD = Card("SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB501", "container-option-in-directive", severity="warning", fix="sometimes",
+    since="0.1.0", when="plugin option",
+)  # fmt: skip
 
 # By what the settings say of the site: whether sbatch takes the options of pyxis.
 EFFECTS = {

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when="step")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB602", "cache-unset", severity="warning", fix="never", since="0.1.0")
+CARD = Card("SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when="step")
 
 CONSEQUENCE = {
     "NEMO_HOME": "datasets that one node packs are missing on the others",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .job import Job, Launch
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
-from .slurm.mistakes.slips import EXPANSION
 from .slurm.model import Cause
 from .slurm.versions import describe
 from .source.edits import Edit
 from .source.records import NamedTuple
 from .source.text import Span
+
+if TYPE_CHECKING:
+    from .slurm.mistakes.slips import EXPANSION
 
 __all__ = [
     "EXPANSION",
@@ -36,6 +39,16 @@ __all__ = [
     "replace",
 ]
 
+
+def __getattr__(name: str) -> object:
+    """`EXPANSION`, which two checks want and most runs do not."""
+    if name == "EXPANSION":
+        from .slurm.mistakes.slips import EXPANSION
+
+        return EXPANSION
+    raise AttributeError(name)
+
+
 SEVERITIES = ("info", "warning", "error")
 
 
@@ -52,6 +65,7 @@ class Card(NamedTuple):
 
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
+    `when`: the occasion without which it has nothing to say (`sbatchlint.job.occasions`); '' where it is always asked.
     """
 
     code: str
@@ -61,6 +75,7 @@ class Card(NamedTuple):
     since: str
     stage: str = "stable"
     options: tuple[Option, ...] = ()
+    when: str = ""
 
 
 class Fix(NamedTuple):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .check import Finding, Fix, Related
 from .job import Job
-from .registry import Check, registry
+from .job.occasions import has_occasion
+from .registry import Check, Entry, registry
 from .settings import Settings
 from .source.records import NamedTuple
 from .source.text import Source, Span
 from .source.workspace import Workspace
+from .when import WHEN
 
 READER = "the reader"
 
@@ -71,8 +73,11 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
         return Inspection([], 0, [_fault(source, READER, error)])
     jobs = _with_submitted(job)
     diagnostics: list[Diagnostic] = []
+    occasions: dict[str, bool] = {}
     for entry in settings.checks(source.path):
         try:
+            if not _has_occasion(entry, jobs, occasions):
+                continue
             check = registry().load(entry)
             if check.card.stage != "stable" and entry.code not in settings.named:
                 continue
@@ -83,6 +88,14 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
             faults.append(_fault(source, entry.name, error))
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     return Inspection(diagnostics, errors, faults)
+
+
+def _has_occasion(entry: Entry, jobs: list[Job], known: dict[str, bool]) -> bool:
+    """Whether a check can have anything to say; it is not even loaded where it cannot."""
+    when = WHEN.get(entry.module, "")
+    if when and when not in known:
+        known[when] = any(has_occasion(job, when) for job in jobs)
+    return not when or known[when]
 
 
 def _with_submitted(job: Job) -> list[Job]:

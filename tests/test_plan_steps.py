@@ -153,6 +153,7 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
         ("srun --gres=gpu:2 python t.py", "25.11", None),
         ("srun --gres=nic:1 python t.py", "26.05", None),
         ("srun --nodes=3 --ntasks=2 python t.py", "24.11", None),
+        ("srun --gpus-per-task=1 python t.py", "23.11", None),
     ],
 )
 def test_a_step_that_srun_refuses_says_why(commands: str, version: str, why: str | None) -> None:
@@ -240,3 +241,11 @@ def test_distribution_decides_which_node_a_task_is_on() -> None:
     assert nodes("") == nodes("-m block") == nodes("--distribution=block:cyclic") == [0, 0, 1, 1]
     assert nodes("-m cyclic") == [0, 1, 0, 1]
     assert nodes("-m plane=2") in ([], [None] * 4)
+
+
+def test_23_11_refuses_gpus_per_task_beside_the_cpus_per_task_of_the_job() -> None:
+    head = HEAD + "#SBATCH --cpus-per-task=4\n"
+    why = "srun does not take --gpus-per-task in a job with --cpus-per-task"
+    assert step("srun --gpus-per-task=1 python t.py", head, "23.11").get("refused") == why
+    assert "refused" not in step("srun --gpus-per-task=1 python t.py", head, "24.11")
+    assert "refused" not in step("unset SLURM_TRES_PER_TASK\nsrun --gpus-per-task=1 python t.py", head, "23.11")

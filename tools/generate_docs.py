@@ -1,4 +1,4 @@
-"""Writes what is made from the check files: docs/checks/NAME.md, docs/checks/README.md and the README's table.
+"""Writes what is made from the check files: docs/checks/*.md, the README's table and sbatchlint/when.py.
 
 python tools/generate_docs.py           writes them
 python tools/generate_docs.py --check   says what is not up to date, exit code 1
@@ -66,6 +66,13 @@ def index(checks: tuple[Check, ...]) -> str:
     return "\n".join(parts)
 
 
+def when(checks: tuple[Check, ...]) -> str:
+    """The module that tells the occasions of checks without loading them."""
+    rows = "".join(f'    "{check.entry.module}": "{check.card.when}",\n' for check in checks if check.card.when)
+    head = '"""On which occasion a check is asked: made by tools/generate_docs.py from the cards of the checks."""\n'
+    return f"{head}\nfrom __future__ import annotations\n\nWHEN: dict[str, str] = {{\n{rows}}}\n"
+
+
 def generated() -> dict[Path, str]:
     """Every file as it should be."""
     checks = registry().load_all()
@@ -74,6 +81,7 @@ def generated() -> dict[Path, str]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example())
     files[ROOT / "README.md"] = replaced(readme, "checks", markdown_table(list(checks), "docs/checks/"))
+    files[ROOT / "sbatchlint" / "when.py"] = when(checks)
     guide = ROOT / "docs" / "settings.md"
     files[guide] = replaced(guide.read_text(encoding="utf-8"), "settings", settings_table())
     return files

@@ -32,6 +32,7 @@ from ..shell.syntax import (
 )
 from ..shell.walk import nodes
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 
 if TYPE_CHECKING:
     from . import Job
@@ -79,9 +80,9 @@ _OPTIONS = {
 }
 _REFUSED = "braceexpand errtrace functrace hashall histexpand history keyword onecmd physical posix"
 _SET_NAMES = frozenset(_REFUSED.split())
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_BRACES = re.compile(r"\{(?:[^{}\x02\s,]*(?:,[^{}\x02\s,]*)+|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[A-Za-z]\.\.[A-Za-z])\}")
-_ARITHMETIC = re.compile(r"\+\+|--\s*[A-Za-z_]|\w\s*--|\*\*|(?<![\w{$#])\d+#\w")
+_IDENTIFIER = Regex(r"[A-Za-z_]\w*")
+_BRACES = Regex(r"\{(?:[^{}\x02\s,]*(?:,[^{}\x02\s,]*)+|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[A-Za-z]\.\.[A-Za-z])\}")
+_ARITHMETIC = Regex(r"\+\+|--\s*[A-Za-z_]|\w\s*--|\*\*|(?<![\w{$#])\d+#\w")
 # The ways to have bash after all.
 _GUARDS = frozenset(("BASH", "BASH_VERSION", "BASH_VERSINFO"))
 

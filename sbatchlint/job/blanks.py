@@ -6,23 +6,23 @@ meant; behind a blank none is where nothing to write to follows (`cd <folder>`),
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ..shell.syntax import Redirect
 from ..shell.walk import nodes
+from ..source.regex import Regex
 from ..source.text import Span
 
 if TYPE_CHECKING:
     from . import Job
 
-_BLANK = re.compile(
+_BLANK = Regex(
     # The sign comes first, so that the rest of a text is passed by quickly.
     r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
     r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|[ \t]--?[A-Za-z]|[ \t]#|[ \t]<))"
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
-_QUOTE_OR_COMMENT = re.compile(r"[\"'`]|(?:^|\s)#")
+_QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
 def shell_placeholders(job: Job) -> list[tuple[Span, str]]:

@@ -9,6 +9,7 @@ from ..shell.state import merge_guards
 from ..shell.trace import Invocation
 from ..shell.values import Pieces, shown_text, text_of
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .containers import Container
 from .launchers import recognise
@@ -109,11 +110,9 @@ NEUTRAL = frozenset(
     ]
 )
 COPYING = frozenset({"cp", "rsync", "tar", "sbcast", "dcp", "mv", "ln", "unzip"})
-FINETUNING = re.compile(r"(?:^|[^a-z])(?:sft|peft|lora|dora|finetune|finetuning|fine_tune)(?:$|[^a-z])", re.IGNORECASE)
-NEMO_PROGRAM = re.compile(
-    r"nemo(?![_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE
-)
-OWN_DATA = re.compile(r"dataset_root=|packed\w*path|dataset\.path=|mock", re.IGNORECASE)
+FINETUNING = Regex(r"(?:^|[^a-z])(?:sft|peft|lora|dora|finetune|finetuning|fine_tune)(?:$|[^a-z])", re.IGNORECASE)
+NEMO_PROGRAM = Regex(r"nemo(?![_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE)
+OWN_DATA = Regex(r"dataset_root=|packed\w*path|dataset\.path=|mock", re.IGNORECASE)
 
 
 class CacheSetting(NamedTuple):

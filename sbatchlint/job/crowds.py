@@ -6,13 +6,13 @@ launcher/runner.py) and from runs of torch 2.6 on two nodes; those of tasks from
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ..shell.values import expansions, text_of
 from ..slurm.grammar.numbers import whole
 from ..source.edits import Edit
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .environment import TASK_COUNTS
 from .steps import Step, StepOption
@@ -35,7 +35,7 @@ NEUTRAL = frozenset(_NEUTRAL.split())
 # Commands that are what they start.
 STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "sh", "singularity", "stdbuf", "taskset",
                       "time", "timeout"})  # fmt: skip
-TASK_COUNT_USE = re.compile(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
+TASK_COUNT_USE = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
 
 
 class Repair(NamedTuple):

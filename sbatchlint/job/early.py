@@ -7,7 +7,6 @@ process who or where it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..shell.parse import parse
@@ -17,6 +16,7 @@ from ..shell.trace import Assigned, Invocation
 from ..shell.values import Expansion, Phase, Pieces, cut, expansions, known_prefix, shown_text, span_of, text_of
 from ..shell.walk import nodes
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .environment import TASK_VARIABLES
 from .launchers import recognise
@@ -66,7 +66,7 @@ LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
 PRINTING = frozenset({"echo", "printf", "logger", "date"})
 TESTS = frozenset({"[", "[[", "test"})
 # The key of a YAML or INI line, up to its value.
-RANK_KEY = re.compile(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
+RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
 DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 
 

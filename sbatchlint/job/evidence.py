@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..shell.values import Pieces, expansions, shown_text, span_of, text_of
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .containers import Container
 from .launchers import Launcher, python_command
@@ -69,27 +70,25 @@ _TOOLS: dict[str, tuple[str, str | None]] = {
     "nvcc": (WEAK, "nvidia"),
     "hipcc": (WEAK, "amd"),
 }
-_COLLECTIVE_TEST = re.compile(
+_COLLECTIVE_TEST = Regex(
     r"(?:all_reduce|all_gather|alltoall|reduce_scatter|sendrecv|broadcast|reduce|gather|scatter|hypercube)_perf(?:_mpi)?"
 )
-_MODULES = re.compile(r"(?:vllm|sglang|tensorrt_llm|lmdeploy|deepspeed)(?:\.|$)")
+_MODULES = Regex(r"(?:vllm|sglang|tensorrt_llm|lmdeploy|deepspeed)(?:\.|$)")
 _SPAWNERS = frozenset(
     {"torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "swift", "colossalai"}
     | {"composer", "fabric"}
 )
 # Options whose value names the device.
-_DEVICE_OPTIONS = re.compile(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
-_CPU_OPTIONS = re.compile(
-    r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)"
-)
-_BACKENDS = re.compile(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
-_GPU_FLAGS = re.compile(r"--(?:use[_-])?(?:cuda|gpu)")
-_GPU_COUNTS = re.compile(r"--(?:num[_-]|n[_-]?)?gpus?")
-_GPU_WORD = re.compile(r"(?:cuda|gpu|hip)(?::\d+)?")
+_DEVICE_OPTIONS = Regex(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
+_CPU_OPTIONS = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)")
+_BACKENDS = Regex(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
+_GPU_FLAGS = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
+_GPU_COUNTS = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
+_GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
 _MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
-_CUDA_MODULE = re.compile(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
-_ROCM_MODULE = re.compile(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
+_CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
+_ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 
 
 def _options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
@@ -272,22 +271,18 @@ def strongest(signs: Iterable[Sign]) -> Sign | None:
 
 
 # Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
-_MEGATRON = re.compile(
+_MEGATRON = Regex(
     r"(?:^|/)(?:scripts/training/run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|retro)\.py)$"
 )
-_JAX = re.compile(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
-_DEVICES = re.compile(
-    r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices"
-)
-_NODES = re.compile(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
+_JAX = Regex(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
+_DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")
+_NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
 # Options of programs that start their other processes themselves.
-_SPAWNING = re.compile(
+_SPAWNING = Regex(
     r"--(?:num[_-]?gpus|ngpus?|n[_-]gpus?|gpus|world[_-]size|multiprocessing[_-]distributed|tensor[_-]parallel[_-]size"
     r"|device[_-]map|nproc[_-]per[_-]node|nprocs|num[_-]proc(?:s|esses)?|spawn)"
 )
-_SPAWNING_MODULES = re.compile(
-    r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)"
-)
+_SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)")
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 

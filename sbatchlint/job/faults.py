@@ -7,16 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Source, Span
 
 if TYPE_CHECKING:
     from . import Job
 
 # A template's marks, and a placeholder such as <your account>, which the shell takes for redirects.
-_TEMPLATE = re.compile(r"\{\{|\{%|\{#|<%|\$\{\{|@@\w+@@|%%\w+%%")
-_PLACEHOLDER = re.compile(r"<[A-Za-z][^<>\n]*>")
-_TOKEN = re.compile(r"near unexpected token `(.*)'$")
-_COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
+_TEMPLATE = Regex(r"\{\{|\{%|\{#|<%|\$\{\{|@@\w+@@|%%\w+%%")
+_PLACEHOLDER = Regex(r"<[A-Za-z][^<>\n]*>")
+_TOKEN = Regex(r"near unexpected token `(.*)'$")
+_COMPLAINT = Regex(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
 _SECONDS = 10
 
 

@@ -9,6 +9,7 @@ from ..shell.trace import Assigned, Invocation
 from ..shell.values import Phase
 from ..slurm.directives import Directives, Setting
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Source
 from .evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
 from .launches import Launch, container_of
@@ -34,15 +35,15 @@ RESOURCE_OPTIONS = frozenset(
     ]
 )
 HINT = "hint"
-GPU_PARTITION = re.compile(
+GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
-ASKING = re.compile(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
+ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
 )
 # A comment that shows how the script is submitted, GPUs included.
-SUBMIT_LINE = re.compile(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
+SUBMIT_LINE = Regex(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
 
 
 class GpuNeed(NamedTuple):

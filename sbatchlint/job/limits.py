@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..slurm.grammar import numbers, sizes, times
 from ..slurm.versions import is_before
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from .request import Request
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ class DoubtfulTime(NamedTuple):
 
 
 # The remark on a line, or on the comment above it, as far as it speaks of a length of time.
-_LENGTH = re.compile(
+_LENGTH = Regex(
     r"(?<![\w.:-])([0-9]+)(?:\.0+)?\s*-?\s*(hours?|hrs?|h|days?|d|minutes?|mins?|min|m)\b", re.ASCII | re.IGNORECASE
 )
-_HOURS = re.compile(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
-_IN_HOURS = re.compile(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)
+_HOURS = Regex(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
+_IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)
 # Whoever writes this knows it.
-_IN_MINUTES = re.compile(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
-_MINUTES = re.compile(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
+_IN_MINUTES = Regex(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
+_MINUTES = Regex(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
 
 # Lengths that only people who count in hours write: one day, two, and so on.
 _WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
@@ -125,7 +126,7 @@ def _goes_on(setting: Setting) -> bool:
     return bool(behind) and behind[0].text[:1] != "-"
 
 
-def _of_hours(remark: str, first: int, hours_meant: re.Pattern[str]) -> str:
+def _of_hours(remark: str, first: int, hours_meant: Regex) -> str:
     """Whether a remark says that this many hours were meant."""
     if not remark:
         return ""
@@ -170,8 +171,8 @@ class TinyMemory(NamedTuple):
     instead: str | None
 
 
-_IN_MEGABYTES = re.compile(r"(?i)\b[0-9]*\s*(?:mb|mib|megabytes?|megs?|mbytes?)\b|(?-i:\b[0-9]+\s*M\b)")
-_IN_GIGABYTES = re.compile(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i:\b[0-9]+\s*G\b)")
+_IN_MEGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:mb|mib|megabytes?|megs?|mbytes?)\b|(?-i:\b[0-9]+\s*M\b)")
+_IN_GIGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i:\b[0-9]+\s*G\b)")
 
 # Below this many megabytes not even an interpreter starts; tests of a few minutes are let off.
 _TOO_LITTLE = 64

@@ -7,12 +7,12 @@ Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from S
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text
 from ..slurm.grammar.numbers import whole
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits
 from .evidence import RankSign, rank_sign
@@ -29,7 +29,7 @@ CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES
 # Lightning does not look at Slurm any more where these were changed.
 DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
 # Strategies of one process, a submitter of jobs, and machines without GPUs.
-OTHER_WAYS = re.compile(
+OTHER_WAYS = Regex(
     r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
     r"|hydra/launcher="
 )

@@ -10,24 +10,25 @@ import re
 
 from ..shell.values import Expansion, Pieces, expansions, is_open
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from .containers import Container, Mount
 from .site import Site
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"
 
 # First components (of two where the second matters) that mean the same on practically all clusters.
-_SHARED_ROOTS = re.compile(
+_SHARED_ROOTS = Regex(
     r"/(?:home|users|lustre\w*|gpfs\w*|fsx|nfs\w*|beegfs\w*|weka\w*|ceph\w*|panfs\w*|pscratch|cfs|shared\w*|projects?|work\d*"
     r"|global|flash|mnt/(?:lustre|gpfs|nfs|fsx|beegfs|weka|cephfs|efs|shared)\w*)(?:/|$)"
 )
-_LOCAL_ROOTS = re.compile(
+_LOCAL_ROOTS = Regex(
     r"/(?:tmp|var/tmp|dev/shm|local\w*|raid\w*|scratch_local|lscratch|nvme\w*|ssd\w*|tmpdir"
     r"|mnt/(?:nvme\w*|localdisk\w*|local_storage\w*|local\w*|ssd\w*|resource_nvme))(?:/|$)"
 )
 # Folders that images bring along.
-_IMAGE_ROOTS = re.compile(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
-_HOME_ROOTS = re.compile(r"/(?:home|users|root)(?:/|$)")
-_SYSTEM = re.compile(r"/(?:dev|proc|sys)(?:/|$)")
+_IMAGE_ROOTS = Regex(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
+_HOME_ROOTS = Regex(r"/(?:home|users|root)(?:/|$)")
+_SYSTEM = Regex(r"/(?:dev|proc|sys)(?:/|$)")
 
 LOCAL_VARIABLES = frozenset(
     {
@@ -47,7 +48,7 @@ _TASK_VARIABLES = frozenset(
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID", "SLURM_GTIDS", "RANK", "LOCAL_RANK", "PMI_RANK", "PMIX_RANK"}
     | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}
 )
-_HOSTNAME = re.compile(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat /proc/sys/kernel/hostname)\b")
+_HOSTNAME = Regex(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat /proc/sys/kernel/hostname)\b")
 
 
 class Location(NamedTuple):

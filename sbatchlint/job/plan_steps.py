@@ -386,6 +386,10 @@ def _refused(job: Job, step: Step) -> str | None:
         return f"srun does not take {written}"
     if _two_gpu_forms(job, step):
         return "srun does not take --gres=gpu beside --gpus-per-node"
+    if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.asked("cpus-per-task"):
+        # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 24.11 takes both)
+        if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
+            return "srun does not take --gpus-per-task in a job with --cpus-per-task"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
     asked = None if option is None else fixed_nodes(option.text)
     # with fewer tasks than nodes srun lowers the nodes

@@ -9,6 +9,7 @@ from ..shell.trace import Assigned
 from ..shell.values import Phase, is_open, span_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .early import RANK_VARIABLES, EarlyUse, early_exports
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from . import Job
     from .steps import Step
 
-_PLAIN = re.compile(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
+_PLAIN = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
 
 
 class Move(NamedTuple):

@@ -10,7 +10,8 @@ from ..shell.trace import Invocation
 from ..shell.values import Pieces, cut, expansions, is_open, shown_text, span_of, text_of
 from ..slurm import getopt
 from ..slurm.grammar.numbers import whole
-from ..slurm.versions import Range
+from ..slurm.options import find
+from ..slurm.versions import MAJORS, Range
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import Container, Triple, is_pyxis_option, pyxis_container
@@ -115,6 +116,16 @@ class Step:
 
     def option(self, name: str) -> StepOption | None:
         return self.options.get(name)
+
+    @property
+    def has_rare_options(self) -> bool:
+        """Whether it has options, or spellings of them, that not every release knows."""
+        for option in self.given:
+            row = find(option.name, "srun")
+            full = option.written[2:] in (option.name, "") or option.written[:2] != "--"
+            if row is None or not full or len(row.commands.get("srun", ())) < len(MAJORS):
+                return True
+        return False
 
     @property
     def nodes(self) -> int | None:
@@ -314,6 +325,11 @@ def _with_tasks_per_node(
         return _in_common(before, honoured)._replace(ignored=None)
     if before.several is False and each > 1:
         return before
+    tasks = before.tasks
+    uneven = tasks is None or not nodes or tasks // nodes == each and tasks != nodes * each
+    if opt_nodes is None and uneven and not versions.all_before("23.02") and not versions.all_since("24.11"):
+        # 23.11 leaves out the tasks that are too many, where they are fewer than one a node.
+        return _in_common(before, honoured)._replace(ignored=None)
     # Ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job.
     return before._replace(ignored=True if opt_nodes is None else None)
 
@@ -369,8 +385,8 @@ def _inherited(
         others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
         # Asked for by a #PBS or #BSUB line.
         others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
-        # 26.05 finds the tasks per node of the job without the variable (24.11 does not).
-        unset = each_setting is not None and not versions.all_before("25.05")
+        # Newer ones find the job's tasks per node without the variable (23.11, 24.11 and 26.05 do, 22.05 does not).
+        unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:
             return Geometry(nodes, None, None, None, None)
         return Geometry(nodes, nodes, 1, False, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..shell.values import Expansion, Phase
 from ..slurm.environment import find
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .launches import Launch
 from .uses import Uses
@@ -20,9 +21,9 @@ _OPTIONS = frozenset(
     {"nnodes", "nproc_per_node", "node_rank", "master_addr", "master_port", "rdzv_endpoint", "num_processes"}
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = Regex(r"[A-Za-z_]\w*")
 # In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
-_USUAL = re.compile(
+_USUAL = Regex(
     r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|OPTARG|OPTIND|REPLY|SHLVL|IFS"

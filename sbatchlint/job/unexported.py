@@ -19,6 +19,7 @@ from ..shell.values import Phase
 from ..slurm.environment import find
 from ..source.edits import Edit
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .containers import Container
 from .environment import step_around
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from . import Job
 
 # What only programs read: names that mean nothing to a script itself.
-_FOR_PROGRAMS = re.compile(
+_FOR_PROGRAMS = Regex(
     r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|HF|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
     r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT)_[A-Z0-9_]+"
     r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE)"
 )
 # Beginnings of a command after which an assignment may be a statement of its own.
-_OPENINGS = re.compile(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
+_OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 
 
 class Unexported(NamedTuple):

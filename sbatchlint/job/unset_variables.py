@@ -6,7 +6,6 @@ the script neither sets nor tests, and for which it gives no default.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from ..shell.trace import Invocation, Read
 from ..shell.values import Phase, Text
 from ..slurm.environment import Entry, find, mistaken
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .environment import GPU_OPTIONS, JobEnvironment
 from .uses import DEFAULTS, Use, Uses
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Languages of short programs, and how these take a variable from the environment without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
-_TAKEN = re.compile(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+_TAKEN = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 

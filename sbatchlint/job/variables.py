@@ -51,7 +51,7 @@ class Variables:
 
     def early_places(self) -> list[EarlyUse]:
         """What depends on the node or the process, and is expanded by the batch shell for all tasks of a step."""
-        if not self.job.steps:
+        if not self.job.steps or not any(sign in self.job.source.text for sign in "$`"):
             return []
         from .early_commands import early_places
 
@@ -59,7 +59,7 @@ class Variables:
 
     def early_constants(self) -> list[tuple[EarlyUse, Repair]]:
         """Variables of the job that the batch shell expands in a program of the tasks, and how they could do it."""
-        if not self.job.steps:
+        if not self.job.steps or "$" not in self.job.source.text:
             return []
         from .early_commands import early_constants
 

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..shell.values import Pieces, cut, is_open, known_prefix, shown_text, span_of, text_of
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 
 Argv = Sequence[Pieces]
 # The value of an exported variable, or None where it is not exported (as far as the script tells).
 Lookup = Callable[[str], Pieces | None]
 
-OPTION_NAMES = re.compile(
+OPTION_NAMES = Regex(
     r"(?:^|_|[a-z0-9])(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?|PARAMETERS|BINDS?|MOUNTS?|EXTRA)\d*$", re.IGNORECASE
 )
-PROGRAM_NAMES = re.compile(
+PROGRAM_NAMES = Regex(
     r"(?:^|_)(?:\w*SCRIPT|PROGRAM|PROG|EXE|EXECUTABLE|BINARY|MAIN|ENTRY\w*|TRAINER|\w*PY|(?:PY|PYTHON|TRAIN\w*)_?FILE)\d*$",
     re.IGNORECASE,
 )
@@ -375,7 +376,7 @@ def last(given: Iterable[Given], name: str) -> Given | None:
     return found
 
 
-_PLAIN = re.compile(r"[\w@%+=:,./^-]+", re.ASCII)
+_PLAIN = Regex(r"[\w@%+=:,./^-]+", re.ASCII)
 
 
 def is_plain(value: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..source.regex import Regex
 from .conditions import both, either, negate, test_truth
 from .expand import Scope
 from .syntax import AndOr, ArithmeticCommand, Group, Pipeline, Simple, Statement, TestCommand, Word
@@ -14,7 +14,7 @@ from .values import Phase, Piece, Pieces, expansions
 if TYPE_CHECKING:
     from .evaluate import Interpreter
 
-REFERENCE = re.compile(r"\$\{?[#!]?(\w+)")
+REFERENCE = Regex(r"\$\{?[#!]?(\w+)")
 
 
 def truth(interpreter: Interpreter, statement: Statement, scope: Scope) -> bool | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ..source.edits import Edit
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .syntax import ArrayLiteral, Program, Simple
 from .values import Text
@@ -20,7 +21,7 @@ from .walk import nodes
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
 _option = re.compile(r"--?[A-Za-z][\w.-]*").match
 _gap = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+").fullmatch
-_comment = re.compile(r"#[^\n]*")
+_comment = Regex(r"#[^\n]*")
 _escaped_blank = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]\Z").search
 _blanks = re.compile(r"[ \t]*").match
 _rest_of_line = re.compile(r"[ \t]*(#[^\n]*)?(?=\n|\Z)").match

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..source.regex import Regex
 from . import builtins, programs
 from .expand import Scope
 from .state import (
@@ -18,7 +18,7 @@ from .state import (
     merge_guards,
     widen,
 )
-from .syntax import ArrayLiteral, Assignment, Heredoc, Part, Redirect, Simple, Statement, TestCommand, Word
+from .syntax import ArrayLiteral, Assignment, Group, Heredoc, Part, Redirect, Simple, Statement, TestCommand, Word
 from .trace import Assigned, Invocation, RedirectedTo
 from .values import Expansion, Piece, Pieces, Text, text_of
 
@@ -76,6 +76,19 @@ def run_simple(
     if len(ways) == 1:
         return invocations, ways[0][0]
     return invocations, join(ways, scope.context.phase)
+
+
+def run_group(interpreter: Interpreter, node: Group, scope: Scope) -> State | None:
+    """`{ … }` and `( … )`: the state after it, and what it writes to a file."""
+    redirects, _ = expand_redirects(interpreter, node.redirects, scope)
+    first = len(interpreter.trace.invocations)
+    if node.subshell:
+        context = scope.context.replace(shell=scope.context.shell + 1)
+        interpreter.statements(node.body, Scope(scope.state.copy(), scope.text, context))
+    state = scope.state if node.subshell else interpreter.statements(node.body, scope)
+    if redirects and state is not None:
+        programs.write_group(interpreter, redirects, first, Scope(state, scope.text, scope.context))
+    return state
 
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> None:
@@ -315,7 +328,7 @@ def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> P
 
 # --- loops -------------------------------------------------------------------------------------
 
-SELF_READING = re.compile(
+SELF_READING = Regex(
     r"(?:^|[\s;({])(\w+)\+?=[^\n]*\$(?:\{?|\(\([^\n]*?\b)\1\b|(?:^|[\s;({])(\w+)\+="
     r"|\(\(\s*(\w+)\s*(?:\+\+|--|[-+*/]=)|\blet\s+\W?(\w+)"
 )

@@ -237,15 +237,7 @@ class Interpreter:
         return scope.state
 
     def on_group(self, node: Group, scope: Scope) -> State | None:
-        redirects, _ = commands.expand_redirects(self, node.redirects, scope)
-        first = len(self.trace.invocations)
-        if node.subshell:
-            context = scope.context.replace(shell=scope.context.shell + 1)
-            self.statements(node.body, Scope(scope.state.copy(), scope.text, context))
-        state = scope.state if node.subshell else self.statements(node.body, scope)
-        if redirects and state is not None:
-            programs.write_group(self, redirects, first, Scope(state, scope.text, scope.context))
-        return state
+        return commands.run_group(self, node, scope)
 
     def on_function(self, node: Function, scope: Scope) -> State | None:
         scope.state.functions[node.name] = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))

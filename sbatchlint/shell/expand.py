@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from . import arithmetic
 from .patterns import matches
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
 
 # Combinations that one command may have; beyond, the word that adds most becomes unknown.
 MOST_COMBINATIONS = 12
-BLANKS = re.compile(r"[ \t\n]+|[^ \t\n]+")
-BRACES = re.compile(r"\{([^{}\s]+)\}")
+BLANKS = Regex(r"[ \t\n]+|[^ \t\n]+")
+BRACES = Regex(r"\{([^{}\s]+)\}")
 MOST_BRACES = 64
 # Names of variables in arithmetic that are not just set there.
-NAMES = re.compile(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
+NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 
 
 class Environment(Protocol):

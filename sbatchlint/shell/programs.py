@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..source.regex import Regex
 from ..source.text import Span
 from .expand import Scope
 from .state import NO_GUARDS, Alternative, State, Variable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
 SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
-BATCH_SCRIPT = re.compile(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
+BATCH_SCRIPT = Regex(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
 
 
 # --- what a command prints -----------------------------------------------------------------------
@@ -373,9 +374,7 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
         found.append(Submission(text, span_of_text(Text(wrapped)), quoted, invocation, rest, True))
         return
     given = (
-        invocation.stdin
-        if spawn.command is None
-        else find_file(interpreter, scope.state, invocation, spawn.command)
+        invocation.stdin if spawn.command is None else find_file(interpreter, scope.state, invocation, spawn.command)
     )
     if given is None or not given.field:
         return

@@ -48,6 +48,15 @@ _RESET = (
 RESET_PER_COMPONENT = frozenset(_RESET.split())
 
 
+# Options that exclude none of each other, and with whose numbers nothing can be wrong but among themselves.
+_NO_RIVALS = (
+    "account array chdir comment constraint cpus-per-task dependency error exclude exclusive export gpus-per-node hold"
+    " input job-name mail-type mail-user mem nice no-requeue nodes ntasks-per-node open-mode output parsable partition"
+    " priority profile propagate qos requeue reservation signal time verbose wait"
+)
+_INERT = frozenset(_NO_RIVALS.split())
+
+
 def carried(name: str) -> bool:
     """Whether an option of one component of a heterogeneous job counts for the later ones too."""
     return name not in RESET_PER_COMPONENT
@@ -136,6 +145,9 @@ class Directives:
 
     def missing_values(self) -> list[ValueMissing]:
         """Options that have no value where they need one, or one where they take none."""
+        later = any(each.value_line is not None and each.value_line is not each.line for each in self.settings)
+        if not later and not any(each.kind in ("missing-value", "unexpected-value") for each in self.problems):
+            return []
         from .mistakes.wrong_values import missing_values
 
         return missing_values(self)
@@ -192,6 +204,16 @@ class Directives:
 
         return misdashed(self)
 
+    @property
+    def may_conflict(self) -> bool:
+        """Whether there are options that others may exclude, or whose numbers may not fit; False is certain."""
+        if self.components > 1 or self.foreign is not None:
+            return True
+        return any(
+            each.name not in _INERT or each.name == "gpus-per-node" and "," in (each.value or "")
+            for each in self.settings
+        )
+
     def continuations(self) -> list[Continuation]:
         """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
         if not any("\\" in self.text.string[line.words_start : line.end] for line in self.lines):
@@ -202,6 +224,12 @@ class Directives:
 
     def near_misses(self) -> list[NearMiss]:
         """Comments of the option block that were meant for directives, and directives that were not."""
+        string = self.text.string
+        stop = len(string) if self.stop is None else self.stop.start
+        others = string.count("#", 0, stop) - len(self.lines) - string.startswith("#!")
+        old = any(line.magic != "#SBATCH" for line in self.lines)
+        if not others and not old and "SBATCH" not in string[stop : stop + 40]:
+            return []
         from .mistakes.near_misses import near_misses
 
         return near_misses(self)
@@ -298,12 +326,18 @@ class Directives:
 
     def unknown_options(self) -> list[Unknown]:
         """The options that sbatch of no release of the range has; see `slurm.unknown`."""
+        if not self.problems:
+            return []
         from .mistakes.unknown import unknown_options
 
         return unknown_options(self)
 
     def abbreviations(self) -> list[Abbreviation]:
         """The long options that are not written in full; see `slurm.abbreviations`."""
+        if not self.problems and all(
+            each.written[:2] != "--" or each.written[2:] == each.name for each in self.settings
+        ):
+            return []
         from .mistakes.abbreviations import abbreviations
 
         return abbreviations(self)
@@ -316,12 +350,17 @@ class Directives:
 
     def repeats(self) -> list[Repeat]:
         """The options that are given several times in one component; see `slurm.repeats`."""
+        names = [each.name for each in self.settings]
+        if len(set(names)) == len(names):
+            return []
         from .mistakes.repeats import repeats
 
         return repeats(self)
 
     def missing_options(self) -> list[tuple[Problem, Missing]]:
         """The options that only other releases have than some, or all, of the range."""
+        if not self.problems:
+            return []
         from .mistakes.unknown import missing_options
 
         return missing_options(self)

@@ -6,10 +6,10 @@ where it matters. Offsets count characters of the text that is read; spans are o
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .getopt import UNKNOWN
 
@@ -18,8 +18,8 @@ MAGIC = ("#SBATCH", "#SLURM")
 BLANKS = " \t\v\f\r"
 
 # A template's placeholder stands for something that is not known here.
-TEMPLATED = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
-_ORDINARY = re.compile(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
+TEMPLATED = Regex(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
+_ORDINARY = Regex(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
 
 
 class Readable(Protocol):

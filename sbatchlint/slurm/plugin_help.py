@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 
+from ..source.regex import Regex
+
 HEADING = "Options provided by plugins:"
 
-_OPTION = re.compile(r"\s{0,12}(?:-\w,\s+)?--(?P<name>[A-Za-z0-9][\w.+-]*)(?P<argument>\[=[^\]]*\]|=\S*)?")
-_ANY_HELP = re.compile(r"^\s+(?:-\w,\s+)?--(?:partition|job-name|nodes)\b", re.MULTILINE)
+_OPTION = Regex(r"\s{0,12}(?:-\w,\s+)?--(?P<name>[A-Za-z0-9][\w.+-]*)(?P<argument>\[=[^\]]*\]|=\S*)?")
+_ANY_HELP = Regex(r"^\s+(?:-\w,\s+)?--(?:partition|job-name|nodes)\b", re.MULTILINE)
 
 
 class NoHelp(ValueError):

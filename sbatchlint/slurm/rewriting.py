@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..source.edits import Edit
+from ..source.regex import Regex
 from ..source.text import Span
 from .lines import BLANKS, DirectiveLine, Token
 
 if TYPE_CHECKING:
     from .directives import Directives, Problem, Setting
 
-_PLAIN_VALUE = re.compile(r"[^\s\"'\\#]+")
+_PLAIN_VALUE = Regex(r"[^\s\"'\\#]+")
 # A comment that would come alive at the start of a line.
-_LIVE_COMMENT = re.compile(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
+_LIVE_COMMENT = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
 def quote(value: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..source.discover import is_batch_name
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Source
 from .getopt import UNKNOWN
 from .versions import is_before
@@ -38,7 +39,7 @@ MOST_BYTES_SINCE = "23.02"
 # isspace() of the C locale.
 _BLANK = " \t\n\v\f\r"
 # What a template begins with where its first line is not written yet: `{{ header }}`, `<%`, `${HEADER}`, `@SHEBANG@`.
-_TEMPLATE = re.compile(r"\s*(?:\{[{%#]|\{\w+\}[ \t]*(?:\n|$)|<%|\$\{?\w+\}?[ \t]*(?:\n|$)|@\w+@|%\(\w+\)s|!TBG_)")
+_TEMPLATE = Regex(r"\s*(?:\{[{%#]|\{\w+\}[ \t]*(?:\n|$)|<%|\$\{?\w+\}?[ \t]*(?:\n|$)|@\w+@|%\(\w+\)s|!TBG_)")
 
 
 def refusals(text: str, version: str, name: str = "job.sh") -> tuple[str, ...]:
@@ -87,8 +88,8 @@ class InterpreterFault(NamedTuple):
     line: str
 
 
-_SHEBANG = re.compile(r"#![ \t]*/\S")
-_MISTYPED = re.compile(
+_SHEBANG = Regex(r"#![ \t]*/\S")
+_MISTYPED = Regex(
     r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|)[ \t]*"
     r"(/(?:\S+/)?(?:env(?:[ \t]+-\S+)*[ \t]+\S+"
     r"|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
@@ -96,12 +97,12 @@ _MISTYPED = re.compile(
 )
 _INTERPRETERS = {".py": "python3", ".r": "Rscript", ".jl": "julia", ".pl": "perl", ".rb": "ruby", ".lua": "lua"}
 # Files that something else puts together with others, or fills in, before sbatch sees them.
-_PART = re.compile(
+_PART = Regex(
     r"(?:^|[^a-z])(?:head(?:er)?s?|preambles?|prologue?s?|footers?|snippets?|fragments?|partials?|templates?|tpl|tmpl"
     r"|includes?|common)(?:[^a-z]|$)|\.(?:j2|jinja2?|envsubst|in|mustache|erb|mako|ejs|hbs|inc|txt|md|rst|html?|xml"
     r"|ya?ml|json|toml|tex|org|cfg|conf|def|el|vim)(?:[._-]|$)"
 )
-_STATEMENT = re.compile(r"\{[{%#]|<%|%\(\w+\)s")
+_STATEMENT = Regex(r"\{[{%#]|<%|%\(\w+\)s")
 
 
 def interpreter_fault(directives: Directives, path: str, embedded: bool) -> InterpreterFault | None:

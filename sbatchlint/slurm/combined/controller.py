@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..getopt import UNKNOWN
 from ..grammar.hosts import hosts
 from ..grammar.times import UNLIMITED, minutes
@@ -125,9 +126,9 @@ def _deadline(values: Values, version: str) -> Iterator[Late]:
         yield Late("deadline", names, f"{_FAILED}{what}", DEADLINE)
 
 
-_NOW = re.compile(r"now(?:\+([0-9]{1,9})(second|minute|hour|day|week)?s?)?", re.ASCII)
+_NOW = Regex(r"now(?:\+([0-9]{1,9})(second|minute|hour|day|week)?s?)?", re.ASCII)
 _SECONDS = {None: 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:T([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.ASCII)
+_DATE = Regex(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:T([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.ASCII)
 
 
 def moment(text: str | None) -> tuple[int, ...]:
@@ -193,7 +194,7 @@ def _gpu_types(values: Values, version: str) -> Iterator[Late]:
 
 
 # What stands around the names in an expression of features.
-_SIGNS = re.compile(r"\*[ \t]*[0-9]*|[&|,()\[\]]")
+_SIGNS = Regex(r"\*[ \t]*[0-9]*|[&|,()\[\]]")
 
 
 def _batch(values: Values, version: str) -> Iterator[Late]:

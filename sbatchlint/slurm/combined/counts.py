@@ -10,9 +10,8 @@ they were given: of `--extra-node-info` and `--threads-per-core` the later one c
 
 from __future__ import annotations
 
-import re
-
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..grammar.choices import distribution, hints, plane_size
 from ..grammar.hosts import hosts
 from ..grammar.numbers import node_count
@@ -110,7 +109,7 @@ INHERITED_HINT = "SLURM_HINT"
 _AS_MANY = 65535
 
 # Items of a list of hosts: commas in brackets do not end them.
-_HOSTS = re.compile(r"(?:[^,\[]|\[[^\]]*\])+")
+_HOSTS = Regex(r"(?:[^,\[]|\[[^\]]*\])+")
 
 
 def hint_rivals(values: Values, version: str) -> tuple[str, ...]:

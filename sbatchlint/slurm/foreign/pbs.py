@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ...source.regex import Regex
 from ..getopt import UNKNOWN
 from .words import Dialect, GivenForeign, Translation
 
@@ -90,7 +91,7 @@ def _mail(translation: Translation, given: GivenForeign, value: str) -> None:
         translation.refuse(given, "Invalid --mail-type specification")
 
 
-_OCTAL = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]*)")
+_OCTAL = Regex(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]*)")
 
 
 def _attribute(translation: Translation, given: GivenForeign, value: str) -> None:
@@ -120,14 +121,14 @@ def _whole(text: str) -> int:
 
 
 # Where sbatch finds a resource's name in the list: anywhere, `min_walltime=` is a `walltime=` too.
-_RESOURCE = re.compile(
+_RESOURCE = Regex(
     r"((?i:naccelerators|accelerator|mpiprocs|ncpus|select)"
     r"|arch|cput|file|host|mem|nice|nodes|opsys|other|pcput|pmem|proc|pvmem|software|vmem|walltime)="
 )
 _IGNORED = frozenset(("arch", "host", "opsys", "other", "pmem", "pvmem", "software", "vmem"))
 _TIMES = frozenset(("cput", "pcput", "walltime"))
-_NUMBER = re.compile(r"\s*[+-]?[0-9]+", re.ASCII)
-_COUNT = re.compile(r"\s*\+?[0-9]+", re.ASCII)
+_NUMBER = Regex(r"\s*[+-]?[0-9]+", re.ASCII)
+_COUNT = Regex(r"\s*\+?[0-9]+", re.ASCII)
 
 
 class _Resources:

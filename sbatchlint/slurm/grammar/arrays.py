@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 from .numbers import int32, strtol
@@ -119,7 +120,7 @@ def _reason(value: str) -> str:
     return "an array is numbers and ranges such as 1,3,5-9:2%4"
 
 
-_SPAN = re.compile(r"([0-9]+)(?:\.\.+|…|to|~|:|/|_)([0-9]+)", re.ASCII)
+_SPAN = Regex(r"([0-9]+)(?:\.\.+|…|to|~|:|/|_)([0-9]+)", re.ASCII)
 
 
 def _instead(value: str, version: str) -> str | None:

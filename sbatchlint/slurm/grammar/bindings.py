@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 
-_DIGITS = re.compile(r"[0-9]+", re.ASCII)
+_DIGITS = Regex(r"[0-9]+", re.ASCII)
 # A number as strtol() takes it in full, with the base's prefix where it may have one.
-_LONG = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
+_LONG = Regex(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 
 TYPES = ("afternotok", "aftercorr", "afterany", "afterok", "afterburstbuffer", "after", "expand")
 
 _MESSAGE = "Batch job submission failed: Job dependency problem"
-_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
-_TYPE = re.compile(r"(afternotok|aftercorr|afterany|afterok|afterburstb|after|expand)", re.IGNORECASE)
+_NUMBER = Regex(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+_TYPE = Regex(r"(afternotok|aftercorr|afterany|afterok|afterburstb|after|expand)", re.IGNORECASE)
 # An array expression `ID_[1-3,5]`.
-_TASKS = re.compile(r"([0-9]+)_\[[^\]]+\]", re.ASCII)
+_TASKS = Regex(r"([0-9]+)_\[[^\]]+\]", re.ASCII)
 
 
 class Term(NamedTuple):

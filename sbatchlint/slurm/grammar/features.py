@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 
 _NAMES = {"constraint": "feature", "prefer": "preferred feature"}
-_TOKEN = re.compile(r"\*[ \t]*([+-]?[0-9]+)?|[&|,()\[\]]|[^*&|,()\[\]]+", re.ASCII)
+_TOKEN = Regex(r"\*[ \t]*([+-]?[0-9]+)?|[&|,()\[\]]|[^*&|,()\[\]]+", re.ASCII)
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
-_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
+_NUMBER = Regex(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", re.ASCII)
 
 # What C's isspace() takes.
 SPACES = " \t\n\v\f\r"

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import MAJORS, is_before
 
 # By letter, since when.
@@ -19,7 +19,7 @@ LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "
 JOB_LETTERS = frozenset("jJA")
 TASK_LETTERS = frozenset("ab")
 
-_PATTERN = re.compile(r"%(%|[0-9]*([A-Za-z]))")
+_PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 
 
 class Use(NamedTuple):

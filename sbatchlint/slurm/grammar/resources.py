@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 
 _GRES = "Invalid generic resource (gres) specification"
 _TRES = "Invalid Trackable RESource (TRES) specification"
 _CONTROLLER = f"Batch job submission failed: {_TRES}"
-_NUMBER = re.compile(r"([0-9]+)([A-Za-z]*)", re.ASCII)
+_NUMBER = Regex(r"([0-9]+)([A-Za-z]*)", re.ASCII)
 _POWERS = {letter: power for power, letter in enumerate("kmgtp", 1)}
 _LIMIT = 2**64 - 1
 
@@ -278,7 +279,7 @@ def licences(text: str, version: str) -> tuple[Item, ...] | Fault:
     return tuple(found)
 
 
-_MEANT = re.compile(r"(?:gres[:/])?([A-Za-z]\w*)(?::([A-Za-z][\w.-]*))?[:=]+([0-9]+)", re.ASCII)
+_MEANT = Regex(r"(?:gres[:/])?([A-Za-z]\w*)(?::([A-Za-z][\w.-]*))?[:=]+([0-9]+)", re.ASCII)
 
 
 def corrected(option: str, value: str, version: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 from .numbers import SPACES, int32, strtol
@@ -115,7 +116,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     return Refusal("signal", "Invalid --signal specification", reason, instead)
 
 
-_SHAPE = re.compile(
+_SHAPE = Regex(
     r"\s*(?P<flags>[RB]{1,3}(?:\s*:\s*|(?=\s*(?:SIG|[0-9]))|\s+))?(?P<more>[RB]\s*:\s*)?"
     r"(?P<signal>[a-z]+[12]?|[0-9]+)\s*(?:(?P<sign>[@:=,+-]|\s)\s*(?P<delay>[0-9:]+)\s*(?P<unit>[a-z]*))?\s*[;,]?\s*",
     re.ASCII | re.IGNORECASE,

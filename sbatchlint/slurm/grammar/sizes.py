@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ...source.regex import Regex
 from . import Refusal
 from .numbers import LONG_MAX, strtol
 from .times import UNLIMITED, minutes
@@ -73,7 +74,7 @@ def _reason(value: str) -> str:
 
 
 # Amounts of other programs: letter, and how often 1024 is contained in it more than in Slurm's own letter.
-_UNIT = re.compile(r"([kmgtpe])(?:i?b?|o|io|bytes?)", re.ASCII | re.IGNORECASE)
+_UNIT = Regex(r"([kmgtpe])(?:i?b?|o|io|bytes?)", re.ASCII | re.IGNORECASE)
 _ALL = frozenset({"all", "max", "maxmempernode", "full"})
 _MEGABYTES = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3, "e": 1024**4}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ...source.regex import Regex
 from ..versions import is_before
 from . import Refusal
 from .numbers import int32, strtol
@@ -15,7 +16,7 @@ from .numbers import int32, strtol
 UNLIMITED = 0
 
 _ENDLESS = frozenset({"-1", "INFINITE", "UNLIMITED"})
-_FIELDS = re.compile("[0-9]+")
+_FIELDS = Regex("[0-9]+")
 
 
 def minutes(text: str | None) -> int | None:
@@ -82,8 +83,8 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     return Refusal("time", f"Invalid --{option} specification", _limit_reason(value), _limit(value))
 
 
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?\s*[a-z]+[\s,]*)+", re.ASCII | re.IGNORECASE)
-_PART = re.compile(r"([0-9]+)(?:\.([0-9]+))?\s*([a-z]+)", re.ASCII | re.IGNORECASE)
+_DURATION = Regex(r"(?:[0-9]+(?:\.[0-9]+)?\s*[a-z]+[\s,]*)+", re.ASCII | re.IGNORECASE)
+_PART = Regex(r"([0-9]+)(?:\.([0-9]+))?\s*([a-z]+)", re.ASCII | re.IGNORECASE)
 _UNITS = {
     "s": 1,
     "sec": 1,

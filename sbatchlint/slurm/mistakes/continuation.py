@@ -7,18 +7,18 @@ backslash makes a word of one blank from 24.05 on, which sbatch refuses.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..lines import BLANKS, DirectiveLine, magic_of, read_words
 from .near_misses import read_as_directive
 
 if TYPE_CHECKING:
     from ..directives import Directives
 
-_COMMENTED = re.compile(r"[ \t]*#+[ \t]*(?=--?[A-Za-z])")
-_TRAILING = re.compile(r"\\[ \t\v\f\r]*$")
+_COMMENTED = Regex(r"[ \t]*#+[ \t]*(?=--?[A-Za-z])")
+_TRAILING = Regex(r"\\[ \t\v\f\r]*$")
 
 
 class Piece(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..directives import Directives
 from ..lines import BLANKS, DirectiveLine, magic_of, read_words
 from ..model import Setting
@@ -45,13 +46,13 @@ NAMES = {
 }
 _STRAIGHT = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
 _DASHES = "".join(character for character, (_, kind) in NAMES.items() if kind == DASH)
-_LEADING_DASHES = re.compile(f"[-{_DASHES}]+")
+_LEADING_DASHES = Regex(f"[-{_DASHES}]+")
 # Options whose values are text or names of files, which may hold any character.
 _TEXTS = "batch bbf chdir comment container error export extra input job-name nodefile output wckey wrap"
 _FREE = frozenset(_TEXTS.split())
 # A line that would be a directive but for what stands in its first characters and is not seen.
 _UNSEEN = "".join(character for character, (_, kind) in NAMES.items() if kind in (BLANK, UNSEEN))
-_HIDDEN = re.compile(f"[{_UNSEEN} \\t]*" + f"[{_UNSEEN}]*".join("#SBATCH"))
+_HIDDEN = Regex(f"[{_UNSEEN} \\t]*" + f"[{_UNSEEN}]*".join("#SBATCH"))
 
 
 class Invisible(NamedTuple):

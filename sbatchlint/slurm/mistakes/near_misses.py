@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..grammar import refusals
 from ..lines import DirectiveLine, magic_of, read_words
 from .suggest import edit_distance
@@ -30,10 +31,10 @@ BARE = "bare"
 NO_HASH = "no-hash"
 
 WORD = "SBATCH"
-_LOOKS_NEAR = re.compile(
+_LOOKS_NEAR = Regex(
     r"^(?!#SBATCH)(?P<lead>[ \t]*)#(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])", re.M
 )
-_WITHOUT_HASH = re.compile(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
+_WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
 
 
 class NearMiss(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...source.edits import Edit
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..getopt import UNKNOWN
 from ..lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from .slips import CURLY
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from ..directives import Directives
 
 # A further option, or a comment, behind the text that was meant to be quoted.
-_NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")
+_NEXT = Regex(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")
 
 # A value in single quotes that holds an apostrophe.
-_APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
-_OPTION = re.compile(r"[ \t]+--?[A-Za-z]")
+_APOSTROPHE = Regex(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
+_OPTION = Regex(r"[ \t]+--?[A-Za-z]")
 
 
 class OpenQuote(NamedTuple):

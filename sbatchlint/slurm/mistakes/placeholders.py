@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ...source.text import Span
 from ..lines import BLANKS
 
@@ -33,20 +34,20 @@ _MIXED = _NUMBERS | _MEMORY | _GPUS | _LISTED | {"time", "time-min"}
 # Their values may hold angle brackets for reasons of their own.
 _FREE_TEXT = frozenset(("comment", "wrap", "extra"))
 
-_ANGLED = re.compile(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
+_ANGLED = Regex(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
 # `[account]`; where a list may stand, brackets are of the list.
-_SQUARE = re.compile(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
-_SQUARE_WITH_BLANK = re.compile(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
+_SQUARE = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
+_SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
 _SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
-_BRACED = re.compile(r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@")
-_SEPARATORS = re.compile(r"[/,&|\[\]()\s\"']+")
+_BRACED = Regex(r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@")
+_SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
 _THING = (
     "account|allocation|project|proj|partition|queue|qos|reservation|constraint|email|e?mail|group|grant|username|user"
     "|name|id|dir|directory|path|slurm|cluster|time|walltime|address|node|job"
 )
 # A word, lower case, with `_` for all signs between its parts.
-_WORD = re.compile(
+_WORD = Regex(
     rf"your(?:_.*|(?:{_THING})s?(?:_.*)?)?"
     r"|my_?(?:account|allocation|partition|queue|qos|reservation|email)(?:_?(?:name|id))?"
     r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
@@ -57,27 +58,27 @@ _WORD = re.compile(
     r"|(?:def|rrg)_(?:some(?:user|prof|pi|acct|account)|your.*)"
 )
 # What no folder is called, either.
-_FOLDER = re.compile(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
+_FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
 # Written in capitals, a name of the thing stands for the thing.
-_CAPITALS = re.compile(
+_CAPITALS = Regex(
     r"(?:MY_|SLURM_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
     r"(?:_(?:NAME|ID|CODE))?"
 )
-_CROSSES = re.compile(r"X{4,}")
+_CROSSES = Regex(r"X{4,}")
 # In place of a number.
-_CAPITAL = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
-_CAPITAL_MEMORY = re.compile(r"(?:MEM(?:ORY)?|[A-Z]+_[A-Z_]+|[Xx]{1,4})(?:[KMGT]B?)?")
-_CAPITAL_GPUS = re.compile(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGPUS?_PER_NODE|GPU_COUNT")
-_CAPITAL_JOB = re.compile(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
-_CAPITAL_TIME = re.compile(r"TIME|WALL_?TIME|TIME_LIMIT|MINUTES|HOURS|[A-Z]+_TIME")
-_CLOCK = re.compile(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
+_CAPITAL = Regex(r"[A-Z]+(?:_[A-Z]+)*")
+_CAPITAL_MEMORY = Regex(r"(?:MEM(?:ORY)?|[A-Z]+_[A-Z_]+|[Xx]{1,4})(?:[KMGT]B?)?")
+_CAPITAL_GPUS = Regex(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGPUS?_PER_NODE|GPU_COUNT")
+_CAPITAL_JOB = Regex(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
+_CAPITAL_TIME = Regex(r"TIME|WALL_?TIME|TIME_LIMIT|MINUTES|HOURS|[A-Z]+_TIME")
+_CLOCK = Regex(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
 
 # RFC 2606, and what stands for a domain in manuals.
-_DOMAIN = re.compile(
+_DOMAIN = Regex(
     r"(?:.*\.)?(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost)"
     r"|(?:.*\.)?(?:your|my)?(?:domain|institution|institute|university|organi[sz]ation|company|host)\.(?:com|org|net|edu|xx|tld)"
 )
-_PERSON = re.compile(
+_PERSON = Regex(
     r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname|e?mail_?address"
 )
 
@@ -160,7 +161,7 @@ def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
     return _among(bare, start, r",", None) if option in _LISTED else None
 
 
-def _among(bare: str, offset: int, separators: str, capitals: re.Pattern[str] | None) -> Placeholder | None:
+def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> Placeholder | None:
     """A placeholder among the parts of a list."""
     at = 0
     for separator in [*re.finditer(separators, bare), None]:
@@ -208,7 +209,7 @@ def _parts(raw: str) -> list[tuple[int, int]]:
     return found
 
 
-def _words(raw: str, pattern: re.Pattern[str], capitals: bool = False) -> Placeholder | None:
+def _words(raw: str, pattern: Regex, capitals: bool = False) -> Placeholder | None:
     """A placeholder among the words of a name or of a path."""
     for start, end in _parts(raw):
         part = raw[start:end]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..versions import is_before
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _LISTS = (
 LISTS = frozenset(_LISTS.split())
 MAIL_MERGED_BEFORE = "25.05"
 # A comment that says that one of the lines stands in for the other.
-_ALTERNATIVE = re.compile(
+_ALTERNATIVE = Regex(
     r"\b(?:or|alternative(?:ly)?|instead|overrid\w*|overwrit\w*|replaces?|either|choose|pick|uncomment"
     r"|comment(?:ed)? out|default|fallback|switch)\b",
     re.IGNORECASE,

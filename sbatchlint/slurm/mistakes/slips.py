@@ -5,10 +5,10 @@ Where there is one, it is the fault to report; what sbatch says of the value tha
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..lines import Token
 from ..model import Problem, Setting
 from ..options import find
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ..directives import Directives
 
 # The text of a shell's expansion, in a directive where no shell ever sees it.
-EXPANSION = re.compile(
+EXPANSION = Regex(
     r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\(\([^)]*\)\)|\$\([^)]*\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
 )
 
 # Blanks that are none to sbatch, what is not seen at all, and the dashes and quotes of word processors.
-INVISIBLE = re.compile(
+INVISIBLE = Regex(
     "[\u00a0\u2007\u202f\u2009\u200a\u200b\u200c\u200d\u2060\ufeff\u00ad\u2010-\u2015\u2212\u2018\u2019\u201c\u201d]"
 )
 
-CURLY = re.compile("[\u2018\u2019\u201c\u201d]")
+CURLY = Regex("[\u2018\u2019\u201c\u201d]")
 
 # The kinds of `slip`, in the order in which they count.
 INVISIBLE_CHARACTER = "invisible"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...source.edits import Edit
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..getopt import UNKNOWN
 from ..grammar import refusals
 from ..lines import BLANKS, Token, read_words
@@ -47,19 +48,19 @@ _FREE = (
 _FREE_TEXT = frozenset(_FREE.split())
 _LISTED = "array-spec gres gpu-spec hostlist hostlist-or-path license-list mail-type name-list"
 _LISTS = frozenset(_LISTED.split())
-_OPENS = re.compile(r"[,:=%+&|*@/.\[(-]\Z")
-_CLOSES = re.compile(r"[,:=%+&|*@/.\])-]")
-_UNIT = re.compile(r"([KMGTkmgt])(?:i?[Bb])?|(?i:(k)ilo|(m)ega|(g)iga|(t)era)(?i:bytes?)")
-_CLOCK = re.compile(r"\d{1,2}(?::\d\d){0,2}")
+_OPENS = Regex(r"[,:=%+&|*@/.\[(-]\Z")
+_CLOSES = Regex(r"[,:=%+&|*@/.\])-]")
+_UNIT = Regex(r"([KMGTkmgt])(?:i?[Bb])?|(?i:(k)ilo|(m)ega|(g)iga|(t)era)(?i:bytes?)")
+_CLOCK = Regex(r"\d{1,2}(?::\d\d){0,2}")
 # What stands behind a number of these for a time, `{}` being the number.
 _TIMES = {"m": "{}", "h": "{}:00:00", "d": "{}-00:00:00"}
-_TIME_UNIT = re.compile(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
-_OPEN_EXPANSION = re.compile(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-_BRACED = re.compile(r"(?<!\$)\{[^{}]*\}")
-_SHELL = re.compile(r"[\"']?(?:\$[\w{(@*]|`)")
-_PROSE = re.compile(r"(?:[(;\[/<].*|.*[)\]]|[A-Za-z][A-Za-z'/-]*[.,;:!?]*|\d+|[&+=-]+)\Z")
-_NEXT_OPTION = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)")
-_SEPARATORS = re.compile(r"(?:[,;&|]|&&)\Z")
+_TIME_UNIT = Regex(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
+_OPEN_EXPANSION = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
+_BRACED = Regex(r"(?<!\$)\{[^{}]*\}")
+_SHELL = Regex(r"[\"']?(?:\$[\w{(@*]|`)")
+_PROSE = Regex(r"(?:[(;\[/<].*|.*[)\]]|[A-Za-z][A-Za-z'/-]*[.,;:!?]*|\d+|[&+=-]+)\Z")
+_NEXT_OPTION = Regex(r"[ \t]+(?:--?[A-Za-z]|#)")
+_SEPARATORS = Regex(r"(?:[,;&|]|&&)\Z")
 
 
 class Stray(NamedTuple):

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ...source.regex import Regex
 from ..options import all_options, plugin_options, table
 from ..versions import MAJORS
 from .slips import INVISIBLE, dashed
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..directives import Directives
     from ..model import Problem
 
-_NAME = re.compile(r"[a-z][a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
+_NAME = Regex(r"[a-z][a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
 # Words of Slurm's trade that are part of no option's name.
 _TRADE = ("job", "jobs", "limit", "list", "memory", "number", "processes", "queue", "rank", "total", "walltime")
 # First words that many plugins share.

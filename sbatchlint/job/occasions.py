@@ -1,0 +1,115 @@
+"""Occasions: what a script must have for a check to have anything to say. Cheap to tell, and asked before it is loaded.
+
+A check names its occasion on its card (`when`); one without a name is always asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ..source.regex import Regex
+
+if TYPE_CHECKING:
+    from . import Job
+
+_CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
+
+
+def _asks(job: Job, *names: str) -> bool:
+    return any(each.name in names for each in job.directives.settings)
+
+
+def _in_directives(job: Job, signs: str) -> bool:
+    string = job.text.string
+    return any(sign in string[line.words_start : line.end] for line in job.directives.lines for sign in signs)
+
+
+def _has_comments(job: Job) -> bool:
+    """Whether there are other comments than directives where these are read, or a line that may be one."""
+    directives = job.directives
+    string = job.text.string
+    stop = len(string) if directives.stop is None else directives.stop.start
+    others = string.count("#", 0, stop) - len(directives.lines) - string.startswith("#!")
+    return bool(others) or "#SLURM" in string or "SBATCH" in string[stop : stop + 40]
+
+
+def _has_later_value(job: Job) -> bool:
+    """Whether an option gets its value from another line."""
+    return any(each.value_line is not None and each.value_line is not each.line for each in job.directives.settings)
+
+
+def _has_rare_option(job: Job) -> bool:
+    """Whether not every release may take all options, and their values, of the job and its steps."""
+    if job.directives.problems or job.directives.refused or job.directives.components > 1:
+        return True
+    return any(step.problems or step.has_rare_options or "cpu-bind" in step.options for step in job.steps)
+
+
+def _has_short_option(job: Job) -> bool:
+    """Whether an option is written with another number of dashes than two."""
+    words = [each.written for each in job.directives.settings] + [each.written for each in job.directives.problems]
+    return any(word[:2] != "--" or word[2:3] == "-" for word in words)
+
+
+def _has_dollar(job: Job) -> bool:
+    return "$" in job.source.text or "`" in job.source.text
+
+
+OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
+    "array": lambda job: bool(job.directives.refused) or _asks(job, "array"),
+    "assignment": lambda job: bool(job.assigned or job.trace.reads),
+    "carriage return": lambda job: "\r" in job.source.text,
+    "comment": _has_comments,
+    "comment in a directive": lambda job: any(line.comment is not None for line in job.directives.lines),
+    "conflict": lambda job: bool(job.conflicts()),
+    "continuation": lambda job: _in_directives(job, "\\"),
+    "count": lambda job: bool(job.directives.refused) or _asks(job, "nodelist"),
+    "cut command": lambda job: _CUT.search(job.source.text) is not None,
+    "dependency": lambda job: bool(job.directives.refused) or _asks(job, "dependency"),
+    "dollar": _has_dollar,
+    "equals": lambda job: any(line.tokens for line in job.directives.lines) and _in_directives(job, "="),
+    "expansion in a directive": lambda job: _in_directives(job, "$`~"),
+    "foreign directive": lambda job: job.directives.foreign is not None,
+    "heredoc": lambda job: "<<" in job.source.text,
+    "invisible character": lambda job: not job.text.whole.isascii() or "\0" in job.text.whole,
+    "launch": lambda job: bool(job.launches),
+    "mail": lambda job: _asks(job, "mail-type", "mail-user"),
+    "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
+    "no first line": lambda job: not job.text.string.startswith("#!"),
+    "no GPUs": lambda job: job.request.asks_for_gpus is False,
+    "plugin option": lambda job: bool(
+        job.directives.problems or any(each.plugin is not None for each in job.directives.settings)
+    ),
+    "problem": lambda job: bool(job.directives.problems),
+    "quotes": lambda job: job.source.text.count('"') > 2,
+    "rare option": _has_rare_option,
+    "refused": lambda job: bool(job.directives.refused),
+    "repeat": lambda job: len({each.name for each in job.directives.settings}) < len(job.directives.settings),
+    "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
+    "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),
+    "short option": _has_short_option,
+    "spelling": lambda job: bool(
+        job.directives.problems or any(each.written[2:] != each.name for each in job.directives.settings)
+    ),
+    "Slurm variable": lambda job: "SLURM" in job.source.text,
+    "step": lambda job: bool(job.steps),
+    "step and dollar": lambda job: bool(job.steps) and _has_dollar(job),
+    "submission": lambda job: job.submission is not None,
+    "submission option": lambda job: (
+        any(each.option is not None and each.option.early for each in job.directives.settings)
+        or _asks(job, "test-only", "uid", "gid", "wrap", "parsable", "wait")
+    ),
+    "syntax error": lambda job: bool(job.program.errors),
+    "task count": lambda job: job.submission is not None or any(each is not None for each in job.counts()),
+    "time": lambda job: _asks(job, "time", "time-min"),
+    "typed GPUs": lambda job: any(":" in (each.value or "") for each in job.request.gpu_settings()),
+    "unread": lambda job: bool(job.directives.unread),
+    "value": lambda job: bool(job.directives.refused or job.directives.problems) or _has_later_value(job),
+}
+
+
+def has_occasion(job: Job, name: str) -> bool:
+    """Whether the script gives this occasion. Raises KeyError for a name that there is not."""
+    return OCCASIONS[name](job)
