@@ -86,6 +86,8 @@ def repeats(directives: Directives) -> list[Repeat]:
             given.append(setting)
     found: list[Repeat] = []
     for given in by_option.values():
+        if len(given) == 1:
+            continue
         last = given[-1]
         adds = last.name == "mail-type" and not all(_mail_words(each) <= _mail_words(last) for each in given)
         found.extend(
