@@ -29,6 +29,11 @@ FOUND_BY = {
     "line-continuation": {"SB411"},
     "wrap-quoting": {"SB412"},
     "expanded-at-submission": {"SB415"},
+    "bad-shebang": {"SB002"},
+    "directive-value-whitespace": {"SB104"},
+    "module-not-initialised": {"SB006"},
+    "repeated-option-last-wins": {"SB116"},
+    "time-ambiguous": {"SB122"},
 }
 # Lightning's own demands on --ntasks: not seen yet.
 MISSED = {"007-lightning-ntasks-only"}

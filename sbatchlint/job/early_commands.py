@@ -58,7 +58,7 @@ def _is_deliberate(use: EarlyUse, uses: Uses) -> bool:
     assigned = uses.assignment_around(use.expansion.span)
     if assigned is None or assigned.context.phase is Phase.TASK:
         return False
-    values = [fields for fields, _ in assigned.alternatives if fields]
+    values = [each.fields for each in assigned.alternatives if each.fields]
     return not any(" " in shown_text(field) for fields in values for field in fields)
 
 

@@ -45,6 +45,8 @@ _IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.AS
 _IN_MINUTES = Regex(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
 _MINUTES = Regex(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
 
+# Minutes of two weeks: few sites let a job run as long.
+_LONGEST = 14 * 24 * 60
 # Lengths that only people who count in hours write: one day, two, and so on.
 _WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
@@ -84,6 +86,10 @@ def _doubt(job: Job, setting: Setting, text: str, limit: int) -> DoubtfulTime | 
         evidence = _of_hours(remark, first, _IN_HOURS)
         if not evidence and _IN_MINUTES.search(remark):
             return None
+        if not evidence and first >= _LONGEST and first % 3600 == 0:
+            # Whole hours in seconds, as other schedulers count; as minutes it would be weeks.
+            shown = f"as seconds it is {times.duration(first)}, and as minutes {limit // 1440} days"
+            return DoubtfulTime(setting, "bare", limit, shown, times.duration(first))
         instead = f"{first}:00:00" if evidence else times.duration(first * 60)
         return DoubtfulTime(setting, "bare", limit, evidence, instead)
     evidence = _of_hours(remark, first, _HOURS) or _by_itself(job, setting, first, fields[1], remark)

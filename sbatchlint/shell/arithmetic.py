@@ -2,50 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from typing import Protocol
 
-from ..source.records import NamedTuple
 from ..source.regex import Regex
 
 TOKEN = Regex(
-    r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]+|\d+)|(?P<name>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]+|\d+)(?![\w#@])|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<operator>\*\*|<<=|>>=|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^<>=!~?:,()\[\]]))"
 )
 PRECEDENCE = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,
     "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "**": 11,
 }  # fmt: skip
-ASSIGNING = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
+ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
 LARGEST = 1 << 63
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"
+# Values of variables are expressions too; so deep they are followed.
+DEEPEST = 8
+# An expression that is longer is not looked at.
+LONGEST = 2000
+
+# How a part of an expression runs: not at all, maybe (beside an operand that is unknown), for certain.
+OFF, MAYBE, ON = 0, 1, 2
 
 
 class NotUnderstood(Exception):
-    """The expression is not arithmetic, or holds something unknown in a place that decides its shape."""
+    """The expression is not arithmetic, or the shell would stop at it."""
 
 
-class Result(NamedTuple):
-    """The value (None: unknown), and the variables that the expression sets."""
+class Names(Protocol):
+    """The variables of the shell, as arithmetic sees them."""
 
-    value: int | None
-    assigned: tuple[tuple[str, int | None], ...]
+    def text(self, name: str, index: int | str | None) -> str | None:
+        """The text of a variable ("" if it is not set); None where that is unknown. `index`: "" if not known."""
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        """Sets a variable."""
+
+    def key(self, name: str, subscript: str) -> str | None:
+        """The key of an associative array; None for other variables, whose subscripts are numbers."""
 
 
 def parse_number(text: str) -> int | None:
     """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else."""
-    try:
-        if "#" in text:
-            base, _, digits = text.partition("#")
-            return int(digits, int(base))
-        if text[:2].lower() == "0x":
-            return int(text, 16)
-        if len(text) > 1 and text[0] == "0":
-            return int(text, 8)
-        return int(text)
-    except ValueError:
+    sign = -1 if text[:1] == "-" else 1
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not digits.isascii() or not digits[:1].isdigit():
         return None
+    if "#" in digits:
+        base, _, rest = digits.partition("#")
+        if not base.isdigit() or not 2 <= int(base[:6]) <= 64 or not rest:
+            return None
+        return _wrapped(sign * _in_base(rest, int(base))) if _valid(rest, int(base)) else None
+    if digits[:2] in ("0x", "0X"):
+        return _wrapped(sign * int(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
+    if not digits.isdigit():
+        return None
+    if digits[0] == "0":
+        return _wrapped(sign * int(digits, 8)) if digits.strip("01234567") == "" else None
+    return _wrapped(sign * int(digits)) if len(digits) < 200 else None
 
 
-def _combine(operator: str, left: int | None, right: int | None) -> int | None:
+def _value(digit: str, base: int) -> int:
+    found = DIGITS.find(digit)
+    return found - 26 if base <= 36 and 36 <= found < 62 else found
+
+
+def _valid(digits: str, base: int) -> bool:
+    return all(0 <= _value(each, base) < base for each in digits)
+
+
+def _in_base(digits: str, base: int) -> int:
+    value = 0
+    for each in digits:
+        value = value * base + _value(each, base)
+    return value
+
+
+def _wrapped(value: int) -> int:
+    return (value + LARGEST) % (2 * LARGEST) - LARGEST
+
+
+def combine(operator: str, left: int | None, right: int | None) -> int | None:
+    """The value of an operator that is no assignment."""
     if left is None or right is None:
         if operator == "&&" and (left == 0 or right == 0):
             return 0
@@ -61,14 +101,14 @@ def _combine(operator: str, left: int | None, right: int | None) -> int | None:
             value = left * right
         case "/" | "%":
             if right == 0:
-                return None
+                raise NotUnderstood("division by 0")
             quotient = abs(left) // abs(right)
             quotient = quotient if (left < 0) == (right < 0) else -quotient
             value = quotient if operator == "/" else left - right * quotient
         case "**":
-            if right < 0 or right > 64:
-                return None
-            value = left**right
+            if right < 0:
+                raise NotUnderstood("negative exponent")
+            value = pow(left, right, 2 * LARGEST)
         case "<<" | ">>":
             if not 0 <= right < 64:
                 return None
@@ -95,23 +135,30 @@ def _combine(operator: str, left: int | None, right: int | None) -> int | None:
             value = int(bool(left and right))
         case _:
             value = int(bool(left or right))
-    return (value + LARGEST) % (2 * LARGEST) - LARGEST
+    return _wrapped(value)
 
 
-class _Parser:
-    def __init__(self, text: str, lookup: Callable[[str], int | None]) -> None:
-        self.tokens: list[tuple[str, str]] = []
+Target = tuple[str, int | str | None]
+
+
+class _Evaluator:
+    """Evaluates while it reads; what must not run is only read."""
+
+    def __init__(self, text: str, names: Names, depth: int) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []
         at = 0
         text = text.rstrip()
         while at < len(text):
             match = TOKEN.match(text, at)
             if not match or match.lastgroup is None:
                 raise NotUnderstood(text)
-            self.tokens.append((match.lastgroup, match[match.lastgroup]))
+            self.tokens.append((match.lastgroup, match[match.lastgroup], match.end()))
             at = match.end()
         self.at = 0
-        self.lookup = lookup
-        self.assigned: dict[str, int | None] = {}
+        self.names = names
+        self.depth = depth
+        self.mode = ON
 
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
@@ -120,10 +167,26 @@ class _Parser:
         if self.at >= len(self.tokens) or expected and self.tokens[self.at][1] != expected:
             raise NotUnderstood(expected)
         self.at += 1
-        return self.tokens[self.at - 1]
+        return self.tokens[self.at - 1][:2]
 
-    def value_of(self, name: str) -> int | None:
-        return self.assigned[name] if name in self.assigned else self.lookup(name)
+    def value_of(self, target: Target) -> int | None:
+        if self.mode == OFF:
+            return 0
+        text = self.names.text(*target)
+        if text is None or not text.strip():
+            return None if text is None else 0
+        number = parse_number(text.strip())
+        if number is not None:
+            return number
+        if self.depth >= DEEPEST:
+            raise NotUnderstood("recursion")
+        if self.mode == MAYBE:
+            return None
+        return evaluate(text, self.names, self.depth + 1)
+
+    def assign(self, target: Target, value: int | None) -> None:
+        if self.mode != OFF:
+            self.names.assign(*target, value if self.mode == ON else None)
 
     def comma(self) -> int | None:
         value = self.assignment()
@@ -134,77 +197,122 @@ class _Parser:
 
     def assignment(self) -> int | None:
         if self.at + 1 < len(self.tokens) and self.tokens[self.at][0] == "name":
-            name, operator = self.tokens[self.at][1], self.tokens[self.at + 1][1]
+            begin = self.at
+            target = self.target()
+            operator = self.peek()
             if operator in ASSIGNING:
-                self.at += 2
+                self.take()
                 value = self.assignment()
                 if operator != "=":
-                    value = _combine(operator[:-1], self.value_of(name), value)
-                self.assigned[name] = value
+                    value = self.combine(operator[:-1], self.value_of(target), value)
+                self.assign(target, value)
                 return value
+            self.at = begin
         return self.ternary()
+
+    def combine(self, operator: str, left: int | None, right: int | None) -> int | None:
+        return 0 if self.mode == OFF else combine(operator, left, right)
+
+    def target(self) -> Target:
+        """A name with its subscript, if it has one."""
+        name = self.take()[1]
+        if self.peek() != "[":
+            return name, None
+        start = self.tokens[self.at][2]
+        depth = 0
+        begin = self.at
+        while True:
+            token = self.take()[1]
+            depth += (token == "[") - (token == "]")
+            if not depth:
+                break
+        end = self.tokens[self.at - 1][2] - 1
+        key = self.names.key(name, self.text[start:end])
+        if key is not None:
+            return name, key
+        stop, self.at = self.at, begin + 1
+        index = self.comma()
+        if self.at != stop - 1:
+            raise NotUnderstood(name)
+        self.at = stop
+        return name, "" if index is None else index
 
     def ternary(self) -> int | None:
         condition = self.binary(0)
         if self.peek() != "?":
             return condition
         self.take()
-        first = self.assignment()
+        before = self.mode
+        self.mode = min(before, MAYBE if condition is None else ON if condition else OFF)
+        first = self.comma()
+        self.mode = before
         self.take(":")
-        second = self.assignment()
-        return None if condition is None else first if condition else second
+        self.mode = min(before, MAYBE if condition is None else OFF if condition else ON)
+        second = self.ternary()
+        self.mode = before
+        if condition is None:
+            return first if first == second else None
+        return first if condition else second
 
     def binary(self, least: int) -> int | None:
         left = self.unary()
         while (power := PRECEDENCE.get(self.peek(), -1)) > least:
             operator = self.take()[1]
+            before = self.mode
+            if operator in ("&&", "||"):
+                self.mode = min(before, MAYBE if left is None else ON if bool(left) == (operator == "&&") else OFF)
             right = self.binary(power - 1 if operator == "**" else power)
-            left = _combine(operator, left, right)
+            self.mode = before
+            if operator in ("&&", "||") and left is not None:
+                decided = bool(left) != (operator == "&&")
+                left = int(bool(left)) if decided else None if right is None else int(bool(right))
+            else:
+                left = self.combine(operator, left, right)
         return left
 
     def unary(self) -> int | None:
+        begin = self.at
         kind, text = self.take()
         if kind == "number":
-            return parse_number(text)
+            number = parse_number(text)
+            if number is None:
+                raise NotUnderstood(text)
+            return number
         if kind == "name":
-            return self.name(text)
+            self.at = begin
+            target = self.target()
+            value = self.value_of(target)
+            if self.peek() in ("++", "--"):
+                operator = self.take()[1][0]
+                self.assign(target, self.combine(operator, value, 1))
+            return value
         if text == "(":
             value = self.comma()
             self.take(")")
             return value
         if text in ("++", "--"):
-            name = self.take()[1]
-            self.assigned[name] = _combine(text[0], self.value_of(name), 1)
-            return self.assigned[name]
+            if self.at < len(self.tokens) and self.tokens[self.at][0] == "name":
+                target = self.target()
+                value = self.combine(text[0], self.value_of(target), 1)
+                self.assign(target, value)
+                return value
+            return self.unary()  # `--5` is `-(-5)`
         if text in "-+!~":
             value = self.unary()
             if value is None:
                 return None
-            return {"-": -value, "+": value, "!": int(not value), "~": ~value}[text]
+            return _wrapped({"-": -value, "+": value, "!": int(not value), "~": ~value}[text])
         raise NotUnderstood(text)
 
-    def name(self, name: str) -> int | None:
-        if self.peek() == "[":
-            self.take()
-            self.comma()
-            self.take("]")
-            if self.peek() in ASSIGNING:
-                self.take()
-                self.assignment()
-            return None
-        value = self.value_of(name)
-        if self.peek() in ("++", "--"):
-            operator = self.take()[1][0]
-            self.assigned[name] = _combine(operator, value, 1)
-        return value
 
-
-def evaluate(text: str, lookup: Callable[[str], int | None]) -> Result:
+def evaluate(text: str, names: Names, depth: int = 0) -> int | None:
     """The value of an expression in which every `$…` is already replaced. Raises `NotUnderstood`."""
     if not text.strip():
-        return Result(0, ())
-    parser = _Parser(text, lookup)
-    value = parser.comma()
-    if parser.at < len(parser.tokens):
+        return 0
+    if len(text) > LONGEST:
+        raise NotUnderstood("length")
+    evaluator = _Evaluator(text, names, depth)
+    value = evaluator.comma()
+    if evaluator.at < len(evaluator.tokens):
         raise NotUnderstood(text)
-    return Result(value, tuple(parser.assigned.items()))
+    return value

@@ -1,63 +1,49 @@
-"""The conditions of branches: which way they go, when two are the same, and which tasks they let through."""
+"""The conditions of branches: when two are the same, and which tasks they let through."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from ..source.regex import Regex
-from .conditions import both, either, negate, test_truth
 from .expand import Scope
-from .syntax import AndOr, ArithmeticCommand, Group, Pipeline, Simple, Statement, TestCommand, Word
+from .syntax import AndOr, ArithmeticCommand, Pipeline, Simple, Statement, TestCommand, Word
 from .values import Phase, Piece, Pieces, expansions
 
 if TYPE_CHECKING:
     from .evaluate import Interpreter
 
-REFERENCE = Regex(r"\$\{?[#!]?(\w+)")
+NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
+# Commands that change what they look at, so that no second run is the same.
+CHANGING = frozenset({"read", "getopts", "shift", "eval", "source", ".", "mapfile", "set", "unset"})
+CHANGING_NAMES = frozenset({"RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "SRANDOM", "BASHPID"})
 
 
-def truth(interpreter: Interpreter, statement: Statement, scope: Scope) -> bool | None:
-    """Which way a condition goes, where that is known. Nothing is recorded."""
-    if isinstance(statement, Simple):
-        words = [word for word in statement.words if isinstance(word, Word)]
-        if not words or len(words) != len(statement.words):
-            return True if statement.assignments and not words else None
-        raw = scope.text.string[words[0].start : words[0].end]
-        if raw in ("true", ":"):
-            return True
-        if raw == "false":
-            return False
-        if raw not in ("[", "test"):
-            return None
-        choices = interpreter.expander.argv(words[1:], scope)
-        results = {test_truth(fields[:-1] if raw == "[" else fields, double=False) for fields, _ in choices}
-        return results.pop() if len(results) == 1 else None
-    if isinstance(statement, TestCommand):
-        values = [interpreter.expander.value(word, scope) for word in statement.words]
-        if any(len(each) != 1 for each in values):
-            return None
-        return test_truth([each[0][0] for each in values], double=True)
-    if isinstance(statement, ArithmeticCommand):
-        number, _ = interpreter.expander.number(statement.expression_start, statement.expression_end, scope)
-        return None if number is None else number != 0
-    if isinstance(statement, Pipeline) and len(statement.commands) == 1:
-        inner = truth(interpreter, statement.commands[0], scope)
-        return negate(inner) if statement.negated else inner
-    if isinstance(statement, AndOr):
-        left, right = truth(interpreter, statement.left, scope), truth(interpreter, statement.right, scope)
-        return both(left, right) if statement.operator == "&&" else either(left, right)
-    if isinstance(statement, Group) and len(statement.body) == 1:
-        return truth(interpreter, statement.body[0], scope)
-    return None
+def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hashable:
+    state = scope.state
+    found: list[object] = []
+    for name in NAMES.findall(source):
+        if name[0] == "$":
+            found.append(state.positional if name[-1] != "?" else state.status)
+        elif name in state.variables:
+            found.append(state.variables[name])
+        elif name in state.functions or name in CHANGING_NAMES:
+            return interpreter.new_key(kind)
+    interpreter.kept.extend(found)
+    return (kind, source, *(each if isinstance(each, int) else id(each) for each in found))
 
 
-def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> tuple[object, ...]:
+def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> Hashable:
     """What makes two conditions the same: their text, and the variables in it not assigned in between."""
     source = scope.text.string[statement.start : statement.end]
-    found = [scope.state.variables.get(name) for name in REFERENCE.findall(source)]
-    interpreter.kept.extend(found)
-    return ("if", source, *(id(each) for each in found))
+    if source.split(None, 1)[:1] and source.split(None, 1)[0] in CHANGING:
+        return interpreter.new_key("if")
+    return _key(interpreter, "if", source, scope)
+
+
+def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
+    """The same of the word of a `case`."""
+    return _key(interpreter, "case", scope.text.string[word.start : word.end], scope)
 
 
 def restricting(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
@@ -65,7 +51,8 @@ def restricting(interpreter: Interpreter, statement: Statement, scope: Scope) ->
     if scope.context.phase is not Phase.TASK:
         return scope.context.restricted
     fields: list[Pieces] = []
-    _condition_fields(interpreter, statement, scope, fields)
+    inner = Scope(scope.state.copy(), scope.text, scope.context)
+    interpreter.silently(lambda: _condition_fields(interpreter, statement, inner, fields))
     names = {
         each.name
         for field in fields

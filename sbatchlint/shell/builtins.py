@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..source.text import Span
 from . import programs
+from .assigning import ENVIRONMENT_NAMES as ENVIRONMENT_NAMES
+from .conditions import test_status
 from .expand import Scope
-from .state import Alternative, State, Variable
-from .syntax import Assignment, Simple, Word
+from .printing import join_fields
+from .state import State
+from .syntax import Simple
 from .trace import Invocation
-from .values import Expansion, Phase, Piece, Pieces, Text, text_of
+from .values import Phase, Text, text_of
 
 if TYPE_CHECKING:
     from .evaluate import Interpreter
@@ -20,82 +21,14 @@ if TYPE_CHECKING:
 Builtin = Callable[["Interpreter", Invocation, Scope], "State | None"]
 Declaration = Callable[["Interpreter", Simple, Scope], None]
 
-# Set in the environment of every batch job: an assignment changes what children see.
-ENVIRONMENT_NAMES = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "SHELL",
-        "LD_LIBRARY_PATH",
-        "HOSTNAME",
-        "LANG",
-        "TERM",
-        "PWD",
-        "LOGNAME",
-        "TMPDIR",
-        "CUDA_VISIBLE_DEVICES",
-        "PYTHONPATH",
-    ]
-)
 LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
-
-
-# --- declarations --------------------------------------------------------------------------------
 
 
 def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     """`export`, `declare`, `local`, `readonly`, `typeset`."""
-    first = node.words[0]
-    command = scope.text.string[first.start : first.end]
-    flags = ""
-    names: list[tuple[Word, str | None]] = []
-    for word in node.words[1:]:
-        if isinstance(word, Word):
-            text = text_of(interpreter.expander.single(word, scope))
-            if text is not None and text[:1] in "-+" and len(text) > 1 and not names:
-                flags += text
-                continue
-            names.append((word, text))
-    unexport = command == "export" and "n" in flags or "+x" in flags
-    exported = (command == "export" or "x" in flags) and not unexport
-    local = command in ("local", "declare", "typeset") and "g" not in flags and scope.state.restored is not None
-    for word in node.words[1:]:
-        if isinstance(word, Assignment):
-            interpreter.assign(word, scope, exported, local)
-            if "A" in flags:
-                variable = scope.state.variables[word.name]
-                scope.state.variables[word.name] = variable._replace(array=True)
-    if not names:
-        return
-    for word, text in names:
-        if text is None or "f" in flags and not exported:
-            continue
-        if "f" in flags:
-            function = scope.state.functions.get(text)
-            if function is not None:
-                scope.state.functions[text] = function._replace(exported=True)
-            continue
-        name, equals, _ = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            continue
-        old = scope.state.variables.get(name)
-        span = scope.text.span(word.start, word.end)
-        if local and scope.state.restored is not None:
-            scope.state.restored.setdefault(name, old)
-        if equals:
-            value = Piece(text[len(name) + 1 :], *span, Expansion(name, span, scope.context.phase))
-            scope.state.variables[name] = Variable((Alternative(((value,),)),), False, exported, span)
-        elif unexport and old is not None:
-            scope.state.variables[name] = old._replace(exported=False)
-        elif exported:
-            if old is None:
-                old = Variable((Alternative(None),), span=span)
-            scope.state.variables[name] = old._replace(exported=True)
-        elif local or command in ("declare", "typeset") and old is None:
-            scope.state.variables[name] = Variable(
-                (Alternative(((),)),) if "a" not in flags.lower() else (), span=span, array="a" in flags.lower()
-            )
+    from .declaring import declare as found
+
+    found(interpreter, node, scope)
 
 
 DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), declare)
@@ -109,11 +42,17 @@ def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
     if code is not None and code.strip("0"):
         interpreter.exits += 1
+    if len(invocation.argv) > 1:
+        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
+    interpreter.leaves.append(scope.state.copy())
     return None
 
 
 def give_back(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`return`: the function ends."""
+    if len(invocation.argv) > 1:
+        code = text_of(invocation.argv[1])
+        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
     if interpreter.returns:
         interpreter.returns[-1].append(scope.state.copy())
         return None
@@ -122,10 +61,16 @@ def give_back(interpreter: Interpreter, invocation: Invocation, scope: Scope) ->
 
 def leave_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`break`, `continue`."""
-    if interpreter.breaks:
-        interpreter.breaks[-1].append(scope.state.copy())
-        return None
-    return scope.state
+    text = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
+    scope.state.status = 0
+    if not interpreter.loops:
+        return scope.state
+    if text is None or not text.isdigit() or text.strip("0") == "":
+        scope.state.doubtful = True
+        text = "1"
+    frame = interpreter.loops[-min(int(text[:6]), len(interpreter.loops))]
+    (frame.continues if invocation.name == "continue" else frame.breaks).append(scope.state.copy())
+    return None
 
 
 def replace_shell(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -142,6 +87,8 @@ def prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     at = _after_options(invocation, with_value="")
     if at is not None and not any(text_of(field) in ("-v", "-V") for field in invocation.argv[1:at]):
         return _prefix(interpreter, invocation, scope, at, str(invocation.name))
+    scope.state.status = None if len(invocation.argv) > 1 else 0
+    interpreter.emit(None if len(invocation.argv) > 1 else (), scope)
     return scope.state
 
 
@@ -170,9 +117,17 @@ def _prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: 
 
 def evaluate(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`eval`: its words are a program of this shell."""
-    text = Text(programs.join_fields(invocation.argv[1:]))
-    if not text.field or all(piece.text is None for piece in text.field):
+    text = Text(join_fields(invocation.argv[1:]))
+    if not text.field:
+        scope.state.status = 0
+        return scope.state
+    if any(piece.text is None for piece in text.field):
+        # what is unknown may be a command, too
+        scope.state.doubtful = True
+    if all(piece.text is None for piece in text.field):
         scope.state.sourced = True
+        scope.state.status = None
+        interpreter.emit(None, scope)
         return scope.state
     invocation.text = text
     context = scope.context.replace(parent=invocation)
@@ -184,6 +139,8 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
     if text is None:
         scope.state.sourced = True
+        scope.state.status = None
+        interpreter.emit(None, scope)
         return scope.state
     return interpreter.program(text, Scope(scope.state, text, scope.context.replace(parent=invocation)))
 
@@ -195,6 +152,9 @@ def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     """`set -euo pipefail`, `set -- a b`."""
     words = invocation.argv[1:]
     at = 0
+    scope.state.status = 0
+    if not words:
+        interpreter.emit(None, scope)
     while at < len(words):
         word = text_of(words[at])
         if word is None:
@@ -216,142 +176,172 @@ def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     return scope.state
 
 
-def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    if scope.state.positional is not None:
-        count = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
-        if count is None or not count.isdigit():
-            scope.state.positional = None
-        else:
-            scope.state.positional = scope.state.positional[int(count) :]
-    return scope.state
-
-
-def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    for field in invocation.argv[1:]:
-        name = text_of(field)
-        if name is not None and not name.startswith("-"):
-            if scope.state.restored is not None:
-                scope.state.restored.setdefault(name, scope.state.variables.get(name))
-            scope.state.variables[name] = Variable((), span=invocation.span)
-            scope.state.functions.pop(name, None)
-    return scope.state
-
-
-def _set(scope: Scope, name: str, fields: tuple[Pieces, ...], span: Span, array: bool = False) -> None:
-    old = scope.state.variables.get(name)
-    scope.state.variables[name] = Variable((Alternative(fields),), array, bool(old and old.exported), span)
-
-
-def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`read`: known from a heredoc or here-string with one name; else the names become unknown."""
-    names: list[str] = []
-    whole = array = False
-    at = 1
-    while at < len(invocation.argv):
-        word = text_of(invocation.argv[at])
-        if word is None:
-            return scope.state
-        if word.startswith("-") and len(word) > 1 and not names:
-            if word[-1] in "dinNptua":
-                array = array or word[-1] == "a"
-                if word[-1] == "d":
-                    whole = True
-                if word[-1] == "a" and at + 1 < len(invocation.argv):
-                    names.append(text_of(invocation.argv[at + 1]) or "")
-                at += 1
-        else:
-            names.append(word)
-        at += 1
-    span = invocation.span
-    if len(names) == 1 and not array and invocation.stdin is not None:
-        field = invocation.stdin.field
-        text = text_of(field)
-        if whole or text is not None and "\n" not in text.rstrip("\n"):
-            _set(scope, names[0], (programs.without_final_newlines(field),), span)
-            return scope.state
-    for name in names:
-        piece = Piece(None, *span, Expansion("$(read)", span, scope.context.phase), open=array)
-        _set(scope, name, ((piece,),), span, array)
-    return scope.state
-
-
-def read_lines(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`mapfile -t A < <(command)`: as many unknown fields as the command prints lines."""
+def shell_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`shopt -s extglob`."""
     words = [text_of(field) for field in invocation.argv[1:]]
-    name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
-    expansion = Expansion("$(mapfile)", invocation.span, scope.context.phase)
-    for redirect in invocation.redirects:
-        for piece in redirect.target or ():
-            if piece.expansion is not None and piece.expansion.name.startswith("<("):
-                inside = " ".join(piece.expansion.name[2:-1].split())
-                expansion = piece.expansion._replace(name=f"$({inside})")
-    piece = Piece(None, *invocation.span, expansion, open=True)
-    _set(scope, name, ((piece,),), invocation.span, array=True)
+    scope.state.status = None
+    if words[:1] in (["-s"], ["-u"]) and len(words) > 1:
+        for name in words[1:]:
+            if name is not None:
+                scope.state.options[name] = words[0] == "-s"
+        scope.state.status = 0
+    else:
+        interpreter.emit(None, scope)
+    return scope.state
+
+
+def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    state = scope.state
+    count = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
+    state.status = None
+    if state.positional is None or count is None or not count.isdigit() or len(count) > 6:
+        state.positional = None
+        return state
+    number = int(count)
+    if any(piece.open for field in state.positional[:number] for piece in field):
+        state.positional = None
+    elif number > len(state.positional):
+        state.status = 1
+        if any(piece.open for field in state.positional for piece in field):
+            state.positional, state.status = None, None
+    else:
+        state.positional = state.positional[number:]
+        state.status = 0
+    return state
+
+
+def test(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`[ … ]` and `test …`."""
+    from .brackets import is_set
+
+    words = invocation.argv[1:]
+    if invocation.name == "[":
+        if not words or text_of(words[-1]) != "]":
+            scope.state.status = None
+            return scope.state
+        words = words[:-1]
+    scope.state.status = test_status(words, lambda name: is_set(interpreter, name, scope))
+    return scope.state
+
+
+def _known(status: int) -> Builtin:
+    def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+        scope.state.status = status
+        return scope.state
+
+    return run
+
+
+def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`echo`."""
+    from .printing import echoed
+    from .state import STDOUT
+
+    scope.state.status = 0
+    if STDOUT in scope.state.variables:
+        interpreter.emit(echoed(invocation.argv[1:], invocation.span.end), scope)
     return scope.state
 
 
 def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`printf -v NAME …`."""
-    words = invocation.argv
-    if len(words) > 3 and text_of(words[1]) == "-v":
-        name = text_of(words[2])
-        value = programs.formatted(words[3], words[4:])
-        if name is not None:
-            unknown = (Piece(None, *invocation.span, Expansion(name, invocation.span, scope.context.phase)),)
-            _set(scope, name, (value if value is not None else unknown,), invocation.span)
+    """`printf`, and `printf -v NAME …`."""
+    from .printing import formatted
+    from .state import STDOUT
+
+    words = invocation.argv[1:]
+    name = None
+    if len(words) > 2 and text_of(words[0]) == "-v":
+        name = text_of(words[1])
+        words = words[2:]
+        scope.state.doubtful = scope.state.doubtful or name is None
+    if words and text_of(words[0]) == "--":
+        words = words[1:]
+    if not words:
+        scope.state.status = None
+        return scope.state
+    output = name is not None or STDOUT in scope.state.variables
+    value = formatted(words[0], words[1:]) if output or len(words) > 1 else ()
+    scope.state.status = None if value is None else 0
+    if name is not None:
+        from .reading import set_named
+
+        set_named(interpreter, name, value, scope, invocation.span)
+    else:
+        interpreter.emit(value, scope)
     return scope.state
 
 
 def compute(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`let EXPRESSION…`."""
+    status: int | None = 1
     for field in invocation.argv[1:]:
         text = text_of(field)
-        if text is not None:
-            interpreter.expander.number_of(text, scope, {})
+        value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, scope, {})
+        status = 1 if wrong else None if value is None else int(not value)
+        if value is None:
+            # an expression that nobody knows may set anything
+            scope.state.doubtful = scope.state.doubtful or text is None
+            break
+    scope.state.status = status
     return scope.state
 
 
-def options_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`getopts`: sets its variable and OPTARG to what cannot be known."""
-    if len(invocation.argv) > 2:
-        for name in (text_of(invocation.argv[2]), "OPTARG", "OPTIND"):
-            if name:
-                piece = Piece(None, *invocation.span, Expansion(name, invocation.span, scope.context.phase))
-                _set(scope, name, ((piece,),), invocation.span)
-    return scope.state
+def _read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    from . import reading
+
+    if invocation.name == "read":
+        return reading.read(interpreter, invocation, scope)
+    if invocation.name == "getopts":
+        return reading.options_loop(interpreter, invocation, scope)
+    return reading.read_lines(interpreter, invocation, scope)
+
+
+def _unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    from .declaring import unset
+
+    return unset(interpreter, invocation, scope)
 
 
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`trap 'commands' SIGNAL`: they may run at any later time."""
+    scope.state.status = 0
     if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
         text = Text(invocation.argv[1])
         if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
             context = scope.context.replace(
                 parent=invocation, handler=True, conditional=True, shell=scope.context.shell + 1
             )
-            interpreter.program(text, Scope(scope.state.copy(), text, context))
+            inner = Scope(scope.state.copy(), text, context)
+            interpreter.subshell(lambda: interpreter.program(text, inner), scope)
     return scope.state
 
 
 BUILTINS: dict[str, Builtin] = {
     ".": source,
+    ":": _known(0),
+    "[": test,
     "break": leave_loop,
     "builtin": prefix,
     "command": prefix,
     "continue": leave_loop,
+    "echo": write,
     "eval": evaluate,
     "exec": replace_shell,
     "exit": leave,
-    "getopts": options_loop,
+    "false": _known(1),
+    "getopts": _read,
     "let": compute,
-    "mapfile": read_lines,
+    "mapfile": _read,
     "printf": print_formatted,
-    "read": read,
-    "readarray": read_lines,
+    "read": _read,
+    "readarray": _read,
     "return": give_back,
     "set": set_options,
     "shift": shift,
+    "shopt": shell_options,
     "source": source,
+    "test": test,
     "trap": trap,
-    "unset": unset,
+    "true": _known(0),
+    "unset": _unset,
 }

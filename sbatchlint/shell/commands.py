@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..source.regex import Regex
 from . import builtins, programs
+from .assigning import expand_assignment, record_assignment
 from .expand import Scope
-from .state import (
-    NO_GUARDS,
-    Alternative,
-    Guards,
-    State,
-    Variable,
-    join,
-    merge_guards,
-    widen,
-)
-from .syntax import ArrayLiteral, Assignment, Group, Heredoc, Part, Redirect, Simple, Statement, TestCommand, Word
-from .trace import Assigned, Invocation, RedirectedTo
+from .state import STDOUT, Alternative, Guards, State, Variable, join
+from .syntax import Assignment, Heredoc, Part, Redirect, Simple, TestCommand, Word
+from .trace import Invocation, RedirectedTo
 from .values import Expansion, Piece, Pieces, Text, text_of
 
 if TYPE_CHECKING:
     from .evaluate import Interpreter
+    from .flow import Flow
 
 DEEPEST_CALLS = 6
+# Redirects of what is written to standard output.
+OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 
 def run_simple(
@@ -33,44 +27,51 @@ def run_simple(
 ) -> tuple[list[Invocation], State | None]:
     """One simple command: its invocations (one an alternative of its words), and the state after it."""
     if not node.words:
+        interpreter.substituted = 0
         for assignment in node.assignments:
-            assign(interpreter, assignment, scope)
+            interpreter.assign(assignment, scope)
         expand_redirects(interpreter, node.redirects, scope)
+        scope.state.status = interpreter.substituted
         return [], scope.state
     first = node.words[0]
     if isinstance(first, Word):
         declaration = builtins.DECLARATIONS.get(scope.text.string[first.start : first.end])
         if declaration is not None:
+            expand_redirects(interpreter, node.redirects, scope)
             declaration(interpreter, node, scope)
             return [], scope.state
     words = [word for word in node.words if isinstance(word, Word)]
+    interpreter.substituted = 0
+    choices = interpreter.expander.argv(words, scope)
     variables: list[tuple[str, Pieces]] = []
     for assignment in node.assignments:
-        values = expand_assignment(interpreter, assignment, scope)
+        values = expand_assignment(interpreter.expander, assignment, scope)
         field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unclear(assignment, scope)
         variables.append((assignment.name, field))
-        record_assignment(interpreter, assignment, tuple(values), True, scope)
+        record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
     redirects, heredoc = expand_redirects(interpreter, node.redirects, scope)
     span = scope.text.span(words[0].start, node.words[-1].end)
-    choices = interpreter.expander.argv(words, scope)
     invocations: list[Invocation] = []
     ways: list[tuple[State | None, Guards]] = []
     for number, (argv, guards) in enumerate(choices):
-        if not argv:
-            for name, field in variables:
-                scope.state.variables[name] = Variable((Alternative((field,)),), span=span)
-            ways.append((scope.state, guards))
-            continue
         state = scope.state if len(choices) == 1 else scope.state.copy()
+        own = guards - scope.context.guards
+        if not argv:
+            inner = Scope(state, scope.text, scope.context)
+            for assignment in node.assignments:
+                interpreter.assign(assignment, inner)
+            state.status = interpreter.substituted
+            ways.append((state, own))
+            continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         invocation = Invocation(
             argv, tuple(variables), redirects, span, context, snapshot(state, variables), guards, ""
         )
         invocation.stdin = heredoc if heredoc is not None else stdin
+        invocation.alternatives = len(choices)
         invocations.append(invocation)
         note(interpreter, invocation)
-        own = guards - scope.context.guards
-        ways.append((run(interpreter, invocation, Scope(state, scope.text, context)), own))
+        ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
         if number == 0 and redirects:
             programs.write_files(interpreter, invocation, scope)
     if len(ways) == 1:
@@ -78,28 +79,39 @@ def run_simple(
     return invocations, join(ways, scope.context.phase)
 
 
-def run_group(interpreter: Interpreter, node: Group, scope: Scope) -> State | None:
-    """`{ … }` and `( … )`: the state after it, and what it writes to a file."""
-    redirects, _ = expand_redirects(interpreter, node.redirects, scope)
-    first = len(interpreter.trace.invocations)
-    if node.subshell:
-        context = scope.context.replace(shell=scope.context.shell + 1)
-        interpreter.statements(node.body, Scope(scope.state.copy(), scope.text, context))
-    state = scope.state if node.subshell else interpreter.statements(node.body, scope)
-    if redirects and state is not None:
-        programs.write_group(interpreter, redirects, first, Scope(state, scope.text, scope.context))
-    return state
+def goes_away(redirects: Sequence[RedirectedTo]) -> bool:
+    """Whether what is written to standard output goes elsewhere."""
+    return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
 
 
-def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> None:
-    """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`."""
+def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """Runs a command; what it writes is kept where a substitution collects it."""
+    output = scope.state.variables.get(STDOUT)
+    if output is None or not goes_away(invocation.redirects):
+        return run(interpreter, invocation, scope)
+    del scope.state.variables[STDOUT]
+    marks = interpreter.marks()
+    end = run(interpreter, invocation, scope)
+    for state in (end, *(each for states, size in marks for each in states[size:])):
+        if state is not None:
+            state.variables[STDOUT] = output
+    return end
+
+
+def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
+    """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`. Gives its exit status."""
+    from .brackets import Condition
+
     span = scope.text.span(node.start, node.end)
+    values = [interpreter.expander.value(word, scope) for word in node.words]
     argv = (
         (Piece("[[", span.start, span.start + 2),),
-        *(interpreter.expander.single(word, scope) for word in node.words),
+        *(interpreter.expander.one(each, word, scope) for each, word in zip(values, node.words, strict=True)),
     )
-    invocation = Invocation(argv, (), (), span, scope.context, scope.state.copy(), scope.context.guards, "")
+    state = scope.state.copy()
+    invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
     note(interpreter, invocation)
+    return Condition(interpreter, node.words, values, scope).status()
 
 
 def printed_functions(interpreter: Interpreter, node: Simple, scope: Scope) -> Pieces | None:
@@ -137,45 +149,108 @@ def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> Stat
 def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """What a command does: to the state (functions and built-ins), or by what it starts."""
     name = text_of(invocation.argv[0])
+    state = scope.state
     if name is not None:
         if not invocation.kind or invocation.kind in ("command", "builtin", "exec"):
-            function = scope.state.functions.get(name)
-            if function is not None and name not in scope.context.calls and len(scope.context.calls) < DEEPEST_CALLS:
-                return call(interpreter, invocation, scope, name)
+            function = state.functions.get(name) if invocation.kind != "builtin" else None
+            if function is not None and invocation.kind != "command":
+                if name not in scope.context.calls and len(scope.context.calls) < DEEPEST_CALLS:
+                    return with_variables(invocation, state, lambda: call(interpreter, invocation, scope, name))
+                state.doubtful = True
             builtin = builtins.BUILTINS.get(name)
-            if builtin is not None:
+            if builtin is not None and not invocation.variables:
                 return builtin(interpreter, invocation, scope)
+            if builtin is not None:
+                return with_variables(invocation, state, lambda: builtin(interpreter, invocation, scope))
+        state.status = None
+        if STDOUT in state.variables:
+            interpreter.emit(programs.printed(invocation), scope)
+        if interpreter.silent:
+            return state
         if programs.run_program(interpreter, invocation, scope):
-            return scope.state
+            return state
+    state.status = None
+    if name is None:
+        # it may be anything, a function or a built-in command too
+        interpreter.emit(None, scope)
+        state.doubtful = True
+    if interpreter.silent:
+        return state
     spawn = interpreter.hooks.spawn(invocation)
     if spawn is not None:
         invocation.spawn = spawn
         programs.start_child(interpreter, invocation, spawn, scope)
-    return scope.state
+    return state
+
+
+def with_variables(invocation: Invocation, state: State, walk: Callable[[], State | None]) -> State | None:
+    """Runs a function or a built-in command; `NAME=value` before it holds that long."""
+    if not invocation.variables or invocation.kind:
+        return walk()
+    before = {name: state.variables.get(name) for name, _ in invocation.variables}
+    for name, field in invocation.variables:
+        old = before[name]
+        if old is None or not old.array:
+            state.variables[name] = Variable((Alternative((field,)),), exported=True, flags=old.flags if old else "")
+    end = walk()
+    if end is not None:
+        for name, old in before.items():
+            if old is None:
+                end.variables.pop(name, None)
+            else:
+                end.variables[name] = old
+    return end
 
 
 def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
     """A function call: the body runs in this shell, with its own arguments."""
     function = scope.state.functions[name]
     state = scope.state
-    positional, restored = state.positional, state.restored
-    state.positional, state.restored = invocation.argv[1:], {}
+    without = state.copy() if function.uncertain else None
+    positional, restored, mixed, stdin = state.positional, state.restored, state.mixed, state.stdin
+    state.positional, state.restored, state.mixed = invocation.argv[1:], {}, frozenset()
+    if invocation.stdin is not None:
+        state.stdin = invocation.stdin.field
     context = scope.context.replace(calls=(*scope.context.calls, name))
+    if function.uncertain:
+        context = context.replace(conditional=True)
+    loops, interpreter.loops = interpreter.loops, []
+    escaped, leaves = state.escaped, len(interpreter.leaves)
     interpreter.returns.append([])
     end = interpreter.statement(function.body, Scope(state, function.text, context))
     returned = interpreter.returns.pop()
-    result = join([(end, NO_GUARDS), *((each, NO_GUARDS) for each in returned)], scope.context.phase)
+    interpreter.loops = loops
+    result = interpreter.merge([end, *returned], scope.context.phase)
     if result is not None:
         for variable, old in (result.restored or {}).items():
-            if old is None:
+            if variable in result.mixed:
+                _partly_restored(interpreter, result, variable, old, scope)
+            elif old is None:
                 result.variables.pop(variable, None)
             else:
                 result.variables[variable] = old
-        result.positional, result.restored = positional, restored
+        result.positional, result.restored, result.mixed = positional, restored, mixed
+        if invocation.stdin is not None:
+            result.stdin = stdin
+        if len(interpreter.leaves) == leaves:
+            result.escaped = escaped
+    if without is not None:
+        without.status = None
+        without.doubtful = True
+        result = interpreter.merge([result, without], scope.context.phase)
     return result
 
 
-# --- assignments -------------------------------------------------------------------------------
+def _partly_restored(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
+    """A variable that was local on some of the ways through a function."""
+    other = state.copy()
+    if old is None:
+        other.variables.pop(name, None)
+    else:
+        other.variables[name] = old
+    joined = interpreter.merge([state, other], scope.context.phase)
+    if joined is not None and name in joined.variables:
+        state.variables[name] = joined.variables[name]
 
 
 def _unclear(assignment: Assignment, scope: Scope) -> Pieces:
@@ -183,113 +258,11 @@ def _unclear(assignment: Assignment, scope: Scope) -> Pieces:
     return (Piece(None, *span, Expansion(assignment.name, span, scope.context.phase)),)
 
 
-def expand_assignment(interpreter: Interpreter, node: Assignment, scope: Scope) -> list[Alternative]:
-    """The alternatives of the value on the right side."""
-    if isinstance(node.value, ArrayLiteral):
-        if any(key is not None for key in node.value.keys):
-            return [Alternative((replace_open(_unclear(node, scope)),))]
-        return [
-            Alternative(fields, guards) for fields, guards in interpreter.expander.array(node.value.elements, scope)
-        ]
-    return [Alternative((field,), guards) for field, guards in interpreter.expander.value(node.value, scope)]
-
-
-def replace_open(field: Pieces) -> Pieces:
-    return tuple(piece._replace(open=True) if piece.text is None else piece for piece in field)
-
-
-def assign(
-    interpreter: Interpreter, node: Assignment, scope: Scope, exported: bool = False, local: bool = False
-) -> None:
-    """Sets a variable."""
-    state = scope.state
-    old = state.variables.get(node.name)
-    if local and state.restored is not None:
-        state.restored.setdefault(node.name, old)
-    values = expand_assignment(interpreter, node, scope)
-    span = scope.text.span(node.start, node.end)
-    array = isinstance(node.value, ArrayLiteral) or bool(old and old.array and (node.append or node.index))
-    if node.index is not None:
-        values = _assign_element(interpreter, node, old, values, scope)
-        array = True
-    elif node.append:
-        values = _append(interpreter, node, old, values, array, scope)
-    allexport = state.option("allexport")
-    is_exported = exported or bool(old and old.exported) or bool(allexport)
-    if is_exported is False and node.name in builtins.ENVIRONMENT_NAMES:
-        is_exported = True  # a variable that the environment already has stays exported
-    alternatives = widen(values, node.name, span, scope.context.phase)
-    state.variables[node.name] = Variable(alternatives, array, is_exported, span)
-    record_assignment(interpreter, node, alternatives, is_exported, scope)
-
-
-def record_assignment(
-    interpreter: Interpreter, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, scope: Scope
-) -> None:
-    interpreter.trace.assigned.append(
-        Assigned(
-            node.name,
-            alternatives,
-            exported,
-            scope.text.span(node.start, node.end),
-            scope.text.span(node.name_start, node.name_start + len(node.name)),
-            scope.context,
-            len(interpreter.trace.invocations),
-        )
-    )
-
-
-def _append(
-    interpreter: Interpreter,
-    node: Assignment,
-    old: Variable | None,
-    values: list[Alternative],
-    array: bool,
-    scope: Scope,
-) -> list[Alternative]:
-    """`NAME+=value`: what it was, then the new."""
-    span = scope.text.span(node.name_start, node.name_start + len(node.name))
-    before = interpreter.expander.parameters.variable(node.name, scope, span)
-    results = []
-    for fields, guards in before:
-        for value in values:
-            merged = merge_guards(guards, value.guards)
-            if merged is None:
-                continue
-            new = value.fields or ()
-            if array:
-                results.append(Alternative((*(fields or ()), *new), merged))
-            else:
-                results.append(Alternative((((fields[0] if fields else ()) + (new[0] if new else ())),), merged))
-    return results
-
-
-def _assign_element(
-    interpreter: Interpreter, node: Assignment, old: Variable | None, values: list[Alternative], scope: Scope
-) -> list[Alternative]:
-    """`NAME[i]=value`: known where the array and the index are; else the array has something unknown behind it."""
-    assert node.index is not None
-    number, _ = interpreter.expander.number(node.index.start, node.index.end, scope)
-    value = values[0].fields[0] if len(values) == 1 and values[0].fields else _unclear(node, scope)
-    results = []
-    for each in old.alternatives if old is not None and old.alternatives else (Alternative(()),):
-        fields = list(each.fields or ())
-        has_open = any(piece.open for field in fields for piece in field)
-        if number is not None and not has_open and not node.append and 0 <= number < len(fields):
-            fields[number] = value
-        elif number is not None and not has_open and not node.append and number == len(fields):
-            fields.append(value)
-        else:
-            fields.append(replace_open(_unclear(node, scope)))
-        results.append(Alternative(tuple(fields), each.guards))
-    return results
-
-
 # --- redirects ---------------------------------------------------------------------------------
 
 
 def expand_redirects(
-    interpreter: Interpreter, redirects: Iterable[Redirect], scope: Scope
+    interpreter: Flow, redirects: Iterable[Redirect], scope: Scope
 ) -> tuple[tuple[RedirectedTo, ...], Text | None]:
     """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
     found: list[RedirectedTo] = []
@@ -302,12 +275,13 @@ def expand_redirects(
             continue
         target = interpreter.expander.single(node.target, scope) if node.target is not None else ()
         if node.operator == "<<<":
-            stdin = Text(target)
+            end = node.end
+            stdin = Text((*target, Piece("\n", end, end + 1)))
         found.append(RedirectedTo(node.operator, node.fd, target, span))
     return tuple(found), stdin
 
 
-def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> Pieces:
+def heredoc_value(interpreter: Flow, heredoc: Heredoc, scope: Scope) -> Pieces:
     """The body of a heredoc after expansion."""
     choices = interpreter.expander.value(heredoc.body, scope)
     if len(choices) == 1:
@@ -324,19 +298,3 @@ def heredoc_value(interpreter: Interpreter, heredoc: Heredoc, scope: Scope) -> P
             name = getattr(part, "name", "")
             pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
     return tuple(pieces)
-
-
-# --- loops -------------------------------------------------------------------------------------
-
-SELF_READING = Regex(
-    r"(?:^|[\s;({])(\w+)\+?=[^\n]*\$(?:\{?|\(\([^\n]*?\b)\1\b|(?:^|[\s;({])(\w+)\+="
-    r"|\(\(\s*(\w+)\s*(?:\+\+|--|[-+*/]=)|\blet\s+\W?(\w+)"
-)
-
-
-def changed_in_loop(statement: Statement, string: str) -> list[str]:
-    """Variables that a loop's body computes from their own earlier value."""
-    source = string[statement.start : statement.end]
-    if "=" not in source and "((" not in source and "let" not in source:
-        return []
-    return [next(name for name in match.groups() if name) for match in SELF_READING.finditer(source)]

@@ -1,32 +1,23 @@
 """The abstract interpreter: walks a program in order and records every command that it would run.
 
 Nothing is ever executed. Branches whose condition the script decides are taken or left; of the others both ways are
-walked and joined (see state.py). Loops are walked once. Cost is bounded: at most `MOST_STATEMENTS` statements are
-walked for one file, and programs inside values are followed `DEEPEST` levels down.
+walked and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded: at most `MOST_STATEMENTS`
+statements are walked for one file, and programs inside values are followed `DEEPEST` levels down.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..source.records import NamedTuple
 from ..source.text import Span
-from . import branching, commands, programs
-from .conditions import either, negate
+from . import assigning, branching, commands, programs
+from .conditions import either
 from .expand import Environment, Expander, Scope, text_matches
+from .flow import Flow, Tired
 from .parse import parse
-from .state import (
-    NO_GUARDS,
-    Alternative,
-    Guards,
-    ShellFunction,
-    State,
-    Variable,
-    join,
-    merge_guards,
-)
+from .state import NO_GUARDS, STDOUT, Alternative, Guards, ShellFunction, State, Variable, join, merge_guards
 from .syntax import (
     AndOr,
     ArithmeticCommand,
@@ -47,8 +38,11 @@ from .syntax import (
     Unparsed,
     While,
 )
-from .trace import Context, Invocation, Ran, Trace
-from .values import Expansion, Phase, Piece, Pieces, Text, expansions, flattened, text_of
+from .trace import Context, Invocation, Ran
+from .values import Expansion, Phase, Pieces, Text, expansions, text_of
+
+if TYPE_CHECKING:
+    pass
 
 MOST_STATEMENTS = 20_000
 DEEPEST = 6
@@ -91,21 +85,17 @@ class Exhausted(Exception):
     """The script is too large to be walked further."""
 
 
-class Interpreter:
+class Interpreter(Flow):
     """Evaluates one script. `trace` is the result; `complete` is False where the bounds were reached."""
 
     def __init__(self, hooks: Hooks) -> None:
+        super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
-        self.trace = Trace()
         self.expander = Expander(self)
         self.complete = True
         self.steps = 0
-        self.exits = 0  # how many `exit` with an error were met
-        self.returns: list[list[State]] = []
-        self.breaks: list[list[State]] = []
         self._parsed: dict[str, Program] = {}
-        self.kept: list[Variable | None] = []  # keeps condition keys (identities) alive
 
     # --- whole programs ----------------------------------------------------------------------
 
@@ -139,11 +129,24 @@ class Interpreter:
         return state
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
-        self.steps += 1
-        if self.steps > MOST_STATEMENTS:
-            raise Exhausted
+        if self.silent:
+            self.silent -= 1
+            if not self.silent:
+                raise Tired
+        else:
+            self.steps += 1
+            if self.steps > MOST_STATEMENTS:
+                raise Exhausted
         method = getattr(self, "on_" + type(statement).__name__.lower())
         result: State | None = method(statement, scope)
+        if (
+            result is not None
+            and result.status != 0
+            and not scope.context.tested
+            and result.option("errexit") is not False
+            and isinstance(statement, (Simple, Pipeline, TestCommand, ArithmeticCommand, Group))
+        ):
+            result.doubtful = True
         return result
 
     # --- simple commands and lists ---------------------------------------------------------------
@@ -180,45 +183,63 @@ class Interpreter:
     def on_pipeline(self, node: Pipeline, scope: Scope) -> State | None:
         context = scope.context.replace(tested=True) if node.negated else scope.context
         if len(node.commands) == 1:
-            return self.statement(node.commands[0], Scope(scope.state, scope.text, context))
+            end = self.statement(node.commands[0], Scope(scope.state, scope.text, context))
+            if end is not None and node.negated and end.status is not None:
+                end.status = int(not end.status)
+            return end
         context = context.replace(shell=context.shell + 1)
         elements: list[tuple[list[Invocation], State | None]] = []
-        stdin: Text | None = None
+        given: Pieces | None = scope.state.stdin
+        statuses: list[int | None] = []
+        final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
             inner = Scope(scope.state.copy(), scope.text, context)
+            inner.state.stdin = given
+            if number < final:
+                inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
             first = len(self.trace.invocations)
-            if isinstance(element, Simple):
-                invocations, _ = self.simple(element, inner, stdin)
-            else:
-                self.statement(element, inner)
+            end, invocations = self.element(element, inner, Text(given) if number and given is not None else None)
+            if not isinstance(element, Simple):
                 invocations = [
                     each for each in self.trace.invocations[first:] if each.context.parent is scope.context.parent
                 ]
             for each in invocations:
                 each.piped_from = each.piped_from or number > 0
-                each.piped_to = each.piped_to or number < len(node.commands) - 1
+                each.piped_to = each.piped_to or number < final
             elements.append((invocations, scope.state))
-            stdin = programs.printed_text(invocations, isinstance(element, Simple))
+            statuses.append(None if end is None or end.doubtful else end.status)
+            if number < final:
+                given = self.written(end, scope)
+            else:
+                self.finished(end, scope)
+        status = statuses[-1]
+        if scope.state.option("pipefail") is not False and any(each != 0 for each in statuses):
+            status = None if None in statuses else next(each for each in reversed(statuses) if each)
+            status = status if scope.state.option("pipefail") else None
+        scope.state.status = status if status is None or not node.negated else int(not status)
         self.record(
             elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1))
         )
         return scope.state
 
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
-        truth = branching.truth(self, node.left, scope)
         tested = scope.context.replace(tested=True)
         restricted = branching.restricting(self, node.left, scope)
+        guard = branching.condition_key(self, node.left, scope)
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
             return None
-        runs = truth if node.operator == "&&" else negate(truth)
-        if runs is False:
-            return left
-        if runs is True:
+        if left.status is not None:
+            if (left.status == 0) != (node.operator == "&&"):
+                return left
             exits = self.exits
             right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
-            return left if right is None and self.exits > exits else right
-        guard = branching.condition_key(self, node.left, scope)
+            if right is None and self.exits > exits:
+                # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                left.doubtful = True
+                left.status = None
+                return left
+            return right
         arm = 0 if node.operator == "&&" else 1
         guards = merge_guards(scope.context.guards, frozenset(((guard, arm),)))
         if guards is None:
@@ -233,27 +254,45 @@ class Interpreter:
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
         context = scope.context.replace(background=True, shell=scope.context.shell + 1)
-        self.statement(node.statement, Scope(scope.state.copy(), scope.text, context))
+        inner = Scope(scope.state.copy(), scope.text, context)
+        end = self.subshell(lambda: self.statement(node.statement, inner), scope)
+        if STDOUT in scope.state.variables and (end is None or end.variables[STDOUT] != scope.state.variables[STDOUT]):
+            self.emit(None, scope)
+        scope.state.status = 0
         return scope.state
 
     def on_group(self, node: Group, scope: Scope) -> State | None:
-        return commands.run_group(self, node, scope)
+        first = len(self.trace.invocations)
+        if node.subshell:
+            context = scope.context.replace(shell=scope.context.shell + 1)
+            inner = Scope(scope.state.copy(), scope.text, context)
+            end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
+            state: State | None = self.finished(end, scope)
+        else:
+            state = self.body_of(node.body, node.redirects, scope)
+        if node.redirects and state is not None:
+            programs.write_group(self, self.redirected, first, Scope(state, scope.text, scope.context))
+        return state
 
     def on_function(self, node: Function, scope: Scope) -> State | None:
         scope.state.functions[node.name] = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
+        scope.state.status = 0
         return scope.state
 
     def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
-        commands.record_test(self, node, scope)
+        self._redirects(node.redirects, scope)
+        scope.state.status = commands.record_test(self, node, scope)
         return scope.state
 
     def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:
-        self.expander.number(node.expression_start, node.expression_end, scope)
+        self._redirects(node.redirects, scope)
+        scope.state.status = self.expander.truth(node.expression_start, node.expression_end, scope)
         self.expander.note_names(node.expression_start, node.expression_end, scope)
         return scope.state
 
     def on_unparsed(self, node: Unparsed, scope: Scope) -> State | None:
         scope.state.sourced = True
+        scope.state.status = None
         return scope.state
 
     def _redirects(self, redirects: Sequence[Redirect], scope: Scope) -> None:
@@ -262,26 +301,26 @@ class Interpreter:
     # --- branches ----------------------------------------------------------------------------
 
     def on_if(self, node: If, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
+        return self.redirecting(node.redirects, scope, lambda: self._if(node, scope))
+
+    def _if(self, node: If, scope: Scope) -> State | None:
         ways: list[tuple[State | None, Guards]] = []
         state: State | None = scope.state
         context = scope.context
         passed: Guards = NO_GUARDS
+        doubtful = False
         for condition, body in node.branches:
-            if state is None:
-                break
-            tested = context.replace(tested=True)
             for statement in condition[:-1]:
                 state = self.statement(statement, Scope(state, scope.text, context)) if state is not None else None
             if state is None or not condition:
                 break
-            here = Scope(state, scope.text, tested)
-            truth = branching.truth(self, condition[-1], here)
+            here = Scope(state, scope.text, context.replace(tested=True))
             key = branching.condition_key(self, condition[-1], here)
             restricted = branching.restricting(self, condition[-1], here)
             state = self.statement(condition[-1], here)
             if state is None:
                 break
+            truth = None if state.status is None else state.status == 0
             if truth is not False:
                 own = passed | frozenset(((key, 0),))
                 guards = merge_guards(context.guards, own)
@@ -295,6 +334,7 @@ class Interpreter:
                     way = self.statements(body, Scope(state.copy(), scope.text, arm))
                     if truth is True and way is None and self.exits > exits:
                         # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                        doubtful = True
                         continue
                     ways.append((way, own))
             if truth is True:
@@ -308,6 +348,8 @@ class Interpreter:
         if state is not None:
             guards = merge_guards(scope.context.guards, passed)
             if guards is not None:
+                state.status = 0
+                state.doubtful = state.doubtful or doubtful
                 if node.otherwise is not None:
                     arm = context.replace(guards=guards)
                     state = self.statements(node.otherwise, Scope(state, scope.text, arm))
@@ -315,144 +357,89 @@ class Interpreter:
         return join(ways, scope.context.phase)
 
     def on_case(self, node: Case, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
+        return self.redirecting(node.redirects, scope, lambda: self._case(node, scope))
+
+    def _case(self, node: Case, scope: Scope) -> State | None:
         subjects = self.expander.value(node.word, scope)
         subject = subjects[0][0] if len(subjects) == 1 else None
-        source = scope.text.string[node.word.start : node.word.end]
-        found = [scope.state.variables.get(name) for name in branching.REFERENCE.findall(source)]
-        self.kept.extend(found)
-        key = ("case", source, *(id(each) for each in found))
+        key = branching.case_key(self, node.word, scope)
         restricted = scope.context.restricted
         if scope.context.phase is Phase.TASK:
             restricted |= {
                 e.name for pieces, _ in subjects for e in expansions(pieces) if self.environment.differs(e.name)
             }
         ways: list[tuple[State | None, Guards]] = []
-        certain = False
-        for patterns, body, _ in node.items:
+        # the state of those that no pattern has taken so far, and of those that fall into the next body
+        waiting: State | None = scope.state
+        falling: State | None = None
+        alone = True
+        for patterns, body, terminator in node.items:
             truth: bool | None = False
-            for pattern in patterns:
-                value = self.expander.single(pattern, scope)
-                truth = either(
-                    truth,
-                    text_matches(value, subject) if subject is not None else (True if text_of(value) == "*" else None),
-                )
-            if truth is False:
+            if waiting is not None:
+                for pattern in patterns:
+                    text = self.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
+                    extended = waiting.options.get("extglob", False)
+                    matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
+                    truth = either(truth, matching)
+            if truth is False and falling is None:
                 continue
             labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
             own: Guards = frozenset(((key, hash(labels)),))
             guards = merge_guards(scope.context.guards, own)
-            certain = truth is True
-            if guards is not None:
-                alone = certain and not ways
-                context = scope.context.replace(
-                    guards=scope.context.guards if alone else guards,
-                    conditional=scope.context.conditional or not alone,
-                    restricted=restricted,
-                )
-                ways.append((self.statements(body, Scope(scope.state.copy(), scope.text, context)), own))
-            if certain:
+            if guards is None:
+                continue
+            certain = alone and (truth is True or waiting is None)
+            alone = False
+            context = scope.context.replace(
+                guards=scope.context.guards if certain else guards,
+                conditional=scope.context.conditional or not certain,
+                restricted=restricted,
+            )
+            taken = waiting.copy() if waiting is not None and truth is not False else None
+            if taken is not None:
+                taken.status = 0
+            start = self.merge([taken, falling], scope.context.phase)
+            falling = None
+            if truth is True:
+                waiting = None
+            if start is None:
                 break
-        if not certain:
-            ways.append((scope.state, frozenset(((key, -1),))))
+            end = self.statements(body, Scope(start, scope.text, context))
+            if terminator == ";&":
+                falling, alone = end, certain
+            elif terminator == ";;&":
+                waiting = self.merge([waiting, end], scope.context.phase)
+                alone = certain
+            else:
+                ways.append((end, own))
+            if waiting is None and falling is None:
+                break
+        if falling is not None:
+            ways.append((falling, frozenset(((key, -2),))))
+        if waiting is not None:
+            if not ways:
+                waiting.status = 0 if waiting is scope.state else waiting.status
+            elif waiting is scope.state:
+                waiting.status = 0
+            ways.append((waiting, frozenset(((key, -1),))))
         return join(ways, scope.context.phase)
 
     # --- loops -------------------------------------------------------------------------------
 
     def on_for(self, node: For, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
-        span = scope.text.span(node.start, node.end)
-        items: list[Pieces] = []
-        known = True
-        if node.words is None:
-            known = scope.state.positional is not None
-            items = list(scope.state.positional or ())
-        else:
-            choices = self.expander.argv(node.words, scope)
-            known = len(choices) == 1
-            items = list(choices[0][0]) if choices else []
-        known = known and not any(piece.open for field in items for piece in field)
-        if known and not items:
-            return scope.state
-        key = ("loop", span)
-        if known and len(items) <= 6:
-            alternatives = tuple(
-                Alternative((item,), frozenset(((key, number),)) if len(items) > 1 else NO_GUARDS)
-                for number, item in enumerate(items)
-            )
-        else:
-            inputs = flattened(each for field in items for each in expansions(field))
-            unknown = Piece(None, *span, Expansion(node.name, span, scope.context.phase, inputs))
-            alternatives = (Alternative(((unknown,),)),)
-        old = scope.state.variables.get(node.name)
-        variable = Variable(alternatives, exported=bool(old and old.exported), span=span)
-        return self._loop(node.body, scope, node.name, variable, certain=known, several=not known or len(items) > 1)
+        from .loops import run_for
+
+        return self.redirecting(node.redirects, scope, lambda: run_for(self, node, scope))
 
     def on_arithmeticfor(self, node: ArithmeticFor, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
-        header = scope.text.string[node.header_start : node.header_end]
-        start = header.split(";")[0]
-        self.expander.number(node.header_start, node.header_start + len(start), scope)
-        name = re.match(r"\s*(\w+)\s*=", start)
-        variable = None
-        if name:
-            span = scope.text.span(node.header_start, node.header_end)
-            unknown = Piece(None, *span, Expansion(name[1], span, scope.context.phase))
-            variable = Variable((Alternative(((unknown,),)),), span=span)
-        return self._loop(node.body, scope, name[1] if name else "", variable, certain=False)
+        from .loops import run_arithmetic_for
+
+        return self.redirecting(node.redirects, scope, lambda: run_arithmetic_for(self, node, scope))
 
     def on_while(self, node: While, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
-        state = self.statements(node.condition[:-1], scope)
-        if state is None:
-            return None
-        here = Scope(state, scope.text, scope.context.replace(tested=True))
-        truth = branching.truth(self, node.condition[-1], here) if node.condition else None
-        truth = negate(truth) if node.negated else truth
-        self._forget(node, here)
-        state = self.statement(node.condition[-1], here) if node.condition else state
-        if state is None or truth is False:
-            return state
-        return self._loop(node.body, Scope(state, scope.text, scope.context), "", None, certain=truth is True)
+        from .loops import run_while
 
-    def _forget(self, node: Statement, scope: Scope) -> None:
-        """Makes unknown, besides its value, what a loop's body changes from its own earlier value."""
-        for name in commands.changed_in_loop(node, scope.text.string):
-            old = scope.state.variables.get(name)
-            if old is None or old.array:
-                if old is not None:
-                    unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=True)
-                    grown = tuple(
-                        Alternative((*(each.fields or ()), (unknown,)), each.guards) for each in old.alternatives
-                    )
-                    scope.state.variables[name] = old._replace(alternatives=grown)
-                continue
-            unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase))
-            scope.state.variables[name] = old._replace(alternatives=(*old.alternatives[:4], Alternative(((unknown,),))))
-
-    def _loop(
-        self, body: Sequence[Statement], scope: Scope, name: str, variable: Variable | None, certain: bool,
-        several: bool = True,
-    ) -> State | None:  # fmt: skip
-        """Walks a body once. `certain`: it runs at least once."""
-        before = scope.state
-        inside = before.copy()
-        here = Scope(inside, scope.text, scope.context)
-        if several:
-            for statement in body:
-                self._forget(statement, here)
-        if variable is not None:
-            inside.variables[name] = variable
-        context = scope.context.replace(
-            looped=several or scope.context.looped, conditional=scope.context.conditional or not certain
-        )
-        self.breaks.append([])
-        after = self.statements(body, Scope(inside, scope.text, context))
-        ways: list[tuple[State | None, Guards]] = [(after, NO_GUARDS)]
-        ways.extend((state, NO_GUARDS) for state in self.breaks.pop())
-        if not certain:
-            ways.append((before, NO_GUARDS))
-        return join(ways, scope.context.phase) or (before if not certain else None)
+        return self.redirecting(node.redirects, scope, lambda: run_while(self, node, scope))
 
     # --- substitutions -----------------------------------------------------------------------
 
@@ -462,27 +449,27 @@ class Interpreter:
         """See `Substituter.output`."""
         first = len(self.trace.invocations)
         context = scope.context.replace(captured=True, shell=scope.context.shell + 1, tested=False)
-        self.statements(body, Scope(scope.state.copy(), scope.text, context))
-        ran = self.trace.invocations[first:]
-        for each in ran:
-            words = tuple(word for field in each.argv if (word := text_of(field)) is not None)
-            names.append(words)
+        inner = Scope(scope.state.copy(), scope.text, context)
+        inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
+        end = self.subshell(lambda: self.statements(body, inner), scope)
+        for each in self.trace.invocations[first:]:
+            names.append(tuple(word for field in each.argv if (word := text_of(field)) is not None))
             for field in each.argv:
                 inputs.extend(expansions(field))
             if each.stdin is not None:
                 inputs.extend(expansions(each.stdin.field))
-        if len(body) != 1 or not isinstance(body[0], Simple):
+        if end is None or end.doubtful and not scope.state.doubtful:
+            self.substituted = None
             return None
-        definitions = commands.printed_functions(self, body[0], scope)
-        if definitions is not None:
-            return [(programs.without_final_newlines(definitions), NO_GUARDS)]
-        own = [each for each in ran if each.context.parent is scope.context.parent and not each.kind]
+        self.substituted = end.status
         results = []
-        for each in own:
-            printed = programs.printed(each)
-            if printed is None:
+        for alternative in end.variables[STDOUT].alternatives:
+            if alternative.fields is None:
                 return None
-            results.append((programs.without_final_newlines(printed), each.guards))
+            pieces = alternative.fields[0]
+            if any(piece.expansion is not None and piece.expansion.name == STDOUT for piece in pieces):
+                return None
+            results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
 
     def read_status(self, name: str) -> None:
@@ -490,5 +477,8 @@ class Interpreter:
         if name == "PIPESTATUS":
             self.trace.pipe_status_reads.append(len(self.trace.ran))
 
-    def assign(self, node: Assignment, scope: Scope, exported: bool = False, local: bool = False) -> None:
-        commands.assign(self, node, scope, exported, local)
+    def assign(
+        self, node: Assignment, scope: Scope, exported: bool = False, local: bool = False, flags: str = "",
+        array: bool = False,
+    ) -> None:  # fmt: skip
+        assigning.assign(self.expander, node, scope, exported, local, flags, array)

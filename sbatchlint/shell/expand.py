@@ -14,8 +14,10 @@ from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
 from . import arithmetic
-from .patterns import matches
-from .state import MOST_ALTERNATIVES, NO_GUARDS, Alternative, Fields, Guards, State, Variable, merge_guards
+from .bracing import braced, with_empties
+from .patterns import matches, quoted
+from .splitting import BLANKS, Segment, Segments, split_fields
+from .state import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, State, merge_guards
 from .syntax import (
     Arithmetic,
     Broken,
@@ -28,18 +30,18 @@ from .syntax import (
     Word,
 )
 from .trace import Context, Trace
-from .values import UNKNOWN_CHARACTER, Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, text_of
+from .values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, expansions, flattened, text_of
 
 if TYPE_CHECKING:
     from .parameters import ParameterExpander
 
 # Combinations that one command may have; beyond, the word that adds most becomes unknown.
 MOST_COMBINATIONS = 12
-BLANKS = Regex(r"[ \t\n]+|[^ \t\n]+")
-BRACES = Regex(r"\{([^{}\s]+)\}")
-MOST_BRACES = 64
 # Names of variables in arithmetic that are not just set there.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
+CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
+# A word in which a tilde may stand for a folder: at its beginning, or behind `=` and `:` as in an assignment.
+TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
 
 
 class Environment(Protocol):
@@ -60,15 +62,6 @@ class Scope(NamedTuple):
     context: Context
 
 
-class Segment(NamedTuple):
-    """A piece on its way into a field; `split`: it came from an expansion without quotes. None ends the field."""
-
-    piece: Piece | None
-    split: bool
-
-
-BREAK = Segment(None, False)
-Segments = tuple[Segment, ...]
 Choice = tuple[Segments, Guards]
 FieldChoice = tuple[Fields, Guards]
 
@@ -78,6 +71,7 @@ class Substituter(Protocol):
 
     environment: Environment
     trace: Trace
+    kept: list[object]
 
     def output(
         self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
@@ -97,7 +91,7 @@ def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list
             if merged is None:
                 return []
             guards = merged
-        return [(tuple(segment for each in choices for segment in each[0][0]), guards)]
+        return [(tuple([segment for each in choices for segment in each[0][0]]), guards)]
     results: list[Choice] = [((), NO_GUARDS)]
     for each in choices:
         extended: list[Choice] = []
@@ -116,10 +110,11 @@ def _widened(choices: list[Choice]) -> Segments:
     """One unknown in place of too many choices."""
     inputs: dict[Expansion, None] = {}
     model: Piece | None = None
-    split = False
+    split = several = False
     for segments, _ in choices:
         for segment in segments:
             split = split or segment.split
+            several = several or segment.piece is None
             if segment.piece is not None:
                 model = model or segment.piece
                 if segment.piece.expansion is not None:
@@ -128,42 +123,7 @@ def _widened(choices: list[Choice]) -> Segments:
         return ()
     first = next(iter(inputs), None)
     expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
-    return (Segment(Piece(None, model.start, model.end, expansion, open=split), split),)
-
-
-def split_fields(segments: Segments, separators: str | None = None) -> Fields:
-    """Field splitting: segments to fields, by blanks of the unquoted expansions."""
-    if not any(piece is None or split for piece, split in segments):
-        return (tuple(piece for piece, _ in segments if piece is not None),) if segments else ()
-    fields: list[Pieces] = []
-    current: list[Piece] | None = None
-    for piece, split in segments:
-        if piece is None:
-            if current is not None:
-                fields.append(tuple(current))
-            current = None
-            continue
-        if not split:
-            current = current if current is not None else []
-            current.append(piece)
-        elif piece.text is None:
-            current = current if current is not None else []
-            current.append(piece._replace(open=True))
-        else:
-            words = (
-                BLANKS if separators is None else re.compile(f"[{re.escape(separators)}]+|[^{re.escape(separators)}]+")
-            )
-            for match in words.finditer(piece.text):
-                if match[0][0] in (" \t\n" if separators is None else separators):
-                    if current is not None:
-                        fields.append(tuple(current))
-                    current = None
-                else:
-                    current = current if current is not None else []
-                    current.extend(cut((piece,), match.start(), match.end()))
-    if current is not None:
-        fields.append(tuple(current))
-    return tuple(fields)
+    return (Segment(Piece(None, model.start, model.end, expansion, open=split or several), split),)
 
 
 class Expander:
@@ -179,51 +139,63 @@ class Expander:
 
     def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
         """The fields of a word of a command."""
-        parts = word.parts
+        parts: Sequence[Part | Piece] = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal):
             part = parts[0]
-            if not part.quoted and (part.text[0] == "~" or "{" in part.text):
-                return self._unquoted_literal(part, scope)
-            return [((self.literal(part, scope),), NO_GUARDS)]
+            if part.quoted or not ("~" in part.text or "{" in part.text):
+                return [((self.literal(part, scope),), NO_GUARDS)]
         if not parts:
             span = scope.text.span(word.start, word.end)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
+        if word.quoted_empty:
+            parts = with_empties(word, scope)
         separators = self.separators(scope.state)
-        results = []
-        for segments, guards in self._segments(word, scope):
-            fields = split_fields(segments, separators)
-            if not fields and (word.quoted_empty or self._is_kept_when_empty(word, scope)):
-                span = scope.text.span(word.start, word.end)
-                fields = ((Piece("", span.start, span.end),),)
-            results.append((fields, guards))
+        words = braced(parts, scope)
+        if words is None:
+            span = scope.text.span(word.start, word.end)
+            return [(((Piece(None, *span, Expansion("{}", span, scope.context.phase), open=True),),), NO_GUARDS)]
+        results: list[FieldChoice] = []
+        for number, each in enumerate(words):
+            found = [
+                (split_fields(segments, separators), guards)
+                for segments, guards in self.segments(each, scope, tilde="argument")
+            ]
+            if not number:
+                results = found
+                continue
+            results = [
+                (fields + more, merged)
+                for fields, guards in results
+                for more, other in found
+                if (merged := merge_guards(guards, other)) is not None
+            ][:MOST_COMBINATIONS]
         return results
 
-    def _is_kept_when_empty(self, word: Word, scope: Scope) -> bool:
-        """Whether a word that expands to nothing is an empty field: `"$X"` is, `$X` and `"$@"` are none."""
-        for part in word.parts:
-            if getattr(part, "quoted", False):
-                if not isinstance(part, Parameter):
-                    return True
-                index = part.index
-                if part.name != "@" and (index is None or scope.text.string[index.start : index.end] != "@"):
-                    return True
-        return False
-
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
-        """The value of a word that is not split: of an assignment, a redirect, a `case`, a pattern."""
+        """The value of a word that is not split: of a redirect, a `case`, a condition."""
+        return self._unsplit(word, scope, "word")
+
+    def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+        """The value of a word on the right side of an assignment."""
+        return self._unsplit(word, scope, "assignment")
+
+    def _unsplit(self, word: Word | None, scope: Scope, tilde: str) -> list[tuple[Pieces, Guards]]:
         if word is None:
             return [((), NO_GUARDS)]
         parts = word.parts
-        if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or parts[0].text[0] != "~"):
+        if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or "~" not in parts[0].text):
             return [(self.literal(parts[0], scope), NO_GUARDS)]
         return [
-            (tuple(segment.piece for segment in segments if segment.piece is not None), guards)
-            for segments, guards in self._segments(word, scope, split=False)
+            (tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""]), guards)
+            for segments, guards in self.segments(parts, scope, split=False, tilde=tilde)
         ]
 
     def single(self, word: Word | None, scope: Scope) -> Pieces:
         """The value of a word where only one is wanted: unknown where there are several."""
-        values = self.value(word, scope)
+        return self.one(self.value(word, scope), word, scope)
+
+    def one(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
+        """The only one of the values of a word, else an unknown."""
         if len(values) == 1:
             return values[0][0]
         if word is None or not values:
@@ -231,6 +203,29 @@ class Expander:
         span = scope.text.span(word.start, word.end)
         inputs = flattened(each for pieces, _ in values for each in expansions(pieces))
         return (Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs)),)
+
+    def pattern(self, word: Word | None, scope: Scope) -> str | None:
+        """The text of a pattern, in which quoted characters stand behind a backslash; None where it is unknown."""
+        out = []
+        for part in word.parts if word is not None else ():
+            if isinstance(part, Literal):
+                text = part.text
+                if UNKNOWN_CHARACTER in text:
+                    return None
+                is_quoted = part.quoted
+            else:
+                choices = self.part(part, scope, split=False)
+                found = (
+                    text_of(tuple([each.piece for each in choices[0][0] if each.piece is not None]))
+                    if len(choices) == 1
+                    else None
+                )
+                if found is None:
+                    return None
+                text = found
+                is_quoted = bool(getattr(part, "quoted", True))
+            out.append(quoted(text) if is_quoted else text)
+        return "".join(out)
 
     def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
@@ -258,17 +253,24 @@ class Expander:
     def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The elements of `(…)`."""
         inner = Scope(scope.state, scope.text, scope.context.replace(guards=NO_GUARDS))
-        return self.argv(elements, inner)[:MOST_ALTERNATIVES]
+        found = self.argv(elements, inner)
+        if len(found) <= MOST_ALTERNATIVES or not elements:
+            return found
+        span = scope.text.span(elements[0].start, elements[-1].end)
+        inputs = flattened(each for fields, _ in found for field in fields for each in expansions(field))
+        piece = Piece(None, *span, Expansion("", span, scope.context.phase, inputs), open=True)
+        return [(((piece,),), NO_GUARDS)]
 
     # --- parts -------------------------------------------------------------------------------
 
     def separators(self, state: State) -> str | None:
-        """IFS, where the script sets it (None: blanks)."""
+        """IFS; None where it is unknown."""
         variable = state.variables.get("IFS")
-        if variable is None or len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
+        if variable is None or not variable.alternatives:
+            return BLANKS
+        if len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
             return None
-        text = text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else None
-        return text if text and text.strip(" \t\n") else None
+        return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
     def literal(self, part: Literal, scope: Scope) -> Pieces:
         """The pieces of literal text; an unknown that is parsed again stays unknown, open where it is not quoted."""
@@ -277,64 +279,57 @@ class Expander:
             pieces = scope.text.pieces(start, end)
             if UNKNOWN_CHARACTER in part.text:
                 pieces = tuple(
-                    piece._replace(open=not part.quoted) if piece.text is None else piece for piece in pieces
+                    [piece._replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
                 )
             return pieces
         span = scope.text.span(start, end)
         return (Piece(part.text, span.start, span.end),)
 
-    def _unquoted_literal(self, part: Literal, scope: Scope) -> list[FieldChoice]:
-        if part.text[0] == "~":
-            return [((self._tilde(part, scope),), NO_GUARDS)]
-        return [(self._braces(self.literal(part, scope), part.text), NO_GUARDS)]
-
-    def _tilde(self, part: Literal, scope: Scope) -> Pieces:
-        """`~` and `~/x`: the home folder."""
-        if part.text != "~" and part.text[1:2] != "/":
+    def _tilde(self, part: Literal, scope: Scope, first: bool, last: bool, tilde: str) -> Pieces:
+        """The pieces of an unquoted literal, in which `~` is a folder: `~/x`, `a=~/x`, and in assignments `x:~/y`."""
+        text = part.text
+        if not first and tilde != "assignment" or len(text) != part.end - part.start:
             return self.literal(part, scope)
-        span = scope.text.span(part.start, part.start + 1)
-        home = Piece(None, span.start, span.end, Expansion("HOME", span, scope.context.phase))
-        if len(part.text) == 1:
-            return (home,)
-        return (home, *scope.text.pieces(part.start + 1, part.end))
+        places = [0] if first else []
+        if tilde == "argument" and re.match(r"[A-Za-z_]\w*\+?=", text):
+            equals = text.index("=") + 1
+            places += [equals, *(match.end() for match in re.finditer(":", text) if match.end() > equals)]
+        elif tilde == "assignment":
+            places += [match.end() for match in re.finditer(":", text)]
+        out: list[Piece] = []
+        at = 0
+        for place in places:
+            match = TILDE.match(text, place)
+            if match is None or match.end() == len(text) and not last:
+                continue
+            out.extend(scope.text.pieces(part.start + at, part.start + place))
+            at = match.end()
+            span = scope.text.span(part.start + place, part.start + at)
+            out.append(Piece(None, *span, Expansion("HOME", span, scope.context.phase)))
+        if not at:
+            return self.literal(part, scope)
+        return (*out, *scope.text.pieces(part.start + at, part.end))
 
-    def _braces(self, pieces: Pieces, text: str) -> Fields:
-        """`{a,b}` and `{1..3}` of a literal word, a few of them; anything odd stays as it is."""
-        match = BRACES.search(text)
-        if match is None or "${" in text:
-            return (pieces,)
-        before, after = cut(pieces, 0, match.start()), cut(pieces, match.end(), len(text))
-        span = Span(pieces[0].start, pieces[-1].end)
-        out: list[Pieces] = []
-        if "," in match[1]:
-            at = match.start() + 1
-            for item in match[1].split(","):
-                out.append((*before, *cut(pieces, at, at + len(item)), *after))
-                at += len(item) + 1
-        else:
-            numbers = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", match[1])
-            if numbers is None or abs(int(numbers[1]) - int(numbers[2])) >= MOST_BRACES:
-                return (pieces,)
-            first, last = int(numbers[1]), int(numbers[2])
-            numbers_between = range(first, last + 1) if first <= last else range(first, last - 1, -1)
-            expansion = Expansion("{}", span, Phase.BATCH)
-            out.extend((*before, Piece(str(each), *span, expansion), *after) for each in numbers_between)
-        return tuple(out)
-
-    def _segments(self, word: Word, scope: Scope, split: bool = True) -> list[Choice]:
+    def segments(
+        self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
+        loose: bool = False,
+    ) -> list[Choice]:  # fmt: skip
+        """The segments of a word's parts. `split`: fields are made of it. `loose`: literal text is split too."""
         choices: list[list[Choice]] = []
-        for number, part in enumerate(word.parts):
-            if isinstance(part, Literal):
-                if (
-                    number == 0
-                    and not part.quoted
-                    and part.text[:1] == "~"
-                    and (len(part.text) > 1 or len(word.parts) == 1)
-                ):
-                    pieces = self._tilde(part, scope)
+        final = len(parts) - 1
+        for number, part in enumerate(parts):
+            if isinstance(part, Piece):
+                choices.append([((Segment(part, False),), NO_GUARDS)])
+            elif isinstance(part, Literal):
+                if not part.quoted and "~" in part.text:
+                    pieces = self._tilde(part, scope, not number, number == final, tilde)
                 else:
                     pieces = self.literal(part, scope)
-                choices.append([(tuple(Segment(piece, False) for piece in pieces), NO_GUARDS)])
+                splitting = loose and not part.quoted
+                if not pieces:
+                    offset = scope.text.offset(part.start)
+                    pieces = (Piece("", offset, offset),)
+                choices.append([(tuple([Segment(piece, splitting) for piece in pieces]), NO_GUARDS)])
             else:
                 choices.append(self.part(part, scope, split))
         return combine(choices)
@@ -342,15 +337,16 @@ class Expander:
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         """The alternatives of a part that is not literal."""
         if isinstance(part, Parameter):
-            return self.parameters.expand(part, scope, split and not part.quoted)
-        splitting = split and not getattr(part, "quoted", True)
+            return self.parameters.expand(part, scope, split)
+        is_quoted = getattr(part, "quoted", True)
+        splitting = split and not is_quoted
         span = scope.text.span(part.start, part.end)
         phase = scope.context.phase
         if isinstance(part, CommandSubstitution):
             return self._substitution(part, scope, span, splitting)
         if isinstance(part, Arithmetic):
             pieces = self.arithmetic(part.expression_start, part.expression_end, scope, span)
-            return [(tuple(Segment(piece, splitting) for piece in pieces), NO_GUARDS)]
+            return [(tuple([Segment(piece, splitting) for piece in pieces]), NO_GUARDS)]
         if isinstance(part, ProcessSubstitution):
             inputs: list[Expansion] = []
             commands: list[tuple[str, ...]] = []
@@ -359,6 +355,7 @@ class Expander:
             expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
             return [((Segment(Piece(None, *span, expansion), False),), NO_GUARDS)]
         if isinstance(part, Broken):
+            scope.state.doubtful = True
             return [((Segment(Piece(None, *span, Expansion("", span, phase), open=splitting), splitting),), NO_GUARDS)]
         raise AssertionError(part)
 
@@ -371,7 +368,8 @@ class Expander:
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:
             return [((Segment(Piece(None, *span, expansion, open=splitting), splitting),), NO_GUARDS)]
-        return [(tuple(Segment(piece, splitting) for piece in pieces), guards) for pieces, guards in known]
+        empty = () if splitting else (Segment(Piece("", span.start, span.start), False),)
+        return [(tuple([Segment(piece, splitting) for piece in pieces]) or empty, guards) for pieces, guards in known]
 
     # --- arithmetic --------------------------------------------------------------------------
 
@@ -383,14 +381,31 @@ class Expander:
         return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
-        """The value of the expression in a range of the text, and what went into it; sets what it assigns."""
+        """The value of the expression in a range of the text, and what went into it; sets what it assigns.
+
+        Where the expression is wrong, bash gives up the command around it.
+        """
+        value, inputs, _ = self._number(start, end, scope)
+        if value is None:
+            scope.state.doubtful = True
+        return value, inputs
+
+    def truth(self, start: int, end: int, scope: Scope) -> int | None:
+        """The exit status of `((…))`; a wrong expression is false."""
+        value, _, wrong = self._number(start, end, scope)
+        return 1 if wrong else None if value is None else int(not value)
+
+    def _number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
+        """The value of an expression, what went into it, and whether it is certainly wrong."""
         from .parse import parse_word_text
 
         inputs: dict[Expansion, None] = {}
         expression = ""
+        known = True
         for part in parse_word_text(scope.text.string, start, end).parts:
             if isinstance(part, Literal):
-                expression += part.text
+                expression += part.text.replace('"', "")
+                known = known and UNKNOWN_CHARACTER not in part.text
                 continue
             choices = self.part(part, scope, split=False)
             pieces = [segment.piece for segment in choices[0][0] if segment.piece] if len(choices) == 1 else []
@@ -399,9 +414,10 @@ class Expander:
                     if segment.piece is not None and segment.piece.expansion is not None:
                         inputs.update(dict.fromkeys(segment.piece.expansion.all()))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
+            known = known and text is not None
             expression += " sbatchlint_unknown " if text is None else text
-        found = self.number_of(expression, scope, inputs)
-        return found, flattened(inputs)
+        found, wrong = self.number_of(expression, scope, inputs)
+        return found, flattened(inputs), wrong and known
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
         """Notes the variables that an expression names without `$`."""
@@ -413,51 +429,27 @@ class Expander:
                     span = scope.text.span(part.start + match.start(), part.start + match.end())
                     self.substituter.trace.note_read(match[0], span, "arithmetic", scope.state, scope.context)
 
-    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> int | None:
-        """The value of an expression without `$`; names are looked up, assignments made."""
+    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
+        """The value of an expression without `$`, and whether it is certainly wrong; assignments are made."""
+        from .numbers import ShellNames
 
-        def lookup(name: str, depth: int = 0) -> int | None:
-            if name == "sbatchlint_unknown" or depth > 8:
-                return None
-            span = Span(scope.text.offset(0), scope.text.offset(0))
-            choices = self.parameters.variable(name, scope, span)
-            values = set()
-            for fields, _ in choices:
-                if fields is None:
-                    values.add(0 if self.substituter.environment.lookup(name, scope.context) is False else None)
-                    continue
-                field = fields[0] if fields else ()
-                inputs.update(dict.fromkeys(expansions(field)))
-                text = text_of(field)
-                number = None if text is None else arithmetic.parse_number(text.strip())
-                if number is None and text and re.fullmatch(r"[A-Za-z_]\w*", text.strip()):
-                    number = lookup(text.strip(), depth + 1)
-                values.add(0 if text == "" else number)
-            return values.pop() if len(values) == 1 else None
-
+        names = ShellNames(self, scope, inputs)
         try:
-            result = arithmetic.evaluate(expression, lookup)
+            return arithmetic.evaluate(expression, names), False
         except arithmetic.NotUnderstood:
-            return None
-        for name, value in result.assigned:
-            start = scope.text.offset(0)
-            old = scope.state.variables.get(name)
-            span = old.span if old else Span(start, start)
-            piece = Piece(
-                None if value is None else str(value),
-                *span,
-                Expansion(f"$(({name}))", span, scope.context.phase, flattened(inputs)),
-            )
-            scope.state.variables[name] = Variable(
-                (Alternative(((piece,),)),), exported=bool(old and old.exported), span=span
-            )
-        return result.value
+            if not CHANGING.search(expression):
+                return None, not names.unknown
+            # how much of it bash did before it noticed is not known
+            for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
+                if name != "sbatchlint_unknown":
+                    names.assign(name, None, None)
+            scope.state.doubtful = True
+            return None, False
 
 
-def text_matches(pattern: Pieces, subject: Pieces) -> bool | None:
+def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
     """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known."""
-    known = text_of(pattern)
-    if known == "*":
+    if pattern == "*":
         return True
     text = text_of(subject)
-    return None if known is None or text is None else matches(known, text)
+    return None if pattern is None or text is None else matches(pattern, text, extended)

@@ -6,16 +6,32 @@ import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
-from .patterns import pattern_to_regex, removed_range
-from .state import NO_GUARDS, Fields, Guards, Variable, merge_guards
+from .assigning import NAME, element, indices, is_open
+from .splitting import BREAK, Segment, Segments
+from .state import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
 from .syntax import Parameter, Word
-from .values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
+from .values import Expansion, Piece, Pieces, expansions, flattened, text_of
 
 if TYPE_CHECKING:
-    from .expand import Choice, Expander, Scope, Segment
+    from .expand import Choice, Expander, Scope
 
 ValueChoice = tuple[Fields | None, Guards]
+INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
+
+
+class Subject(NamedTuple):
+    """What an expansion is about: a parameter, an element, or all elements.
+
+    `element`: a number or key, None without a subscript, "" where it is unknown. `several`: `@` or `*` (`star`).
+    """
+
+    name: str
+    element: int | str | None
+    several: bool
+    star: bool
 
 
 class ParameterExpander:
@@ -24,78 +40,152 @@ class ParameterExpander:
     def __init__(self, expander: Expander) -> None:
         self.expander = expander
 
-    def expand(self, part: Parameter, scope: Scope, splitting: bool) -> list[Choice]:
-        """The alternatives of `${…}` as segments."""
+    def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
+        """The alternatives of `${…}` as segments. `split`: the word around it becomes fields."""
         span = scope.text.span(part.start, part.end)
-        index = self._index_text(part, scope)
-        results: list[Choice] = []
-        for fields, guards in self._operate(part, scope, span, index):
-            results.append((self._segments(fields, index, splitting, span, part, scope), guards))
-        return results
+        operator = part.operator
+        if operator in ("indirect", "prefix"):
+            return self._indirect(part, scope, span, split)
+        subject = self._subject(part, scope)
+        choices = self._values(subject, part, scope, span)
+        if operator == "length":
+            return [self._length(fields, guards, subject, part, scope, span, split) for fields, guards in choices]
+        if operator.lstrip(":") in ("-", "=", "+", "?") and operator != ":":
+            results: list[Choice] = []
+            taken = False
+            for fields, guards in choices:
+                found, decided = self._default(fields, guards, subject, part, scope, span, split)
+                results.extend(found)
+                taken = taken or decided
+            if taken and operator[-1] == "=":
+                self._assign_default(subject, results, scope, span)
+            return results
+        if operator == ":":
+            from .transforms import substring
 
-    def _segments(
-        self, fields: Fields, index: str | None, splitting: bool, span: Span, part: Parameter, scope: Scope
-    ) -> tuple[Segment, ...]:
-        from .expand import BREAK, Segment
+            changed = [
+                (substring(self.expander, fields, subject, part, scope, span), guards) for fields, guards in choices
+            ]
+        elif operator:
+            from .transforms import transformed
 
-        several = (
-            index in ("@", "*")
-            or part.name in ("@", "*")
-            and part.operator in ("", ":", "#", "##", "%", "%%", "/", "//")
-        )
-        if not several:
-            return tuple(Segment(piece, splitting) for piece in (fields[0] if fields else ()))
-        joined = (index == "*" or part.name == "*") and not splitting
-        out: list[Segment] = []
-        for number, field in enumerate(fields):
-            if number:
-                if joined:
-                    blank = Piece(" ", *span, Expansion(part.name, span, scope.context.phase))
-                    out.append(Segment(blank, False))
-                else:
-                    out.append(BREAK)
-            if field:
-                out.extend(Segment(piece, splitting) for piece in field)
-            elif not splitting:
-                out.append(Segment(Piece("", *span), False))
-        return tuple(out)
+            changed = transformed(self.expander, choices, part, scope, span)
+        else:
+            changed = choices
+        if any(fields is None for fields, _ in choices) and not subject.several:
+            self._unset(scope)
+        return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
 
-    def _index_text(self, part: Parameter, scope: Scope) -> str | None:
-        """The subscript: `@`, `*`, a number as text, "" where it is unknown, None without one."""
+    def _unset(self, scope: Scope) -> None:
+        """A parameter that is not set was looked at: with `set -u` the shell ends."""
+        if scope.state.option("nounset") is not False:
+            scope.state.doubtful = True
+
+    def _subject(self, part: Parameter, scope: Scope) -> Subject:
         if part.index is None:
-            return None
+            several = part.name in ("@", "*")
+            return Subject(part.name, None, several, part.name == "*")
         raw = scope.text.string[part.index.start : part.index.end]
         if raw in ("@", "*"):
-            return raw
-        number, _ = self.expander.number(part.index.start, part.index.end, scope)
-        return "" if number is None else str(number)
+            return Subject(part.name, None, True, raw == "*")
+        from .assigning import subscript
+
+        found = scope.state.variables.get(part.name)
+        index = subscript(self.expander, part.index, found.flags if found else "", scope)
+        return Subject(part.name, "" if index is None else index, False, False)
+
+    def _segments(
+        self, fields: Fields, subject: Subject, part: Parameter, scope: Scope, span: Span, split: bool
+    ) -> Segments:
+        splitting = split and not part.quoted
+        if not subject.several:
+            pieces = fields[0] if fields else ()
+            if not pieces and not splitting:
+                return (Segment(Piece("", span.start, span.start), False),)
+            return tuple([Segment(piece, splitting) for piece in pieces])
+        between: Segment | None = BREAK
+        if subject.star and not splitting or not split:
+            blank: str | None = " "
+            if subject.star:
+                separators = self.expander.separators(scope.state)
+                blank = None if separators is None else separators[:1]
+            expansion = Expansion(part.name, span, scope.context.phase)
+            between = None if blank == "" else Segment(Piece(blank, *span, expansion), False)
+            if not fields:
+                return (Segment(Piece("", span.start, span.start), False),)
+        out: list[Segment] = []
+        for number, field in enumerate(fields):
+            vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
+            if number and between is not None and not vanishing:
+                out.append(between)
+            if field and between is not BREAK:
+                # in one word an unknown is not several
+                out.extend(Segment(piece._replace(open=False), splitting) for piece in field)
+            elif field:
+                out.extend(Segment(piece, splitting) for piece in field)
+            elif not splitting:
+                out.append(Segment(Piece("", span.start, span.start), False))
+        return tuple(out)
 
     # --- variables ---------------------------------------------------------------------------
 
     def unknown(self, name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
         return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
 
-    def variable(self, name: str, scope: Scope, span: Span) -> list[ValueChoice]:
-        """The alternatives of a variable; fields None: not set by the script (`environment` may know more)."""
+    def alternatives(self, name: str, scope: Scope, span: Span) -> list[Alternative]:
+        """The alternatives of a variable; fields None: not set."""
         found = scope.state.variables.get(name)
         if found is None:
-            return [(self._environment(name, scope, span), NO_GUARDS)]
+            return [Alternative(self._environment(name, scope, span))]
         if not found.alternatives:
-            return [(None, NO_GUARDS)]
-        results: list[ValueChoice] = []
+            return [Alternative(None)]
+        if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
+            return [found.alternatives[0]]
+        results: list[Alternative] = []
         for each in found.alternatives:
-            guards = merge_guards(scope.context.guards, each.guards)
-            if guards is None:
+            if merge_guards(scope.context.guards, each.guards) is None:
                 continue
-            fields = self._environment(name, scope, span) if each.fields is None else each.fields
-            results.append((fields, each.guards))
-        return results or [((self.unknown(name, scope, span),), NO_GUARDS)]
+            if each.fields is None:
+                each = each._replace(fields=self._environment(name, scope, span))
+            results.append(each)
+        return results or [Alternative((self.unknown(name, scope, span),))]
+
+    def variable(self, name: str, scope: Scope, span: Span) -> list[ValueChoice]:
+        """The alternatives of a variable; fields None: not set by the script (`environment` may know more)."""
+        return [(each.fields, each.guards) for each in self.alternatives(name, scope, span)]
+
+    def elements(self, name: str, index: int | str | None, scope: Scope, span: Span) -> list[ValueChoice]:
+        """The alternatives of a variable's one value, or of an element; at most one field. `index` "": not known."""
+        found = scope.state.variables.get(name)
+        flags = found.flags if found is not None else ""
+        array = found is not None and found.array
+        results: list[ValueChoice] = []
+        for each in self.alternatives(name, scope, span):
+            fields = each.fields
+            if fields is None or index is None and not array:
+                if isinstance(index, int) and index < 0:
+                    scope.state.doubtful = True
+                results.append((fields, each.guards))
+                continue
+            wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+            known, field = element(each, wanted, flags)
+            if known:
+                if field is None and isinstance(wanted, int) and wanted < 0:
+                    scope.state.doubtful = True  # a wrong subscript
+                results.append((None if field is None else (field,), each.guards))
+                continue
+            inputs = flattened(each for field in fields for each in expansions(field))
+            origin = inputs[0].name if len(fields) == 1 and inputs else name
+            results.append(((self.unknown(origin, scope, span, inputs),), each.guards))
+        return results
 
     def _environment(self, name: str, scope: Scope, span: Span) -> Fields | None:
         """What the environment holds: a value, unknown, or None where it is certainly not set."""
         value = self.expander.substituter.environment.lookup(name, scope.context)
         if value is False:
             return None
+        if not isinstance(value, str):
+            self._unset(scope)  # it may be
         expansion = Expansion(name, span, scope.context.phase)
         return ((Piece(value if isinstance(value, str) else None, span.start, span.end, expansion),),)
 
@@ -108,6 +198,7 @@ class ParameterExpander:
             return [(positional, NO_GUARDS)]
         if name.isdigit() and name != "0":
             if positional is None:
+                self._unset(scope)
                 return [((self.unknown(name, scope, span),), NO_GUARDS)]
             if any(piece.open for field in positional[: int(name)] for piece in field):
                 return [((self.unknown(name, scope, span),), NO_GUARDS)]
@@ -117,104 +208,82 @@ class ParameterExpander:
             return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
         if name in ("?", "PIPESTATUS"):
             self.expander.substituter.read_status(name)
+        if name == "?" and scope.state.status is not None:
+            expansion = Expansion("?", span, scope.context.phase)
+            return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
         if name in ("?", "-", "$", "!", "_", "0", "#"):
             return [((self.unknown(name, scope, span),), NO_GUARDS)]
         return None
 
-    def _value(self, part: Parameter, scope: Scope, span: Span, index: str | None) -> list[ValueChoice]:
+    def _values(self, subject: Subject, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice]:
         """The fields before the operator is applied."""
-        special = self._special(part.name, scope, span)
+        special = self._special(subject.name, scope, span)
         if special is not None:
             return special
-        self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
-        choices = self.variable(part.name, scope, span)
-        if index in ("@", "*"):
-            return [(() if fields is None else fields, guards) for fields, guards in choices]
-        if part.index is None:
-            return [
-                ((fields[0] if fields else (),) if fields is not None else None, guards) for fields, guards in choices
-            ]
+        if part.operator not in ("indirect", "prefix"):
+            self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
+        if not subject.several:
+            return self.elements(subject.name, subject.element, scope, span)
+        found = scope.state.variables.get(subject.name)
         results: list[ValueChoice] = []
-        for fields, guards in choices:
-            if fields is None:
-                results.append((None, guards))
-                continue
-            inputs = flattened(each for field in fields for each in expansions(field))
-            name = inputs[0].name if len(fields) == 1 and inputs else part.name
-            unknown = (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
-            number = int(index) if index not in (None, "") else None
-            if number is None or any(p.open for f in fields[: number + 1 if number >= 0 else None] for p in f):
-                results.append(((unknown,), guards))
-                continue
-            if not self._is_array(part.name, scope) and not (fields and number == 0):
-                results.append(((unknown,), guards))
-                continue
-            inside = -len(fields) <= number < len(fields)
-            results.append(((fields[number],) if inside else None, guards))
+        for each in self.alternatives(subject.name, scope, span):
+            fields = each.fields
+            if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
+                # the order of an associative array is that of its table
+                inputs = flattened(each for field in fields for each in expansions(field))
+                fields = ((self.unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
+            results.append((() if fields is None else fields, each.guards))
         return results
 
-    @staticmethod
-    def _is_array(name: str, scope: Scope) -> bool:
-        found = scope.state.variables.get(name)
-        return found is not None and found.array
+    # --- defaults ----------------------------------------------------------------------------
 
-    # --- operators ---------------------------------------------------------------------------
-
-    def _operate(self, part: Parameter, scope: Scope, span: Span, index: str | None) -> list[tuple[Fields, Guards]]:
-        operator = part.operator
-        if operator in ("indirect", "prefix"):
-            return self._indirect(part, scope, span)
-        choices = self._value(part, scope, span, index)
-        if operator == "":
-            return [(fields if fields is not None else (), guards) for fields, guards in choices]
-        if operator == "length":
-            return [self._length(fields, guards, part, scope, span, index) for fields, guards in choices]
-        results: list[tuple[Fields, Guards]] = []
-        for fields, guards in choices:
-            results.extend(self._apply(fields, guards, part, scope, span))
-        return results
-
-    def _apply(
-        self, fields: Fields | None, guards: Guards, part: Parameter, scope: Scope, span: Span
-    ) -> list[tuple[Fields, Guards]]:
-        operator = part.operator
-        if operator.lstrip(":") in ("-", "=", "+", "?"):
-            return self._default(fields, guards, part, scope, span)
-        if fields is None:
-            return [((), guards)]
-        if operator == ":":
-            return [(self._substring(fields, part, scope, span), guards)]
-        words = [self.expander.value(word, scope) for word in part.arguments]
-        texts = [text_of(choices[0][0]) if len(choices) == 1 else None for choices in words]
-        return [(tuple(self._transform(field, operator, texts, part, scope, span) for field in fields), guards)]
-
-    def _is_empty(self, fields: Fields | None, colon: bool) -> bool | None:
+    def _is_empty(self, fields: Fields | None, colon: bool, subject: Subject) -> bool | None:
         """Whether the default of `${X:-d}` (or `${X-d}`) is taken; None where that is not known."""
-        if fields is None:
+        if fields is None or not fields:
             return True
         if not colon:
-            return False if any(text_of(field) is not None for field in fields) else None
-        if any(text_of(field) for field in fields):
-            return False
+            if any(text_of(field) is not None for field in fields):
+                return False
+            return False if all(self._is_certain(field) for field in fields) else None
         if any(piece.text for field in fields for piece in field):
             return False
+        if len(fields) > 1:
+            return None
         return True if all(text_of(field) == "" for field in fields) else None
 
+    @staticmethod
+    def _is_certain(field: Pieces) -> bool:
+        return any(piece.text is not None for piece in field)
+
     def _default(
-        self, fields: Fields | None, guards: Guards, part: Parameter, scope: Scope, span: Span
-    ) -> list[tuple[Fields, Guards]]:
+        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
+        split: bool,
+    ) -> tuple[list[Choice], bool]:  # fmt: skip
+        """The alternatives of a default for one value, and whether it may be taken."""
         operator = part.operator.lstrip(":")
-        empty = self._is_empty(fields, part.operator[0] == ":")
-        own: Fields = fields if fields is not None else ()
+        colon = part.operator[0] == ":"
+        empty = self._is_empty(fields, colon, subject)
+        own = self._segments(fields if fields is not None else (), subject, part, scope, span, split)
         if operator == "?":
-            return [(own or (self.unknown(part.name, scope, span),), guards)]
+            if empty is not False:
+                scope.state.doubtful = True
+            if not fields:
+                own = tuple([Segment(piece, False) for piece in self.unknown(part.name, scope, span)])
+            return [(own, guards)], False
         argument = part.arguments[0] if part.arguments else None
         wanted = empty if operator != "+" else (None if empty is None else not empty)
+        nothing = self._segments((), Subject(part.name, None, False, False), part, scope, span, split)
+        if subject.several and not subject.star and part.quoted and split:
+            nothing = ()
         if wanted is False:
-            return [(own if operator != "+" else (), guards)]
-        results: list[tuple[Fields, Guards]] = []
-        branch: Hashable = ("default", part.name)
-        for value, other in self._argument(argument, scope, part.quoted):
+            return [(own if operator != "+" else nothing, guards)], False
+        results: list[Choice] = []
+        branch = self._branch(part, scope, colon)
+        before = scope.state.variables.copy() if wanted is None else None
+        found = self._argument(argument, scope, part.quoted, split, span)
+        if before is not None:
+            self._maybe(before, branch, 0 if operator != "+" else 1, scope)
+        for segments, other in found:
             merged = merge_guards(guards, other)
             if merged is None:
                 continue
@@ -223,119 +292,141 @@ class ParameterExpander:
                 if tagged is None:
                     continue
                 merged = tagged
-            results.append((value, merged))
+            if operator == "=":
+                # what is assigned is then expanded anew: its quotes are gone
+                splitting = split and not part.quoted
+                segments = tuple([Segment(each.piece, splitting) for each in segments if each.piece is not None])
+            results.append((segments, merged))
         if wanted is None:
             tagged = merge_guards(guards, frozenset(((branch, 1 if operator != "+" else 0),)))
             if tagged is not None:
-                results.append((own if operator != "+" else (), tagged))
-        if operator == "=" and results:
-            self._assign_default(part.name, results, scope, span)
-        return results
+                results.append((own if operator != "+" else nothing, tagged))
+        return results, True
 
-    def _argument(self, word: Word | None, scope: Scope, quoted: bool) -> list[tuple[Fields, Guards]]:
-        if word is None or quoted or not word.parts:
-            return [((value,) if value or quoted else (), guards) for value, guards in self.expander.value(word, scope)]
-        return [((value,), guards) for value, guards in self.expander.value(word, scope)]
+    @staticmethod
+    def _maybe(before: dict[str, Variable], branch: Hashable, arm: int, scope: Scope) -> None:
+        """What the expansion of a default changed is changed only where the default is taken."""
+        variables = scope.state.variables
+        if all(before.get(name) is each for name, each in variables.items()):
+            return
+        for name, new in list(variables.items()):
+            old = before.get(name)
+            if old is new:
+                continue
+            alternatives = [
+                each._replace(guards=each.guards | {(branch, number)})
+                for number, variable in ((arm, new), (1 - arm, old))
+                for each in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
+            ]
+            variables[name] = new._replace(alternatives=tuple(alternatives))
 
-    def _assign_default(self, name: str, results: list[tuple[Fields, Guards]], scope: Scope, span: Span) -> None:
-        from .state import Alternative, widen
+    def _branch(self, part: Parameter, scope: Scope, colon: bool) -> Hashable:
+        """What makes two defaults the same branch: the variable, not set anew in between."""
+        found = scope.state.variables.get(part.name)
+        if found is not None:
+            self.expander.substituter.kept.append(found)
+        index = None if part.index is None else scope.text.string[part.index.start : part.index.end]
+        return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
-        old = scope.state.variables.get(name)
-        alternatives = [Alternative(fields, guards) for fields, guards in results]
-        scope.state.variables[name] = Variable(
-            widen(alternatives, name, span, scope.context.phase), exported=bool(old and old.exported), span=span
-        )
+    def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
+        empty = () if split and not quoted else (Segment(Piece("", span.start, span.start), False),)
+        if word is None or not word.parts:
+            kept = word is not None and word.quoted_empty
+            return [((Segment(Piece("", span.start, span.start), False),) if kept else empty, NO_GUARDS)]
+        found = self.expander.segments(word.parts, scope, split, loose=split and not quoted)
+        return [(segments or empty, guards) for segments, guards in found]
 
-    def _transform(
-        self, field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span
-    ) -> Pieces:
-        """`#`, `%`, `/`, `^`, `,` and `@` on one field."""
-        inputs = flattened(expansions(field))
-        unknown = self.unknown(part.name, scope, span, inputs)
-        text = text_of(field)
-        if text is None:
-            return unknown
-        if operator in ("#", "##", "%", "%%"):
-            if not words or words[0] is None:
-                return unknown
-            kept = removed_range(text, operator, words[0])
-            return unknown if kept is None else cut(field, *kept)
-        expansion = Expansion(part.name, span, scope.context.phase, inputs)
-        if operator in ("^", "^^", ",", ",,"):
-            change = str.upper if operator[0] == "^" else str.lower
-            new = change(text) if len(operator) == 2 else change(text[:1]) + text[1:]
-            return (Piece(new, *span, expansion),)
-        if operator[0] == "/":
-            if not words or words[0] is None or len(words) > 1 and words[1] is None:
-                return unknown
-            regex = pattern_to_regex(words[0])
-            if regex is None or not words[0]:
-                return unknown if words[0] else field
-            replacement = words[1] if len(words) > 1 and words[1] is not None else ""
-            anchor = {"/#": r"\A", "/%": ""}.get(operator, "")
-            pattern = anchor + regex.pattern + (r"\Z" if operator == "/%" else "")
-            new = re.sub(pattern, lambda _: replacement, text, count=0 if operator == "//" else 1, flags=re.DOTALL)
-            return field if new == text else (Piece(new, *span, expansion),)
-        return unknown
+    def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
+        """`${X:=y}` sets the variable to what it gives."""
+        from .assigning import set_alternatives
 
-    def _substring(self, fields: Fields, part: Parameter, scope: Scope, span: Span) -> Fields:
-        """`${X:a:b}` and `${A[@]:a:b}`."""
-        bounds: list[int | None] = [self.expander.number(word.start, word.end, scope)[0] for word in part.arguments]
-        inputs = flattened(each for field in fields for each in expansions(field))
-        several = part.name in ("@", "*") or (
-            part.index is not None and scope.text.string[part.index.start : part.index.end] in ("@", "*")
-        )
-        unknown = Piece(
-            None, span.start, span.end, Expansion(part.name, span, scope.context.phase, inputs), open=several
-        )
-        if any(bound is None for bound in bounds) or not bounds:
-            return ((unknown,),)
-        start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None
-        if several:
-            if any(piece.open for field in fields for piece in field):
-                return ((unknown,),)
-            # "$@" counts from 1 (0 is the script's name, not kept here)
-            offset = max(start - 1, 0) if part.name in ("@", "*") else start
-            chosen = fields[offset:] if start >= 0 else fields[start:]
-            return chosen if length is None else chosen[:length]
-        field = fields[0] if fields else ()
-        text = text_of(field)
-        if text is None:
-            return ((unknown,),)
-        low = start if start >= 0 else max(len(text) + start, 0)
-        high = len(text) if length is None else (low + length if length >= 0 else len(text) + length)
-        return (cut(field, low, max(high, low)),)
+        if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
+            scope.state.doubtful = True
+            return
+        values = []
+        for segments, guards in results:
+            pieces = tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""])
+            values.append(Alternative((tuple([each._replace(open=False) for each in pieces]),), guards))
+        set_alternatives(self.expander, subject.name, values, scope, span, subject.element)
+
+    # --- length, names -----------------------------------------------------------------------
 
     def _length(
-        self, fields: Fields | None, guards: Guards, part: Parameter, scope: Scope, span: Span, index: str | None
-    ) -> tuple[Fields, Guards]:
-        several = index in ("@", "*") or part.name in ("@", "*")
+        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
+        split: bool,
+    ) -> Choice:  # fmt: skip
         value: int | None
         inputs = flattened(each for field in fields or () for each in expansions(field))
-        if fields is None:
+        if subject.name in ("@", "*") or subject.several:
+            found = scope.state.variables.get(subject.name)
+            if subject.name not in ("@", "*") and (found is None or any(not e.fields for e in found.alternatives)):
+                self._unset(scope)
+            value = None if is_open(fields or ()) else len(fields or ())
+            if found is not None and "A" in found.flags and len(found.alternatives) == 1:
+                each = found.alternatives[0]
+                value = len(each.keys) if each.keys is not None else None
+        elif fields is None:
+            self._unset(scope)
             value = 0
-        elif several:
-            value = None if any(piece.open for field in fields for piece in field) else len(fields)
         else:
             text = text_of(fields[0]) if fields else ""
-            value = None if text is None else len(text)
+            value = None if text is None or not text.isascii() else len(text)
         expansion = Expansion(f"#{part.name}", span, scope.context.phase, inputs)
-        return ((Piece(None if value is None else str(value), *span, expansion),),), guards
+        piece = Piece(None if value is None else str(value), *span, expansion)
+        return (Segment(piece, split and not part.quoted),), guards
 
-    def _indirect(self, part: Parameter, scope: Scope, span: Span) -> list[tuple[Fields, Guards]]:
+    def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
+        """`${!X}`, `${!X[@]}`, `${!X*}`."""
         unknown = Piece(
             None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted
         )
-        if part.operator == "prefix" or part.index is not None:
-            return [(((unknown._replace(open=True),),), NO_GUARDS)]
-        results: list[tuple[Fields, Guards]] = []
-        for fields, guards in self._value(part, scope, span, None):
-            name = text_of(fields[0]) if fields else None
-            if name is None or not re.fullmatch(r"[A-Za-z_]\w*", name):
-                results.append((((unknown,),), guards))
+        raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
+        if part.operator == "prefix":
+            return [((Segment(unknown._replace(open=True), split and not part.quoted),), NO_GUARDS)]
+        if raw in ("@", "*"):
+            return self._keys(part, scope, span, split, raw == "*")
+        results: list[Choice] = []
+        for fields, guards in self._values(self._subject(part, scope), part, scope, span):
+            name = text_of(fields[0]) if fields else ""
+            match = None if name is None else INDIRECT.fullmatch(name)
+            index: int | str | None = None if match is None else match[2]
+            if match is not None and match[2] is not None and match[2] not in ("@", "*"):
+                found = scope.state.variables.get(match[1])
+                if found is None or "A" not in found.flags:
+                    index = int(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
+            if match is None:
+                scope.state.doubtful = True
+                results.append(((Segment(unknown, split and not part.quoted),), guards))
                 continue
-            for value, other in self.variable(name, scope, span):
+            several = index in ("@", "*") or match[1] in ("@", "*")
+            subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
+            for value, other in self._values(subject, part, scope, span):
                 merged = merge_guards(guards, other)
                 if merged is not None:
-                    results.append((value[:1] if value is not None else (), merged))
+                    if value is None:
+                        self._unset(scope)
+                    results.append((self._segments(value or (), subject, part, scope, span, split), merged))
+        return results
+
+    def _keys(self, part: Parameter, scope: Scope, span: Span, split: bool, star: bool) -> list[Choice]:
+        """`${!A[@]}`: the subscripts of an array."""
+        found = scope.state.variables.get(part.name)
+        expansion = Expansion(f"!{part.name}", span, scope.context.phase)
+        unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
+        subject = Subject(part.name, None, True, star)
+        results: list[Choice] = []
+        for each in self.alternatives(part.name, scope, span):
+            fields = each.fields or ()
+            if is_open(fields) or found is None and fields:
+                keys = unknown
+            elif found is not None and "A" in found.flags:
+                known = each.keys if each.keys is not None else None if fields else ()
+                keys = (
+                    unknown
+                    if known is None or len(known) > 1
+                    else tuple([(Piece(k, *span, expansion),) for k in known])
+                )
+            else:
+                keys = tuple([(Piece(str(number), *span, expansion),) for number in indices(fields, each.keys)])
+            results.append((self._segments(keys, subject, part, scope, span, split), each.guards))
         return results

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from ..source.regex import Regex
 from ..source.text import Span
 from .expand import Scope
+from .printing import echoed, formatted
+from .printing import join_fields as join_fields
 from .state import NO_GUARDS, Alternative, State, Variable
 from .trace import Invocation, RedirectedTo, Submission
 from .values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
@@ -22,17 +24,6 @@ BATCH_SCRIPT = Regex(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
 
 
 # --- what a command prints -----------------------------------------------------------------------
-
-
-def join_fields(fields: Sequence[Pieces]) -> Pieces:
-    """Fields joined by blanks."""
-    out: list[Piece] = []
-    for number, field in enumerate(fields):
-        if number:
-            at = field[0].start if field else 0
-            out.append(Piece(" ", at, at + 1))
-        out.extend(field)
-    return tuple(out)
 
 
 def without_final_newlines(pieces: Pieces) -> Pieces:
@@ -55,13 +46,8 @@ def printed(invocation: Invocation) -> Pieces | None:
     if name == "tee" and invocation.stdin is not None:
         return invocation.stdin.field
     if name == "echo":
-        while arguments and re.fullmatch(r"-[neE]+", text_of(arguments[0]) or ""):
-            if "e" in (text_of(arguments[0]) or ""):
-                return None
-            arguments = arguments[1:]
-        end = invocation.span.end
-        return (*join_fields(arguments), Piece("\n", end, end + 1))
-    if name == "printf" and arguments:
+        return echoed(arguments, invocation.span.end)
+    if name == "printf" and arguments and text_of(arguments[0]) != "-v":
         return formatted(arguments[0], arguments[1:])
     if name == "expr" and len(arguments) == 3:
         return _calculated(arguments)
@@ -84,32 +70,6 @@ def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
     phase = max((each.phase for each in inputs), default=Phase.BATCH)
     text = str(found[operator])
     return (Piece(text, start, max(start, end), Expansion("$(expr)", Span(start, max(start, end)), phase, inputs)),)
-
-
-def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
-    """`printf` with `%s`, `%d`, `\\n` only, used once."""
-    text = text_of(pattern)
-    if text is None:
-        return None
-    out: list[Piece] = []
-    used = 0
-    at = 0
-    for match in re.finditer(r"%[sdb%]|\\[nt\\\"]|%.|\\.", text):
-        out.extend(cut(pattern, at, match.start()))
-        at = match.end()
-        span = cut(pattern, match.start(), match.end())
-        if match[0] in ("%s", "%d", "%b"):
-            out.extend(arguments[used] if used < len(arguments) else ())
-            used += 1
-        elif match[0] == "%%":
-            out.append(Piece("%", span[0].start, span[0].start + 2))
-        elif match[0] in ("\\n", "\\t", "\\\\", '\\"'):
-            character = {"n": "\n", "t": "\t"}.get(match[0][1], match[0][1])
-            out.append(Piece(character, span[0].start, span[0].start + 2))
-        else:
-            return None
-    out.extend(cut(pattern, at, len(text)))
-    return tuple(out) if used >= len(arguments) else None
 
 
 def printed_text(invocations: Sequence[Invocation], simple: bool) -> Text | None:

@@ -24,21 +24,34 @@ MOST_ALTERNATIVES = 6
 Fields = tuple[Pieces, ...]
 
 
+# While the output of a substitution is collected, it is the value of a variable of this name.
+STDOUT = "\0stdout"
+
+
 class Alternative(NamedTuple):
-    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set)."""
+    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set).
+
+    `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
+    order of assignment for associative ones (whose order for the shell is another). An associative array that has
+    fields but no keys is not known.
+    """
 
     fields: Fields | None
     guards: Guards = NO_GUARDS
+    keys: tuple[str, ...] | None = None
 
 
 class Variable(NamedTuple):
-    """A variable of the script; no alternatives at all means that it was unset."""
+    """A variable of the script; no alternatives at all means that it was unset.
+
+    `flags`: letters of `declare`: A (associative), i, l, u.
+    """
 
     alternatives: tuple[Alternative, ...]
     array: bool = False
     exported: bool = False
     span: Span = Span(0, 0)
-    keys: tuple[str, ...] | None = None
+    flags: str = ""
 
 
 class ShellFunction(NamedTuple):
@@ -48,6 +61,7 @@ class ShellFunction(NamedTuple):
     text: Text
     source: Pieces
     exported: bool = False
+    uncertain: bool = False  # on another way there is none, or another one
 
 
 def merge_guards(first: Guards, second: Guards) -> Guards | None:
@@ -77,27 +91,36 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
         return tuple(alternatives)
     inputs: dict[Expansion, None] = {}
     known: list[Fields] = []
+    several = False
     for each in alternatives:
+        several = several or each.keys is not None
         if each.fields is not None:
             known.append(each.fields)
+            several = several or len(each.fields) != 1
             for field in each.fields:
                 for piece in field:
                     if piece.expansion is not None:
                         inputs[piece.expansion] = None
-    unknown = Piece(None, span.start, span.end, Expansion(name, span, phase, flattened(inputs)), open=True)
-    if known and all(len(fields) == 1 for fields in known):
-        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)),)
+    expansion = Expansion(name, span, phase, flattened(inputs))
+    unset = (Alternative(None),) if len(known) < len(alternatives) else ()
+    if not several:
+        unknown = Piece(None, span.start, span.end, expansion)
+        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)), *unset)
     shared = 0
-    if known:
+    if all(each.keys is None for each in alternatives):
         while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
             shared += 1
-    return (Alternative((*(known[0][:shared] if known else ()), (unknown,))),)
+    unknown = Piece(None, span.start, span.end, expansion, open=True)
+    return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
 
 
 class State:
     """What a shell knows at one point of the script. Copied where ways part; variables are never changed in place."""
 
-    __slots__ = ("doubtful", "files", "functions", "options", "positional", "restored", "sourced", "variables")
+    __slots__ = (
+        "doubtful", "escaped", "files", "functions", "mixed", "options", "positional", "restored", "sourced", "status",
+        "stdin", "variables",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
@@ -107,8 +130,14 @@ class State:
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
         self.sourced = False  # a file that cannot be read here ran in this shell
+        # something may have gone wrong before: the shell may have ended, or given up a command in its middle
         self.doubtful = False
+        # on another way the flow was left before this point: by exit, return, break or continue
+        self.escaped = False
         self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
+        self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local on some ways only
+        self.status: int | None = 0  # that of the last command, None where it is not known
+        self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
     def copy(self) -> State:
         new = State.__new__(State)
@@ -118,8 +147,12 @@ class State:
         new.positional = self.positional
         new.files = self.files.copy()
         new.doubtful = self.doubtful
+        new.escaped = self.escaped
         new.sourced = self.sourced
         new.restored = self.restored.copy() if self.restored is not None else None
+        new.mixed = self.mixed
+        new.status = self.status
+        new.stdin = self.stdin
         return new
 
     def child(self) -> State:
@@ -130,6 +163,7 @@ class State:
         new.files = self.files
         new.positional = ()
         new.doubtful = self.doubtful
+        new.escaped = self.escaped
         new.sourced = self.sourced
         return new
 
@@ -139,10 +173,13 @@ class State:
 
 def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
     """The state after ways that came together; None is a way that ended the script."""
-    live = [(state, guard) for state, guard in ways if state is not None]
+    found = list(ways)
+    live = [(state, guard) for state, guard in found if state is not None]
     if not live:
         return None
     first = live[0][0]
+    if len(live) < len(found):
+        first.escaped = True
     if len(live) == 1:
         return first
     result = first.copy()
@@ -160,19 +197,32 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
         for (_, guard), version in zip(live, versions, strict=True):
             alternatives = (Alternative(None),) if version is None else version.alternatives or (Alternative(None),)
             for each in alternatives:
-                same = next((i for i, old in enumerate(merged) if old.fields == each.fields), None)
+                same = next(
+                    (i for i, old in enumerate(merged) if old.fields == each.fields and old.keys == each.keys), None
+                )
                 if same is not None:
-                    merged[same] = Alternative(each.fields, merged[same].guards & each.guards)
+                    merged[same] = merged[same]._replace(guards=merged[same].guards & each.guards)
                     continue
                 guards = merge_guards(each.guards, guard)
-                merged.append(Alternative(each.fields, guards if guards is not None else each.guards))
+                merged.append(each._replace(guards=guards if guards is not None else each.guards))
         result.variables[name] = Variable(
             widen(merged, name, model.span, phase),
             any(version is not None and version.array for version in versions),
             any(version is not None and version.exported for version in versions),
             model.span,
+            "".join(sorted({flag for version in versions if version is not None for flag in version.flags})),
         )
     for state, _ in live[1:]:
+        if state.status != result.status:
+            result.status = None
+        if state.stdin is not result.stdin and state.stdin != result.stdin:
+            result.stdin = None
+        result.doubtful = result.doubtful or state.doubtful
+        result.escaped = result.escaped or state.escaped
+        if state.restored is not None and state.restored.keys() != (result.restored or {}).keys():
+            own = result.restored or {}
+            result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
+            result.restored = {**state.restored, **own}
         for name, value in state.options.items():
             if result.options.get(name, False) != value:
                 result.options[name] = None
@@ -180,7 +230,11 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
             if state.options.get(name, False) != value:
                 result.options[name] = None
         for name, function in state.functions.items():
-            result.functions.setdefault(name, function)
+            if result.functions.get(name) is not function:
+                result.functions[name] = result.functions.get(name, function)._replace(uncertain=True)
+        for name, function in first.functions.items():
+            if name not in state.functions:
+                result.functions[name] = function._replace(uncertain=True)
         for name, content in state.files.items():
             old = result.files.get(name)
             if old is None:

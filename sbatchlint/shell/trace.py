@@ -60,12 +60,13 @@ class Invocation:
     `argv`: one field a word. `variables`: `NAME=value` before it. `span`: the command in the file, from its first to
     its last word. `kind`: how it is started by its parent ("" for the script's own commands, else `srun`, `bash -c`,
     `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
-    `spawn`: what the job layer said of it when it starts another command.
+    `spawn`: what the job layer said of it when it starts another command. `alternatives`: how many invocations stand
+    for this one command, each with other words that it may have.
     """
 
     __slots__ = (
-        "argv", "children", "context", "guards", "index", "kind", "name", "piped_from", "piped_to", "redirects", "span",
-        "spawn", "state", "stdin", "text", "variables",
+        "alternatives", "argv", "children", "context", "guards", "index", "kind", "name", "piped_from", "piped_to",
+        "redirects", "span", "spawn", "state", "stdin", "text", "variables",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +95,7 @@ class Invocation:
         self.spawn: object = None
         self.stdin: Text | None = None
         self.index = 0
+        self.alternatives = 1
         self.text: Text | None = None  # for a shell: the program that it runs, where that is known
         self.piped_from = False
         self.piped_to = False

@@ -421,7 +421,7 @@ class Words:
                 empty = empty or len(parts) == count
             elif bare and character in "'}":
                 # Between double quotes apostrophes are literal, but what is between two of them ends nothing.
-                if character == "'" and at >= apostrophe:
+                if character == "'" and at >= apostrophe and text[at - 1] != "\\":
                     apostrophe = text.find("'", at + 1) + 1
                     if not apostrophe:
                         raise Fault(at, "end")
