@@ -48,6 +48,8 @@ def check(job: Job) -> Iterator[Finding]:
         if repair is not None and repair.kind == "escape":
             fix = Fix("let the task expand it", [insert(repair.start, "\\")], safe=repair.safe)
             advice = f"write \\${name}"
+        elif not use.word:
+            advice = "let each task write a file of its own"
         elif not use.shells:
             advice = f"start the command by bash -c '…' and write ${name} there"
             if repair is not None:

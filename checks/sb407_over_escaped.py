@@ -29,9 +29,9 @@ def check(job: Job) -> Iterator[Finding]:
         if each.kind != "escape":
             continue
         where = "the batch shell" if each.step is None else "the shell in the task"
-        advice = f"write ${each.name}"
-        if not each.edits:
-            advice = "leave out one level of backslashes"
+        advice = "leave out one level of backslashes"
+        if each.edits:
+            advice = f"write {job.source.text[each.edits[0].span.end : each.span.end]}"
         fix = Fix("take the backslash away", each.edits, each.safe) if each.edits else None
         yield Finding(
             each.span,

@@ -93,9 +93,12 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
 def _has_occasion(entry: Entry, jobs: list[Job], known: dict[str, bool]) -> bool:
     """Whether a check can have anything to say; it is not even loaded where it cannot."""
     when = WHEN.get(entry.module, "")
-    if when and when not in known:
-        known[when] = any(has_occasion(job, when) for job in jobs)
-    return not when or known[when]
+    if not when:
+        return True
+    found = known.get(when)
+    if found is None:
+        found = known[when] = has_occasion(jobs[0], when) or any(has_occasion(job, when) for job in jobs[1:])
+    return found
 
 
 def _with_submitted(job: Job) -> list[Job]:

@@ -7,10 +7,22 @@ configuration; 3 a fault of sbatchlint itself; 130 interrupted; 141 the reader o
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 ISSUES = "https://github.com/sbatchlint/sbatchlint/issues"
+
+# What is made for a file lives as long as the file is looked at, and what an import makes lives on: collecting early
+# finds nothing. Said before anything else is imported, where it saves a tenth of a short run.
+gc.set_threshold(100_000, 20, 50)
+
+
+def command() -> int:
+    """`main` as a process of its own."""
+    code = main()
+    gc.freeze()  # or the interpreter's exit would look through every object once more
+    return code
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,18 +1,28 @@
-"""`plan`: what a script's job asks for, and what sbatch makes of it."""
+"""`plan`: what a script's job asks for, what sbatch makes of it, and what the job would start."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from ..job import Job
 from ..job.plan import plan_of
+from ..report import shown_path
 from ..report.terminal import Terminal
 from ..settings import Overrides, Resolver
 from ..source.files import InputError, read, read_standard_input
+from . import ISSUES
 from .arguments import Parser, add_configuration_options, add_version_option, configured, formatter
 
-FORMATS = ("text", "json")
+if TYPE_CHECKING:
+    from ..engine import Diagnostic, Fault
+    from ..report.plan_view import Mark, Place
+    from ..settings import Settings
+    from ..shell.trace import Invocation
+    from ..source.text import Source
+
+FORMATS = ("text", "json", "svg", "html")
 
 
 def plan(arguments: list[str]) -> int:
@@ -22,36 +32,111 @@ def plan(arguments: list[str]) -> int:
     resolver = Resolver(
         Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
     )
-    plans = []
+    drawn = options.output_format != "json"
+    plans, marks, findings = [], [], []
+    faults: list[Fault] = []
     for name in options.paths:
         source = read_standard_input(options.stdin_filename or "<stdin>") if name == "-" else read(name)
-        plans.append(plan_of(Job.from_source(source, resolver.settings(source.path).site)))
+        settings = resolver.settings(source.path)
+        job = Job.from_source(source, settings.site)
+        plans.append(plan_of(job))
+        found = _findings(source, settings, faults) if drawn else []
+        marks.append(_marks(job, found) if drawn else {})
+        findings.append(found)
     if options.output_format == "json":
         import json
 
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))
+    elif options.output_format == "svg":
+        from ..report.plan_svg import as_svg
+
+        print(as_svg(plans[0], marks[0]), end="")
+    elif options.output_format == "html":
+        from ..report.plan_html import as_html
+
+        print(as_html(list(zip(plans, marks, findings, strict=True))), end="")
     else:
         from ..report.plan import as_text
 
         terminal = Terminal.of_stream(sys.stdout, options.color)
-        print("\n".join(as_text(each, terminal) for each in plans), end="")
-    return 0
+        print("\n".join(as_text(each, terminal, found) for each, found in zip(plans, marks, strict=True)), end="")
+    for fault in faults:
+        said = f"sbatchlint itself failed in {fault.where} on {shown_path(fault.path)} ({fault.error})"
+        print(f"fault: {said}; please report this at {ISSUES}", file=sys.stderr)
+    return 3 if faults else 0
+
+
+def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
+    """The errors and warnings in a script; those that the settings hide are left out."""
+    from ..engine import lint_source
+
+    return [
+        each
+        for each in lint_source(source, settings, faults)
+        if each.severity in ("error", "warning") and settings.shows(each.code, each.severity)
+    ]
+
+
+def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
+    """For each step, what the checks say of the lines of its words and of those of the commands that it runs."""
+    from ..report.plan_view import Mark, first_clause
+
+    steps: dict[tuple[str, int], set[Place]] = {}
+    jobs = [job]
+    for each in jobs:
+        jobs.extend(each.submits)
+        _add_rows(each, steps)
+    marks: dict[Place, list[Mark]] = {}
+    for finding in findings:
+        source = finding.source
+        touched: dict[Place, None] = {}
+        for span in (finding.span, *(span for span, _ in finding.related)):
+            for row in range(source.row(span.start), source.row(max(span.end - 1, span.start)) + 1):
+                touched |= dict.fromkeys(steps.get((source.path, row), ()))
+        mark = Mark(finding.code, finding.severity, source.row(finding.span.start), first_clause(finding.message))
+        for place in touched:
+            if mark not in marks.setdefault(place, []):
+                marks[place].append(mark)
+    return marks
+
+
+def _add_rows(job: Job, steps: dict[tuple[str, int], set[Place]]) -> None:
+    """Adds the rows of each step, by the path of their file, and the step's place."""
+    own = [each.invocation for each in job.launches if each.step is None]
+    roots = {id(each) for each in (*(step.invocation for step in job.steps), *own)}
+    for invocation in job.invocations:
+        root: Invocation | None = invocation
+        while root is not None and id(root) not in roots:
+            root = root.context.parent
+        if root is None:
+            continue
+        line = job.line(root.span.start)
+        place = (getattr(line, "path", None), int(line))
+        # a word may be written elsewhere, and reach the command through a variable
+        spans = {invocation.span, *(piece.span for field in invocation.argv for piece in field)}
+        for span in spans:
+            source, base = job.source.part(span.start)
+            start, end = span.start - base, max(span.end - 1, span.start) - base
+            for row in range(source.row(start), source.row(end) + 1):
+                steps.setdefault((source.path, row), set()).add(place)
 
 
 def _options(arguments: list[str]) -> Namespace:
     parser = Parser(
         prog="sbatchlint plan",
-        description="What a job asks for, and whether sbatch takes it.",
+        description="What a job asks for, whether sbatch takes it, and which tasks and processes run where.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="batch scripts; - is standard input")
     add_version_option(parser)
-    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     add_configuration_options(parser)
     parser.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
     options = parser.parse_intermixed_args(arguments)
     if options.paths.count("-") > 1:
         raise InputError("- (standard input) can be read once")
+    if options.output_format == "svg" and len(options.paths) > 1:
+        raise InputError("svg is a picture of one script; html takes several")
     return options

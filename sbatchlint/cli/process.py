@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -47,9 +46,6 @@ class Outcome(NamedTuple):
 
 
 Script = tuple[str, bytes]
-
-# What is made for a file lives as long as the file is looked at: collecting early finds nothing.
-gc.set_threshold(100_000, 20, 50)
 
 
 def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:

@@ -66,6 +66,7 @@ class Job(Rooms):
         self.hooks = hooks = JobHooks(self.request, self.versions, site, source)
         interpreter = Interpreter(hooks)
         self.trace: Trace = interpreter.trace
+        self.parsed = interpreter.parsed  # what was parsed once is not parsed again
         self.evaluate(interpreter)
         self.complete = interpreter.complete
         self.steps: list[Step] = hooks.steps

@@ -19,6 +19,8 @@ DECLARING = frozenset({"export", "declare", "readonly", "local", "typeset"})
 # Commands that set a variable whose name they are given.
 SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "local", "declare", "typeset", "unset"})
 _shape = re.compile(r"\$\{?[A-Za-z_]\w*\}?=").search
+# Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
+_holds_name = re.compile(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z").match
 _name = re.compile(r"[A-Za-z_]\w*\Z").match
 
 
@@ -92,14 +94,15 @@ def _values(job: Job, name: str) -> set[str] | None:
                 if text is None or _name(text):
                     return None
                 values.add(text)
-    sourced = any(each.name in ("source", ".") for each in job.invocations)
     used = 0
     for text_and_program in job.programs():
         if _is_set_otherwise(text_and_program[1], name, text_and_program[0].string):
             return None
         used += text_and_program[0].string.count(name)
     # A file that is read may set it to a name; then nothing else would use the variable's own name.
-    return None if sourced and not values and used < 2 else values
+    if not values and used < 2 and _holds_name(name) and job.variables.uses.unclear_sources:
+        return None
+    return values
 
 
 def _is_set_otherwise(program: Program, name: str, string: str) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..shell.parse import parse
 from ..shell.programs import read_file
-from ..shell.syntax import Arithmetic, CommandSubstitution, Node, Parameter
+from ..shell.syntax import Arithmetic, ArithmeticCommand, ArithmeticFor, Case, CommandSubstitution, Node, Parameter
 from ..shell.trace import Assigned, Invocation
-from ..shell.values import Expansion, Phase, Pieces, cut, expansions, known_prefix, shown_text, span_of, text_of
+from ..shell.values import Expansion, Phase, Pieces, Text, cut, expansions, known_prefix, shown_text, span_of, text_of
 from ..shell.walk import nodes
 from ..source.records import NamedTuple
 from ..source.regex import Regex
@@ -144,6 +144,10 @@ def early_uses(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
         return _early(field, question)
 
     for command in step.program:
+        if command.text is not None:
+            shells = (*_shells(command, step), command)
+            for expansion, kind in _in_conditions(command.text, question):
+                yield EarlyUse(expansion, step, kind, command, command.text.field, shells)
         if command.text is not None or command.children:
             continue
         shells = _shells(command, step)
@@ -172,9 +176,13 @@ def early_exports(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
     """Variables telling a process who it is that the batch shell has set, for every program of the step that gets
     them."""
     before = step.invocation.state.variables
+    given = [(name, field) for name, field in step.invocation.variables if name in question.variables]
     for command in step.program:
         if command.text is not None or command.children or command.name in PRINTING or command.name in TESTS:
             continue
+        for name, field in given:
+            for expansion in _early(field, question):
+                yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, field, ())
         for name in question.variables:
             now, old = command.state.variables.get(name), before.get(name)
             if now is None or old is None or now.span != old.span or not now.exported:
@@ -203,6 +211,28 @@ def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:
         and each.span.start <= expansion.span.start < each.span.end
         for each in assigned
     )
+
+
+def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansion, str]]:
+    """What is asked for where a task's shell computes or decides something itself: `((…))`, `$((…))`, `case … in`."""
+    if not _early(program.field, question):
+        return
+    ranges: list[tuple[int, int, str]] = []
+    for node in nodes(parse(program.string)):
+        if isinstance(node, ArithmeticCommand):
+            ranges.append((node.expression_start, node.expression_end, "test"))
+        elif isinstance(node, Case):
+            ranges.append((node.word.start, node.word.end, "test"))
+        elif isinstance(node, ArithmeticFor):
+            ranges.append((node.header_start, node.header_end, "text"))
+        elif isinstance(node, Arithmetic):
+            ranges.append((node.expression_start, node.expression_end, "text"))
+    at = 0
+    for piece in program.field:
+        kind = next((kind for start, end, kind in ranges if start <= at < end), None)
+        at += 1 if piece.text is None else len(piece.text)
+        if kind is not None:
+            yield from ((each, kind) for each in _early((piece,), question))
 
 
 def _in_written_file(command: Invocation, field: Pieces, question: Question) -> list[tuple[Expansion, str]]:

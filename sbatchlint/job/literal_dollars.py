@@ -29,7 +29,7 @@ PRINTING = frozenset({"echo", "printf"})
 # Programs that take their arguments as they are.
 PLAIN = PRINTING | frozenset(["cat", "cd", "chmod", "cp", "date", "hostname", "ls", "mkdir", "mv", "rm", "touch"])
 _python = re.compile(r"python[0-9.]*\Z").match
-_dollar = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))").finditer
+_dollar = re.compile(r"\$(?:\{(\w+)(?:(?::?[-=?+]|##?|%%?)[^{}$\s]*)?\}|([A-Za-z_]\w*))").finditer
 _slurm = re.compile(r"SLURMD?_[A-Z_]+\Z").match
 _harmless = re.compile(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+\Z").match
 
@@ -141,8 +141,12 @@ def _found(job: Job, command: Invocation, piece: Piece, name: str, end: int, ste
         if shell is None and printing and not _is_copied(command, file):
             return None
         edits: tuple[Edit, ...] = ()
-        if file[piece.start : piece.end] == "\\$":
-            edits = (Edit(Span(piece.start, piece.start + 1), ""),)
+        start = len(file[: piece.end - 1].rstrip("\\"))
+        slashes = piece.end - 1 - start
+        if slashes in (1, 3):
+            # of three, the shell before takes `\\\\` for one, which the last shell then finds before the dollar
+            edits = (Edit(Span(start, start + slashes // 2 + 1), ""),)
+            span = Span(start, end)
         safe = not printing
         if shell is None and printing:
             edits = ()

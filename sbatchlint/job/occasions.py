@@ -14,6 +14,8 @@ from ..source.regex import Regex
 if TYPE_CHECKING:
     from . import Job
 
+# The beginning of Slurm's variables, and how it is misspelled.
+_SLURM_NAMES = ("SLURM", "SLRUM_", "SLUM_", "SULRM_", "SLRM_", "SLUMR_", "SLURN_")
 _CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
 
@@ -93,7 +95,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "spelling": lambda job: bool(
         job.directives.problems or any(each.written[2:] != each.name for each in job.directives.settings)
     ),
-    "Slurm variable": lambda job: "SLURM" in job.source.text,
+    "Slurm variable": lambda job: any(name in job.source.text for name in _SLURM_NAMES),
     "step": lambda job: bool(job.steps),
     "step and dollar": lambda job: bool(job.steps) and _has_dollar(job),
     "submission": lambda job: job.submission is not None,

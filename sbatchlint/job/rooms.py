@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from ..shell.parse import parse
 from ..shell.values import Phase
 from ..source.regex import Regex
 from .environment import TASK_VARIABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from ..shell.broken_commands import Broken
     from ..shell.syntax import Program
@@ -79,6 +78,7 @@ class Rooms:
     _early: tuple[list[EarlyUse], list[EarlyUse]] | None = None
     _dollars: list[LiteralDollar] | None = None
     _programs: list[tuple[Text, Program]] | None = None
+    parsed: Callable[[str], Program]
     _variables: Variables | None = None
 
     @property
@@ -129,7 +129,7 @@ class Rooms:
         """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
         if self._programs is None:
             texts = {each.text.field: each.text for each in self.job.invocations if each.text is not None}
-            self._programs = [(self.text, self.program), *((text, parse(text.string)) for text in texts.values())]
+            self._programs = [(self.text, self.program), *((text, self.parsed(text.string)) for text in texts.values())]
         return self._programs
 
     def broken_commands(self) -> list[Broken]:

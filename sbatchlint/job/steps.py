@@ -102,9 +102,12 @@ class Step:
 
     def _container(self, site: Site) -> Container | None:
         # what the option block gives to pyxis holds for every step
-        given = ((each.name, directive_value(each), each.span) for each in self.request.directives.settings)
-        own = ((each.name, each.value, each.span) for each in self.given)
-        triples: list[Triple] = [each for each in (*given, *own) if is_pyxis_option(each[0])]
+        triples: list[Triple] = [
+            (each.name, directive_value(each), each.span)
+            for each in self.request.directives.settings
+            if is_pyxis_option(each.name)
+        ]
+        triples += [(each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name)]
         from .launches import exported
 
         if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):

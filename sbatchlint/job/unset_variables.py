@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..shell.trace import Invocation, Read
 from ..shell.values import Phase, Text
-from ..slurm.environment import Entry, find, mistaken
+from ..slurm.environment import Entry, find, is_slip_of_fingers, mistaken
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Languages of short programs, and how these take a variable from the environment without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
 _TAKEN = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+# `SLURM_…`, and what a slip of the fingers makes of it (`SLRUM_JOB_ID`).
+_name_of_slurm = Regex(r"S[A-Z]{2,6}_[A-Z]").match
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 
@@ -54,7 +56,7 @@ def _reads(job: Job, uses: Uses) -> Iterator[Read]:
     """Reads of Slurm's variables for which the script is not prepared, each place once."""
     seen: set[Span] = set()
     for read in job.trace.reads:
-        if not read.name.startswith(("SLURM_", "SLURMD_")) or read.operator in DEFAULTS or read.span in seen:
+        if not _name_of_slurm(read.name) or read.operator in DEFAULTS or read.span in seen:
             continue
         if read.variable is not None or read.context.phase is Phase.SUBMIT or read.context.handler:
             continue
@@ -111,8 +113,8 @@ def missing_variables(job: Job, uses: Uses) -> list[Unset]:
         entry = find(read.name)
         if entry is None:
             slip = mistaken(read.name)
-            if slip is None or uses.unclear_sources or read.context.phase is Phase.SUBMIT:
-                continue
+            if slip is None or uses.unclear_sources and not is_slip_of_fingers(read.name, slip):
+                continue  # a file that is not known may set it
             meant = find(slip.meant)
             replaceable = (
                 slip.certain and meant is not None and environment.lookup(slip.meant, read.context) is not False

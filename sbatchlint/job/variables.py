@@ -97,7 +97,7 @@ class Variables:
 
     def missing(self) -> list[Unset]:
         """Variables of Slurm that no option of the script makes, or that it never sets under such a name."""
-        if self.job.phase is not Phase.BATCH or "SLURM" not in self.job.source.text:
+        if self.job.phase is not Phase.BATCH:
             return []
         from .unset_variables import missing_variables
 

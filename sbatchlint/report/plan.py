@@ -1,4 +1,4 @@
-"""A plan as text: whether sbatch takes the script, and a table of what it asks for."""
+"""A plan as text: whether sbatch takes the script, a table of what it asks for, and the tree of its steps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .cells import escape
+from .plan_steps import steps_as_text
+from .plan_view import Marks, Plan
 from .terminal import Terminal
 
-Plan = Mapping[str, Any]
 
-
-def as_text(plan: Plan, terminal: Terminal, indent: str = "") -> str:
+def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:
     """The plan of one script, and below it those of the scripts that it submits."""
     request = plan["request"]
     title = terminal.style("bold", escape(plan["path"]))
@@ -24,13 +24,23 @@ def as_text(plan: Plan, terminal: Terminal, indent: str = "") -> str:
         if len(components) > 1:
             lines.append(f"{indent}  component {index}")
         lines.extend(f"{indent}  {line}" for line in _table(component, terminal, width))
+    lines.extend(steps_as_text(plan, marks, terminal, f"{indent}  "))
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     for inner in plan.get("submits", ()):
-        text += f"{indent}  submits\n" + as_text(inner, terminal, indent + "  ")
+        text += f"{indent}  submits\n" + as_text(inner, terminal, marks, indent + "  ")
     return text
 
 
 def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
+    styles = {"refused": "error", "not known": "warning"}
+    for name, verdict, said in verdicts(plan):
+        first, *more = wrapped(": ".join(part for part in (name, verdict, said) if part), width)
+        yield first.replace(verdict, terminal.style(styles[verdict], verdict), 1) if verdict in styles else first
+        yield from (f"    {line}" for line in more)
+
+
+def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """By range of releases that say the same: its name, the verdict, and what there is to say of it, escaped."""
     request = plan["request"]
     by_version = request.get("by_version") or {plan["slurm_version"]: request}
     groups: list[tuple[tuple[bool | None, str | None], list[str]]] = []
@@ -43,18 +53,14 @@ def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
     for (accepted, message), versions in groups:
         name = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
         if accepted:
-            yield f"Slurm {name}: accepted"
-            continue
-        if accepted is False:
-            said, style = " ".join(escape((message or "").replace("\n", " ")).split()), "error"
-            verdict = "refused"
+            yield f"Slurm {name}", "accepted", ""
+        elif accepted is False:
+            yield f"Slurm {name}", "refused", " ".join(escape((message or "").replace("\n", " ")).split())
         else:
-            said, style, verdict = "it depends on what is not in the script", "warning", "not known"
-        first, *more = wrapped(f"Slurm {name}: {verdict}: {said}", width)
-        yield first.replace(verdict, terminal.style(style, verdict), 1)
-        yield from (f"    {line}" for line in more)
+            yield f"Slurm {name}", "not known", "it depends on what is not in the script"
 
 
+NOTHING = "asks for nothing: the defaults of the site decide"
 # By key of the plan: what to call it, and the options that say it.
 _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nodes", "nodes", ("nodes",)),
@@ -78,7 +84,8 @@ _DECIDING: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
+def request_rows(component: Plan) -> list[tuple[str, str, str]]:
+    """What a component asks for: a label, the value as it is written, and the lines that it comes from."""
     options: Mapping[str, Mapping[str, Any]] = component["options"]
     rows: list[tuple[str, str, str]] = []
     shown: set[str] = set()
@@ -98,8 +105,13 @@ def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
             rows.append((label, value, _lines(options, sources)))
     others = [name for name in options if name not in shown]
     rows.extend((f"--{name}", _as_given(options, [name]), _lines(options, [name])) for name in others)
+    return rows
+
+
+def _table(component: Plan, terminal: Terminal, width: int) -> list[str]:
+    rows = request_rows(component)
     if not rows:
-        return ["asks for nothing: the defaults of the site decide"]
+        return [NOTHING]
     labels = max(len(row[0]) for row in rows)
     places = max(len(row[2]) for row in rows)
     room = max(width - labels - places - 4, 20)

@@ -202,9 +202,10 @@ class _Evaluator:
             operator = self.peek()
             if operator in ASSIGNING:
                 self.take()
+                before = self.value_of(target) if operator != "=" else None
                 value = self.assignment()
                 if operator != "=":
-                    value = self.combine(operator[:-1], self.value_of(target), value)
+                    value = self.combine(operator[:-1], before, value)
                 self.assign(target, value)
                 return value
             self.at = begin

@@ -20,6 +20,7 @@ from .walk import nodes
 
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
 _option = re.compile(r"--?[A-Za-z][\w.-]*").match
+_cut = Regex(r"\n[ \t]*+--?[A-Za-z]")
 _gap = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+").fullmatch
 _comment = Regex(r"#[^\n]*")
 _escaped_blank = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]\Z").search
@@ -62,6 +63,8 @@ def find_broken(text: Text, program: Program, file: str) -> Iterator[Broken]:
     string = text.string
     if "\n" not in string.strip() and "#" not in string:
         return
+    if len(text.field) == 1 and "\\ " not in string and "\\\t" not in string and _cut.search(string) is None:
+        return  # neither an escaped blank nor a line that begins with an option
     simples: list[Simple] = []
     for node in nodes(program):
         if isinstance(node, Simple):
@@ -147,7 +150,7 @@ def _broken(chain: list[_Break], text: Text, file: str) -> Broken:
     edits = _edits(chain, text, file)
     return Broken(
         first.kind,
-        _end_span(first, text),
+        _end_span(first, text, file),
         option[0],
         text.span(first.after.start, option.end()),
         "continue the line" if first.kind in ("newline", "blank") else "continue the line and move the comment",
@@ -155,7 +158,7 @@ def _broken(chain: list[_Break], text: Text, file: str) -> Broken:
     )
 
 
-def _end_span(found: _Break, text: Text) -> Span:
+def _end_span(found: _Break, text: Text, file: str) -> Span:
     string = text.string
     before = found.before
     if found.kind in ("blank", "comment"):
@@ -170,7 +173,23 @@ def _end_span(found: _Break, text: Text) -> Span:
             return text.span(comment.start(), len(comment[0].rstrip()) + comment.start())
     parts = [*before.words, *before.redirects]
     last = max(parts, key=lambda part: part.end)
-    return text.span(last.start, last.end)
+    span = text.span(last.start, last.end)
+    newline = text.offset(string.find("\n", before.end))
+    if found.kind != "newline" or span.end <= newline and not file[span.end : newline].strip(" \t"):
+        return span
+    return _word_before(newline, file) or span
+
+
+def _word_before(newline: int, file: str) -> Span | None:
+    """The last word of a line of the file: where the command's own comes from the value of a variable in it."""
+    if file[newline : newline + 1] != "\n":
+        return None
+    start = file.rfind("\n", 0, newline) + 1
+    words = file[start:newline].split()
+    if not words:
+        return None
+    at = file.rindex(words[-1], start, newline)
+    return Span(at, at + len(words[-1]))
 
 
 # --- repairs -----------------------------------------------------------------------------------------

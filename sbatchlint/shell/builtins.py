@@ -166,12 +166,12 @@ def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
         on = word[0] == "-"
         for letter in word[1:]:
             if letter in LETTERS:
-                scope.state.options[LETTERS[letter]] = on
+                scope.state.set_option(LETTERS[letter], on)
             elif letter == "o" and at + 1 < len(words):
                 at += 1
                 name = text_of(words[at])
                 if name is not None:
-                    scope.state.options[name] = on
+                    scope.state.set_option(name, on)
         at += 1
     return scope.state
 
@@ -183,7 +183,7 @@ def shell_options(interpreter: Interpreter, invocation: Invocation, scope: Scope
     if words[:1] in (["-s"], ["-u"]) and len(words) > 1:
         for name in words[1:]:
             if name is not None:
-                scope.state.options[name] = words[0] == "-s"
+                scope.state.set_option(name, words[0] == "-s")
         scope.state.status = 0
     else:
         interpreter.emit(None, scope)

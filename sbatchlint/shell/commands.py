@@ -64,8 +64,10 @@ def run_simple(
             ways.append((state, own))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
+        # nobody asks for the state of what is not recorded
+        seen = state if interpreter.silent else snapshot(state, variables)
         invocation = Invocation(
-            argv, tuple(variables), redirects, span, context, snapshot(state, variables), guards, ""
+            argv, tuple(variables), redirects, span, context, seen, guards, ""
         )
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
@@ -167,6 +169,10 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             interpreter.emit(programs.printed(invocation), scope)
         if interpreter.silent:
             return state
+        if programs.run_program(interpreter, invocation, scope):
+            return state
+    elif state.files and not interpreter.silent and programs.file_name(invocation.argv[0]) in state.files:
+        state.status = None
         if programs.run_program(interpreter, invocation, scope):
             return state
     state.status = None

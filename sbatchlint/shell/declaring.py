@@ -87,7 +87,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if declared.functions:
         function = state.functions.get(name)
         if function is not None and declared.exported:
-            state.functions[name] = function._replace(exported=True)
+            state.set_function(name, function._replace(exported=True))
         return
     if declared.prints:
         state.status = None
@@ -146,7 +146,7 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
             state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", ""))
         else:
-            state.functions.pop(name, None)
+            state.set_function(name, None)
     return state
 
 

@@ -81,6 +81,10 @@ class Hooks(Protocol):
         """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
 
 
+# By class of statement, the name of the method that walks it.
+_METHODS: dict[type[Statement], str] = {}
+
+
 class Exhausted(Exception):
     """The script is too large to be walked further."""
 
@@ -125,7 +129,9 @@ class Interpreter(Flow):
         for statement in body:
             if state is None:
                 return None
-            state = self.statement(statement, Scope(state, scope.text, scope.context))
+            if state is not scope.state:
+                scope = Scope(state, scope.text, scope.context)
+            state = self.statement(statement, scope)
         return state
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
@@ -137,8 +143,11 @@ class Interpreter(Flow):
             self.steps += 1
             if self.steps > MOST_STATEMENTS:
                 raise Exhausted
-        method = getattr(self, "on_" + type(statement).__name__.lower())
-        result: State | None = method(statement, scope)
+        kind = type(statement)
+        name = _METHODS.get(kind)
+        if name is None:
+            name = _METHODS[kind] = "on_" + kind.__name__.lower()
+        result: State | None = getattr(self, name)(statement, scope)
         if (
             result is not None
             and result.status != 0
@@ -275,7 +284,8 @@ class Interpreter(Flow):
         return state
 
     def on_function(self, node: Function, scope: Scope) -> State | None:
-        scope.state.functions[node.name] = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
+        function = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
+        scope.state.set_function(node.name, function)
         scope.state.status = 0
         return scope.state
 
@@ -348,9 +358,10 @@ class Interpreter(Flow):
         if state is not None:
             guards = merge_guards(scope.context.guards, passed)
             if guards is not None:
-                state.status = 0
                 state.doubtful = state.doubtful or doubtful
-                if node.otherwise is not None:
+                if node.otherwise is None:
+                    state.status = 0
+                else:
                     arm = context.replace(guards=guards)
                     state = self.statements(node.otherwise, Scope(state, scope.text, arm))
                 ways.append((state, passed))
@@ -396,7 +407,7 @@ class Interpreter(Flow):
                 restricted=restricted,
             )
             taken = waiting.copy() if waiting is not None and truth is not False else None
-            if taken is not None:
+            if taken is not None and not body:
                 taken.status = 0
             start = self.merge([taken, falling], scope.context.phase)
             falling = None

@@ -16,7 +16,7 @@ from ..source.text import Span
 from . import arithmetic
 from .bracing import braced, with_empties
 from .patterns import matches, quoted
-from .splitting import BLANKS, Segment, Segments, split_fields
+from .splitting import BLANKS, Segment, Segments, segments_of, split_fields
 from .state import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, State, merge_guards
 from .syntax import (
     Arithmetic,
@@ -84,6 +84,8 @@ class Substituter(Protocol):
 
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
     """All consistent combinations of parts that follow each other."""
+    if len(choices) == 1 and len(choices[0]) == 1:
+        return choices[0]
     if all(len(each) == 1 for each in choices):
         guards: Guards = NO_GUARDS
         for each in choices:
@@ -230,12 +232,15 @@ class Expander:
     def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
         results: list[FieldChoice] = [((), scope.context.guards)]
+        plain: list[Pieces] = []  # the fields of words that have no alternatives, to be added to all results at once
         for word in words:
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
-                more = choices[0][0]
-                results = [(fields + more, guards) for fields, guards in results]
+                plain.extend(choices[0][0])
                 continue
+            if plain:
+                results = [((*fields, *plain), guards) for fields, guards in results]
+                plain = []
             extended = []
             for fields, guards in results:
                 for more, other in choices:
@@ -248,6 +253,8 @@ class Expander:
                 piece = Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs), open=True)
                 extended = [((*fields, (piece,)), guards) for fields, guards in results]
             results = extended
+        if plain:
+            results = [((*fields, *plain), guards) for fields, guards in results]
         return results
 
     def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
@@ -329,7 +336,7 @@ class Expander:
                 if not pieces:
                     offset = scope.text.offset(part.start)
                     pieces = (Piece("", offset, offset),)
-                choices.append([(tuple([Segment(piece, splitting) for piece in pieces]), NO_GUARDS)])
+                choices.append([(segments_of(pieces, splitting), NO_GUARDS)])
             else:
                 choices.append(self.part(part, scope, split))
         return combine(choices)
@@ -346,7 +353,7 @@ class Expander:
             return self._substitution(part, scope, span, splitting)
         if isinstance(part, Arithmetic):
             pieces = self.arithmetic(part.expression_start, part.expression_end, scope, span)
-            return [(tuple([Segment(piece, splitting) for piece in pieces]), NO_GUARDS)]
+            return [(segments_of(pieces, splitting), NO_GUARDS)]
         if isinstance(part, ProcessSubstitution):
             inputs: list[Expansion] = []
             commands: list[tuple[str, ...]] = []
@@ -369,7 +376,7 @@ class Expander:
         if known is None:
             return [((Segment(Piece(None, *span, expansion, open=splitting), splitting),), NO_GUARDS)]
         empty = () if splitting else (Segment(Piece("", span.start, span.start), False),)
-        return [(tuple([Segment(piece, splitting) for piece in pieces]) or empty, guards) for pieces, guards in known]
+        return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
 
     # --- arithmetic --------------------------------------------------------------------------
 
@@ -397,12 +404,11 @@ class Expander:
 
     def _number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
         """The value of an expression, what went into it, and whether it is certainly wrong."""
-        from .parse import parse_word_text
-
         inputs: dict[Expansion, None] = {}
         expression = ""
         known = True
-        for part in parse_word_text(scope.text.string, start, end).parts:
+        word, scope = self._expression(start, end, scope)
+        for part in word.parts:
             if isinstance(part, Literal):
                 expression += part.text.replace('"', "")
                 known = known and UNKNOWN_CHARACTER not in part.text
@@ -419,11 +425,18 @@ class Expander:
         found, wrong = self.number_of(expression, scope, inputs)
         return found, flattened(inputs), wrong and known
 
-    def note_names(self, start: int, end: int, scope: Scope) -> None:
-        """Notes the variables that an expression names without `$`."""
+    @staticmethod
+    def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
+        """An arithmetic expression as a word of a text of its own: reading it does not cost what the file costs."""
         from .parse import parse_word_text
 
-        for part in parse_word_text(scope.text.string, start, end).parts:
+        text = Text(scope.text.pieces(start, end))
+        return parse_word_text(text.string, 0, len(text.string)), Scope(scope.state, text, scope.context)
+
+    def note_names(self, start: int, end: int, scope: Scope) -> None:
+        """Notes the variables that an expression names without `$`."""
+        word, scope = self._expression(start, end, scope)
+        for part in word.parts:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
                     span = scope.text.span(part.start + match.start(), part.start + match.end())

@@ -7,12 +7,14 @@ the body is walked once to see what it changes; all that becomes unknown, beside
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ..source.regex import Regex
 from .expand import Scope
-from .state import Alternative, State, Variable, join
+from .state import Alternative, State, Variable, differing, join
 from .syntax import ArithmeticFor, For, Statement, While
 from .trace import Context
 from .values import Expansion, Phase, Piece, Pieces, flattened
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 MOST_TURNS = 24
 # The variable of a loop has at most this many alternatives in its body.
 MOST_ITEMS = 6
+# What may change something that another turn sees, or leave the loop.
+CHANGING = Regex(
+    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
+    r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
+    r"unset|function)(?=\s|;|$)",
+    re.MULTILINE,
+)
 
 
 class Frame:
@@ -105,13 +114,15 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     loop.several = not known or len(items) > 1
     if not known or len(items) > MOST_ITEMS:
         loop.variable = node.name, variable(scope.state, (Alternative((unknown,)),))
-    if known and len(items) > 1 and _leaves_alone(interpreter, loop, scope, node.name):
+    if known and len(items) > 1 and _leaves_alone(interpreter, loop, scope, node.name, items[0]):
         return _all_alike(interpreter, loop, scope, node.name, items, variable)
     return run(interpreter, loop, scope)
 
 
-def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str) -> bool:
+def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
     """Whether a turn changes nothing that another one could see."""
+    if _is_plain(loop, scope):
+        return True
     before = scope.state.copy()
     walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
     if walked is None:
@@ -119,8 +130,16 @@ def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str)
     (end, frame), escaped = walked
     if end is None or frame.breaks or frame.continues or any(escaped):
         return False
-    differing = [each for each in _differing(before, [end]) if each != name]
-    return not differing and _same_shell(before, end)
+    changed = [each for each in _differing(before, [end]) if each != name]
+    variable = end.variables.get(name)
+    kept = variable is not None and [each.fields for each in variable.alternatives] == [(first,)]
+    return not changed and kept and _same_shell(before, end)
+
+
+def _is_plain(loop: Loop, scope: Scope) -> bool:
+    """Whether the text of a body shows that it changes nothing: most loops only start commands."""
+    source = scope.text.string[loop.body[0].start : loop.body[-1].end]
+    return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
 
 
 def _same_shell(first: State, second: State) -> bool:
@@ -290,7 +309,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     phase = scope.context.phase
     entry = before.copy()
     marks = interpreter.marks()
-    if loop.several:
+    if loop.several and (loop.condition or loop.between is not None or not _is_plain(loop, scope)):
         walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
         if walked is None:
             _forget_everything(entry, scope)
@@ -330,12 +349,7 @@ def _differing(before: State, after: list[State]) -> list[str]:
     """Names of variables that are others after a turn."""
     names: dict[str, None] = {}
     for state in after:
-        for name, variable in state.variables.items():
-            if before.variables.get(name) is not variable:
-                names[name] = None
-        for name in before.variables:
-            if name not in state.variables:
-                names[name] = None
+        names.update(dict.fromkeys(differing(before.variables, state.variables)))
     return list(names)
 
 
@@ -407,10 +421,10 @@ def _forget_shell(entry: State, state: State) -> None:
         entry.stdin = None
     for name, value in state.options.items():
         if entry.options.get(name, False) != value:
-            entry.options[name] = None
-    for name, function in state.functions.items():
-        if entry.functions.get(name) is not function:
-            entry.functions[name] = entry.functions.get(name, function)._replace(uncertain=True)
+            entry.set_option(name, None)
+    for name in list(differing(entry.functions, state.functions)):
+        function = entry.functions.get(name) or state.functions[name]
+        entry.set_function(name, function._replace(uncertain=True))
     entry.doubtful = entry.doubtful or state.doubtful
     entry.sourced = entry.sourced or state.sourced
 

@@ -10,7 +10,7 @@ from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
 from .assigning import NAME, element, indices, is_open
-from .splitting import BREAK, Segment, Segments
+from .splitting import BREAK, Segment, Segments, segments_of
 from .state import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
 from .syntax import Parameter, Word
 from .values import Expansion, Piece, Pieces, expansions, flattened, text_of
@@ -102,7 +102,7 @@ class ParameterExpander:
             pieces = fields[0] if fields else ()
             if not pieces and not splitting:
                 return (Segment(Piece("", span.start, span.start), False),)
-            return tuple([Segment(piece, splitting) for piece in pieces])
+            return segments_of(pieces, splitting)
         between: Segment | None = BREAK
         if subject.star and not splitting or not split:
             blank: str | None = " "
@@ -114,10 +114,13 @@ class ParameterExpander:
             if not fields:
                 return (Segment(Piece("", span.start, span.start), False),)
         out: list[Segment] = []
+        separated = False
         for number, field in enumerate(fields):
+            # a field that may be none takes the separator beside it into what is unknown
             vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
-            if number and between is not None and not vanishing:
+            if separated and between is not None and not vanishing:
                 out.append(between)
+            separated = not vanishing or number > 0
             if field and between is not BREAK:
                 # in one word an unknown is not several
                 out.extend(Segment(piece._replace(open=False), splitting) for piece in field)
@@ -364,7 +367,7 @@ class ParameterExpander:
             value = None if is_open(fields or ()) else len(fields or ())
             if found is not None and "A" in found.flags and len(found.alternatives) == 1:
                 each = found.alternatives[0]
-                value = len(each.keys) if each.keys is not None else None
+                value = len(each.keys) if each.keys is not None else None if each.fields else 0
         elif fields is None:
             self._unset(scope)
             value = 0

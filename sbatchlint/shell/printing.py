@@ -167,7 +167,7 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
         elif letter == "q":
             text = backslashed(text)
         elif letter == "c":
-            text = text[:1]
+            text = text[:1] or "\0"  # which no value of a variable can hold
         if "\0" in text or (width or precision is not None or letter == "c") and not text.isascii():
             return None
         if precision is not None:

@@ -230,7 +230,10 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     """Runs a shell's program (`bash -c`, a script, standard input). Whether the command was a shell or such a file."""
     name = invocation.name
     if name not in SHELLS:
-        if is_open(invocation.argv[0]) or "/" not in (text_of(invocation.argv[0]) or "/"):
+        first = invocation.argv[0]
+        # the same unknown value in both names: `> run_$SLURM_JOB_ID` and `./run_$SLURM_JOB_ID`
+        written = is_open(first) and file_name(first) in scope.state.files
+        if not written and (is_open(first) or "/" not in (text_of(first) or "/")):
             return False
         text = find_file(interpreter, scope.state, invocation, 0)
         if text is None or not is_shell_text(text, name):
@@ -238,6 +241,8 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
         _run_text(interpreter, invocation, scope, text, invocation.argv[1:], "script")
         return True
     found = shell_arguments(invocation.argv)
+    if found is None and file_name(invocation.argv[1]) in scope.state.files:
+        found = ("script", 1)
     if found is None:
         return True
     kind, at = found
@@ -316,7 +321,7 @@ def _run_text(
     inner = child_scope(invocation, scope)
     inner.state.positional = tuple(arguments)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
-        inner.state.options[flag] = True
+        inner.state.set_option(flag, True)
     interpreter.program(text, Scope(inner.state, text, inner.context))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ..source.records import NamedTuple
 from ..source.regex import Regex
@@ -22,6 +23,13 @@ class Segment(NamedTuple):
 
 BREAK = Segment(None, False)
 Segments = tuple[Segment, ...]
+# Without the constructor around it: most of what a run makes is segments.
+_new = tuple.__new__
+
+
+def segments_of(pieces: Iterable[Piece], split: bool) -> Segments:
+    """The segments of the pieces of one expansion."""
+    return tuple([_new(Segment, (piece, split)) for piece in pieces])
 
 
 def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:
@@ -53,7 +61,12 @@ def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:
             current = current if current is not None else []
             current.append(piece)
             continue
-        for match in words.finditer(piece.text):
+        text = piece.text
+        if words is WORDS and text and " " not in text and "\t" not in text and "\n" not in text:
+            current = current if current is not None else []
+            current.append(piece)
+            continue
+        for match in words.finditer(text):
             first = match[0][0]
             if first not in separating:
                 current = current if current is not None else []

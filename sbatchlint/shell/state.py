@@ -7,7 +7,9 @@ values of the other. An `if` whose condition is written and evaluated the same a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain, compress, islice
+from operator import is_, is_not
 
 from ..source.records import NamedTuple
 from ..source.text import Span
@@ -124,6 +126,7 @@ class State:
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
+        # functions and options are seldom changed, and never in place: see set_function, set_option
         self.functions: dict[str, ShellFunction] = {}
         # set -e and the like: True, False, or None where ways disagree
         self.options: dict[str, bool | None] = {}
@@ -142,8 +145,8 @@ class State:
     def copy(self) -> State:
         new = State.__new__(State)
         new.variables = self.variables.copy()
-        new.functions = self.functions.copy()
-        new.options = self.options.copy()
+        new.functions = self.functions
+        new.options = self.options
         new.positional = self.positional
         new.files = self.files.copy()
         new.doubtful = self.doubtful
@@ -167,8 +170,27 @@ class State:
         new.sourced = self.sourced
         return new
 
+    def set_function(self, name: str, function: ShellFunction | None) -> None:
+        """Defines a function; None: it is unset."""
+        self.functions = {each: value for each, value in self.functions.items() if each != name}
+        if function is not None:
+            self.functions[name] = function
+
+    def set_option(self, name: str, value: bool | None) -> None:
+        self.options = {**self.options, name: value}
+
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)
+
+
+def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:
+    """The names that stand for other objects in two dictionaries; fast where one is a changed copy of the other."""
+    if all(map(is_, first, second)):
+        long = first if len(first) > len(second) else second
+        more = islice(long, min(len(first), len(second)), None)
+        return chain(compress(first, map(is_not, first.values(), second.values())), more)
+    names = dict.fromkeys((*first, *second))
+    return [name for name in names if first.get(name) is not second.get(name)]
 
 
 def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
@@ -184,14 +206,10 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
         return first
     result = first.copy()
     names: dict[str, None] = {}
-    for state, _ in live:
-        for name in state.variables:
-            names[name] = None
+    for state, _ in live[1:]:
+        names.update(dict.fromkeys(differing(first.variables, state.variables)))
     for name in names:
         versions = [state.variables.get(name) for state, _ in live]
-        head = versions[0]
-        if all(version is head for version in versions):
-            continue
         merged: list[Alternative] = []
         model = next(version for version in versions if version is not None)
         for (_, guard), version in zip(live, versions, strict=True):
@@ -223,19 +241,19 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
             own = result.restored or {}
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
             result.restored = {**state.restored, **own}
-        for name, value in state.options.items():
+        for name, value in list(state.options.items()):
             if result.options.get(name, False) != value:
-                result.options[name] = None
+                result.set_option(name, None)
         for name, value in first.options.items():
             if state.options.get(name, False) != value:
-                result.options[name] = None
-        for name, function in state.functions.items():
-            if result.functions.get(name) is not function:
-                result.functions[name] = result.functions.get(name, function)._replace(uncertain=True)
-        for name, function in first.functions.items():
-            if name not in state.functions:
-                result.functions[name] = function._replace(uncertain=True)
-        for name, content in state.files.items():
+                result.set_option(name, None)
+        for name in list(differing(first.functions, state.functions)):
+            function = result.functions.get(name) or state.functions[name]
+            result.set_function(name, function._replace(uncertain=True))
+        for name in differing(first.files, state.files):
+            if name not in state.files:
+                continue
+            content = state.files[name]
             old = result.files.get(name)
             if old is None:
                 result.files[name] = content

@@ -7,6 +7,7 @@ backslashes are resolved: a word is a sequence of parts, each knowing whether it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import CodeType, FunctionType
 from typing import Any, ClassVar, Union, dataclass_transform
 
 
@@ -22,11 +23,7 @@ class Node:
 
     def __init_subclass__(cls) -> None:
         cls._fields = tuple(cls.__annotations__)
-        arguments = "".join(f", {name}=cls.{name}" if hasattr(cls, name) else f", {name}" for name in cls._fields)
-        body = "".join(f"\n    self.{name} = {name}" for name in cls._fields)
-        space: dict[str, Any] = {"cls": cls}
-        exec(f"def __init__(self{arguments}):{body}", space)
-        setattr(cls, "__init__", space["__init__"])  # noqa: B010
+        setattr(cls, "__init__", _constructor(cls))  # noqa: B010
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.__dict__.values())
@@ -39,6 +36,25 @@ class Node:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+# By number of fields, the code of their constructor: compiling one for each class would take a cold run's time.
+_constructors: dict[int, CodeType] = {}
+
+
+def _constructor(cls: type[Node]) -> FunctionType:
+    """`def __init__(self, a, b): self.a = a; self.b = b` with the names, and the defaults, of the fields."""
+    fields = cls._fields
+    code = _constructors.get(len(fields))
+    if code is None:
+        names = [f"_{index}" for index in range(len(fields))]
+        body = "".join(f"\n    self.{name} = {name}" for name in names)
+        space: dict[str, Any] = {}
+        exec(f"def __init__(self, {', '.join(names)}):{body}", space)
+        code = _constructors[len(fields)] = space["__init__"].__code__
+    code = code.replace(co_varnames=("self", *fields), co_names=fields, co_qualname=f"{cls.__name__}.__init__")
+    defaults = tuple([vars(cls)[name] for name in fields if name in vars(cls)])
+    return FunctionType(code, {}, "__init__", defaults)
 
 
 class Literal(Node):

@@ -47,8 +47,19 @@ class Context:
 
     def replace(self, **changes: object) -> Context:
         new = Context.__new__(Context)
-        for name in Context.__slots__:
-            setattr(new, name, getattr(self, name))
+        new.phase = self.phase
+        new.parent = self.parent
+        new.guards = self.guards
+        new.conditional = self.conditional
+        new.looped = self.looped
+        new.restricted = self.restricted
+        new.background = self.background
+        new.tested = self.tested
+        new.captured = self.captured
+        new.handler = self.handler
+        new.shell = self.shell
+        new.depth = self.depth
+        new.calls = self.calls
         for name, value in changes.items():
             setattr(new, name, value)
         return new

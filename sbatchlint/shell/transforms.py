@@ -33,7 +33,7 @@ def transformed(
         pattern = expander.pattern(first, scope)
         if pattern and pattern[0] in "#%/" and not isinstance(first.parts[0], Literal):
             pattern = None  # bash takes it for the operator's second character
-        replacement = _replacement(expander, part.arguments[1], scope) if len(part.arguments) > 1 else ""
+        replacement = _replacement(expander, part.arguments[1], scope, part.quoted) if len(part.arguments) > 1 else ""
         words = [pattern, replacement]
     else:
         words = [expander.pattern(word, scope) for word in part.arguments]
@@ -48,13 +48,16 @@ def transformed(
     return results
 
 
-def _replacement(expander: Expander, word: Word, scope: Scope) -> str | None:
-    """The replacement of `${X/a/b}`; None where it is unknown, or where `&` makes it differ between versions."""
+def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
+    """The replacement of `${X/a/b}`; None where it is unknown, or where `&` makes it differ between versions.
+
+    `inside`: the whole stands between double quotes, which do not protect `&`.
+    """
     for part in word.parts:
         if isinstance(part, Literal):
-            if not part.quoted and "&" in part.text:
+            if "&" in part.text and (inside or len(part.text) == part.end - part.start):
                 return None
-        elif not getattr(part, "quoted", True):
+        elif inside or not getattr(part, "quoted", True):
             for segments, _ in expander.part(part, scope, split=False):
                 if any(each.piece is not None and "&" in (each.piece.text or "") for each in segments):
                     return None

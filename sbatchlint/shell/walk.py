@@ -6,7 +6,7 @@ from .syntax import Heredoc, Literal, Node, Program
 
 # By class, its fields that may hold nodes: what is annotated as plain text or numbers holds none.
 _PLAIN = frozenset(("str", "int", "bool", "str | None", "int | None", "bool | None"))
-_holding: dict[type[Node], tuple[str, ...]] = {}
+_holding: dict[type[object], tuple[str, ...]] = {}
 # The nodes of the trees that were walked last; several questions walk the same ones.
 _recent: list[tuple[object, list[Node]]] = []
 _MOST_RECENT = 8
@@ -28,19 +28,22 @@ def _collected(tree: object) -> list[Node]:
     pending: list[object] = [tree]
     while pending:
         each = pending.pop()
-        if isinstance(each, Node):
-            found.append(each)
-            kind = type(each)
-            fields = _holding.get(kind)
-            if fields is None:
-                fields = _holding[kind] = _fields(kind)
+        kind = type(each)
+        if kind is tuple:
+            pending.extend(each)  # type: ignore[arg-type]
+            continue
+        fields = _holding.get(kind)
+        if fields is None:
+            if not isinstance(each, Node):
+                continue
+            fields = _holding[kind] = _fields(type(each))
+        found.append(each)  # type: ignore[arg-type]
+        if fields:
             values = each.__dict__
             for name in fields:
                 value = values[name]
                 if value:
                     pending.append(value)
-        elif isinstance(each, tuple):
-            pending.extend(each)
     return found
 
 

@@ -105,7 +105,11 @@ class Slip(NamedTuple):
 
 def mistaken(name: str) -> Slip | None:
     """What an unknown name of a Slurm variable was probably meant to be; None for known names and for strange ones."""
-    if not name.startswith(_PREFIXES) or name in known_names() or find(name) is not None:
+    if not name.startswith(_PREFIXES):
+        prefix, _, rest = name.partition("_")
+        meant = f"SLURM_{rest}"
+        return Slip(meant, True) if find(meant) is not None and _distance(prefix, "SLURM") == 1 else None
+    if name in known_names() or find(name) is not None:
         return None
     if any(group[:-1] in name for group in _GROUPS):
         return None
@@ -123,6 +127,11 @@ def mistaken(name: str) -> Slip | None:
         return None
     near = [each for each, distance in distances.items() if distance == least]
     return Slip(near[0], least == 1 and len({_plain(each) for each in near}) == 1)
+
+
+def is_slip_of_fingers(name: str, slip: Slip) -> bool:
+    """Whether the two differ by underscores and one letter, so that nobody can have meant a name of their own."""
+    return slip.certain and _distance(_plain(name), _plain(slip.meant)) <= 1
 
 
 def _plain(name: str) -> str:

@@ -66,6 +66,7 @@ def is_before(version: str, other: str) -> bool:
     return _INDEX[version] < _INDEX[other]
 
 
+@cache
 def expand(text: str) -> frozenset[str]:
     """The releases of a list as the data files write it: `all`, `23.02-26.05`, `20.11-23.02,24.05-26.05`."""
     if text == "all":

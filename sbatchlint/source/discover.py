@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .records import NamedTuple
+from .regex import Regex
 from .text import begins_as_script, utf_16
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
@@ -37,11 +38,11 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
-_DIRECTIVE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
-_WRAPPED = re.compile(rb"\bsbatch\b.*--wrap\b")
-_SHELL = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
+_DIRECTIVE = Regex(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
+_WRAPPED = Regex(rb"\bsbatch\b.*--wrap\b")
+_SHELL = Regex(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
 # A script of another language may still be given to sbatch; its directives stand in the comments at its head.
-_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+_HEAD = Regex(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
 _OTHER_LANGUAGES = frozenset(
     (
         *(".c", ".cc", ".cpp", ".cu", ".css", ".go", ".h", ".hpp", ".html", ".ipynb", ".java", ".jl", ".js", ".json"),
@@ -81,7 +82,7 @@ def submits_scripts(data: bytes) -> bool:
     return _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None and _SUBMITS.search(data) is not None
 
 
-_SUBMITS = re.compile(rb"^[^#\n]*\bsbatch[ \t]+[^\s#]", re.MULTILINE)
+_SUBMITS = Regex(rb"^[^#\n]*\bsbatch[ \t]+[^\s#]", re.MULTILINE)
 
 
 class Candidate(NamedTuple):

@@ -10,15 +10,15 @@ from typing import Any
 class Regex:
     """A pattern with the methods of `re.Pattern`; see there."""
 
-    search: Callable[..., re.Match[str] | None]
-    match: Callable[..., re.Match[str] | None]
-    fullmatch: Callable[..., re.Match[str] | None]
-    finditer: Callable[..., Iterator[re.Match[str]]]
+    search: Callable[..., re.Match[Any] | None]
+    match: Callable[..., re.Match[Any] | None]
+    fullmatch: Callable[..., re.Match[Any] | None]
+    finditer: Callable[..., Iterator[re.Match[Any]]]
     findall: Callable[..., list[Any]]
     split: Callable[..., list[str | Any]]
     sub: Callable[..., str]
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
+    def __init__(self, pattern: str | bytes, flags: int = 0) -> None:
         self.pattern = pattern
         self.flags = flags
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ..directives import carried
 from ..model import Cause, Setting
 from .counts import INHERITED_HINT, hint_rivals
 from .exclusions import CONTROLLER, IGNORED, JOB, REFUSED, VERIFY, WARNING, Clash, clashes
@@ -55,13 +56,16 @@ def conflicts(
     majors = directives.versions.majors if versions is None else tuple(versions)
     found: dict[Clash, list[str]] = {}
     given: dict[str, dict[str, Setting | ForeignSetting]] = {}
+    same = _is_same_everywhere(directives)
+    settings: dict[str, Setting | ForeignSetting] | None = None
+    values: Values = {}
     for version in majors:
-        settings = _last_settings(directives, component, version)
+        if settings is None or not same:
+            settings = _last_settings(directives, component, version)
+            values = _values(directives, component, version, settings)
         if len(settings) > 1 or settings.keys() & _ALONE:
             given[version] = settings
-            for clash in clashes(
-                _values(directives, component, version, settings), version, component, directives.components
-            ):
+            for clash in clashes(values, version, component, directives.components):
                 if clash.names:
                     found.setdefault(clash, []).append(version)
     made: list[Conflict] = []
@@ -129,9 +133,16 @@ def values_of(directives: Directives, component: int, version: str) -> Values:
     return _values(directives, component, version, _last_settings(directives, component, version))
 
 
-def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
-    from ..directives import carried
+def _is_same_everywhere(directives: Directives) -> bool:
+    """Whether all releases of the range read the same options: most scripts, for which that is found out once."""
+    return (
+        directives.components == 1
+        and directives.foreign is None
+        and all(setting.versions is None for setting in directives.settings)
+    )
 
+
+def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
     found: dict[str, Setting | ForeignSetting] = {}
     for setting in directives.settings:
         option = setting.option

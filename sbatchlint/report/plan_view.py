@@ -1,0 +1,316 @@
+"""The steps of a plan as every drawing of it shows them: sentences, the ranks of each task, marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+from ..source.records import NamedTuple
+from .cells import escape
+
+Plan = Mapping[str, Any]
+Drawing = TypeVar("Drawing")
+# The file where it is not the script's own, and the line at which a step begins.
+Place = tuple[str | None, int]
+
+LEGEND = "boxes: nodes, in them tasks, in them processes with their RANK (? where it is not known)"
+IDENTITIES = ("SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID")
+RANKS = ("RANK", "LOCAL_RANK")
+SIZE = "? (depends on the size of the nodes)"
+OUTSIDE = "? (depends on what is not in the script)"
+COMPONENTS = "? (depends on the components of the job)"
+
+
+class Mark(NamedTuple):
+    """What does not add up, as a check says it. `line`: where its finding begins."""
+
+    code: str
+    severity: str
+    line: int
+    text: str
+
+
+Marks = Mapping[Place, Sequence[Mark]]
+
+
+class Table(NamedTuple):
+    """The ranks of the first tasks. `common`: what is the same in all of them; `left`: how many tasks are not shown."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    common: list[tuple[str, str]]
+    left: int
+
+
+class View(NamedTuple):
+    """A step in words. `facts`: whole sentences, the most important first."""
+
+    title: str
+    counts: str
+    facts: list[str]
+    refused: str | None
+    marks: Sequence[Mark]
+
+
+def view(step: Plan, plan: Plan, marks: Marks) -> View:
+    place = (step.get("path"), step["line"])
+    name = step["command"] or "batch shell"
+    where = f"line {step['line']}" + (f" of {place[0]}" if place[0] else "")
+    flow = [
+        word
+        for word, holds in (
+            ("background", step["background"]),
+            ("conditional", step.get("conditional")),
+            ("repeated", step.get("repeated")),
+        )
+        if holds
+    ]
+    title = f"{where}  {name}" + (f"  [{', '.join(flow)}]" if flow else "")
+    found = marks.get(place, ())
+    if "refused" in step:
+        return View(title, "starts nothing", [f"program: {step['program'] or OUTSIDE}"], step["refused"], found)
+    return View(title, _counts(step, plan), list(_facts(step, plan)), None, found)
+
+
+def counted(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
+
+
+def heading(found: View) -> str:
+    """The title with the counts, for places where blanks are one."""
+    return found.title.replace("  ", ": ", 1).replace("  ", " ") + f", {found.counts}"
+
+
+def repeated(drawn: Iterable[Drawing]) -> Iterator[tuple[Drawing, int]]:
+    """Each drawing of a step, and how many more like it follow at once."""
+    for each, group in groupby(drawn):
+        yield each, sum(1 for _ in group) - 1
+
+
+def broken(text: str, most: int) -> str:
+    """An escaped text in which blanks break the words that are longer than a line."""
+    return " ".join(
+        word[at : at + most] for word in escape(text).split(" ") for at in range(0, max(len(word), 1), most)
+    )
+
+
+def first_clause(message: str) -> str:
+    """What a message says will happen, without what to do about it and the details."""
+    quoted = False
+    for at, character in enumerate(message):
+        if character == "`":
+            quoted = not quoted
+        elif not quoted and character in ";:" and message[at + 1 : at + 2] in (" ", ""):
+            return message[:at]
+    return message
+
+
+def nodes_of_job(plan: Plan) -> int | None:
+    components = plan["request"]["components"]
+    nodes = components[0]["nodes"] if len(components) == 1 else None
+    return nodes["min"] if nodes is not None and nodes["min"] == nodes["max"] else None
+
+
+# --- sentences -----------------------------------------------------------------------------------------
+
+
+def _counts(step: Plan, plan: Plan) -> str:
+    nodes, tasks, each = step["nodes"], step["tasks"], step["tasks_per_node"]
+    if nodes is None and tasks is None:
+        return f"nodes and tasks: {_unknown(plan)}"
+    if tasks is None:
+        return f"{counted(nodes, 'node')}, tasks: {_unknown(plan)}"
+    if nodes is None:
+        return f"{counted(tasks, 'task')}, nodes: {_unknown_nodes(step, plan)}"
+    if each is None:
+        return f"{counted(nodes, 'node')}, {counted(tasks, 'task')}; on each node {SIZE}"
+    if isinstance(each, list):
+        return f"{counted(nodes, 'node')} with {', '.join(map(str, each))} tasks"
+    return f"{counted(nodes, 'node')} × {counted(each, 'task')}" + (f" = {tasks}" if nodes > 1 and each > 1 else "")
+
+
+def _unknown(plan: Plan) -> str:
+    return COMPONENTS if len(plan["request"]["components"]) > 1 else OUTSIDE
+
+
+def _unknown_nodes(step: Plan, plan: Plan) -> str:
+    if step["command"] not in ("srun", None):
+        return f"? (depends on how {step['command']} spreads them)"
+    components = plan["request"]["components"]
+    if len(components) == 1 and "nodes" not in components[0]["options"]:
+        return SIZE
+    if len(components) == 1 and components[0]["nodes"] and nodes_of_job(plan) is None:
+        return "? (depends on what is free)"
+    return _unknown(plan)
+
+
+def _facts(step: Plan, plan: Plan) -> Iterator[str]:
+    launcher, total = step["launcher"], step["processes"]
+    program = step["program"] or OUTSIDE
+    if launcher is not None:
+        yield _launched(step, launcher, total)
+        reckoned = list(_reckoned(launcher))
+        if reckoned:
+            yield "; ".join(reckoned)
+    elif total is None:
+        yield f"processes: {_unknown(plan) if step['tasks'] is None else '? (depends on what each task runs)'}"
+    elif total != step["tasks"]:
+        yield f"{counted(total, 'process')} in all"
+    yield f"program: {program}"
+    if step["container"] is not None:
+        image = step["container"]["image"]
+        yield f"container: {image or OUTSIDE} ({step['container']['kind']})"
+    job_nodes = nodes_of_job(plan)
+    if job_nodes is not None and step["nodes"] is not None and step["nodes"] < job_nodes:
+        yield f"on {step['nodes']} of the job's {job_nodes} nodes"
+    if step["gpus_per_task"]:
+        yield f"each task sees {counted(step['gpus_per_task'], 'GPU')}"
+    elif step["gpus_per_task"] is None and asks_for_gpus(plan):
+        yield "GPUs that a task sees: ? (depends on how Slurm binds them)"
+
+
+def _launched(step: Plan, launcher: Plan, total: int | None) -> str:
+    each = launcher["processes_per_task"]
+    name = launcher["kind"]
+    if launcher["line"] != step["line"]:
+        name += f" (line {launcher['line']})"
+    if each is None and total is not None and step["tasks"] and total % step["tasks"] == 0:
+        each = total // step["tasks"]  # it counts the GPUs
+    if each is None:
+        said = f"{name} starts ? processes in each task (depends on what it finds there)"
+    elif step["tasks"] == 1:
+        return f"{name} starts {counted(each, 'process')}"
+    else:
+        said = f"{name} starts {counted(each, 'process')} in each task"
+    return said if total is None else f"{said}, {total} in all"
+
+
+def _reckoned(launcher: Plan) -> Iterator[str]:
+    if launcher["nnodes"] is not None:
+        yield f"it expects {counted(launcher['nnodes'], 'node')}"
+    if launcher["node_rank"] is not None:
+        yield f"node rank: {_origin(launcher['node_rank'])}"
+    rendezvous = launcher["rendezvous"]
+    if rendezvous is not None and rendezvous["address"] is not None:
+        yield f"rendezvous: {rendezvous['backend']} at {_origin(rendezvous['address'])}"
+
+
+_PHASES = {"submit": "where sbatch is called", "batch": "the batch shell", "task": "each task"}
+
+
+def _origin(value: str | int) -> str:
+    phase, separator, name = str(value).partition(":")
+    return f"{name} of {_PHASES[phase]}" if separator and phase in _PHASES else str(value)
+
+
+def asks_for_gpus(plan: Plan) -> bool:
+    """Whether the job asks for GPUs; unknown for the steps of a heterogeneous job, and then False."""
+    components = plan["request"]["components"]
+    return len(components) == 1 and bool(components[0]["gpus"])
+
+
+def gpus_on_node(step: Plan, plan: Plan) -> int | None:
+    """How many GPUs a step has on each of its nodes; 0 for none, None where that is not known."""
+    components = plan["request"]["components"]
+    if len(components) > 1:
+        return None
+    asked = components[0]["gpus"] or {}
+    if not asked:
+        # --gpus-per-node and --gpus-per-task of srun look alike here
+        return None if step["gpus_per_task"] else 0
+    if isinstance(asked.get("per_node"), int):
+        return int(asked["per_node"])
+    each = step["tasks_per_node"]
+    if set(asked) == {"per_task"} and isinstance(each, int):
+        return int(asked["per_task"]) * each
+    return None
+
+
+# --- ranks ------------------------------------------------------------------------------------------------
+
+
+def table(step: Plan, most: int) -> Table | None:
+    """The tasks of a step as rows, at most so many; None where there is nothing to tell of them."""
+    tasks = step.get("by_task")
+    if not tasks:
+        return None
+    shown = tasks[:most]
+    values = [_values(task) for task in shown]
+    names: dict[str, None] = dict.fromkeys(IDENTITIES)
+    if any(each.get("RANK") or each.get("LOCAL_RANK") for each in values):
+        names |= dict.fromkeys(RANKS)
+    others = [name for each in values for name in each if name not in names]
+    common: list[tuple[str, str]] = []
+    for name in dict.fromkeys(others):
+        seen = {each.get(name) for each in values}
+        only = seen.pop()
+        if not seen and only is not None:
+            common.append((name, only))
+        else:
+            names[name] = None
+    columns = ["node", "task", *IDENTITIES, "processes", *(name for name in names if name not in IDENTITIES)]
+    if step["gpus_per_task"]:
+        columns.append("GPUs")
+    rows = []
+    for task, each in zip(shown, values, strict=True):
+        processes = task["processes"]
+        cells = {
+            "node": "?" if task["node"] is None else str(task["node"]),
+            "task": str(task["task"]),
+            "processes": "?" if processes is None else str(len(processes)),
+            "GPUs": str(step["gpus_per_task"]),
+        }
+        rows.append([cells[name] if name in cells else each.get(name, "?") for name in columns])
+    return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
+
+
+def _values(task: Plan) -> dict[str, str]:
+    """The rank variables of a task; those that its launcher sets as the range of its processes."""
+    found: dict[str, str] = dict(task["variables"])
+    processes: list[dict[str, str]] = task["processes"] or []
+    for name in dict.fromkeys(name for each in processes for name in each):
+        found[name] = ranges(each.get(name, "?") for each in processes)
+    if processes and processes[0] and "RANK" not in processes[0]:
+        found["RANK"] = "?"  # whatever the task has, the launcher sets it anew
+    return found
+
+
+def ranges(values: Iterable[str]) -> str:
+    """`0-3` for 0 1 2 3; the values themselves where they are not a range."""
+    each = list(values)
+    if all(value == each[0] for value in each):
+        return each[0]
+    if all(value.isdecimal() for value in each):
+        numbers = [int(value) for value in each]
+        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return f"{numbers[0]}-{numbers[-1]}"
+    return ",".join(each)
+
+
+def left_over(step: Plan, left: int, noun: str = "task") -> str:
+    """`… and 24 more like these`; without the likeness where the tasks run different things."""
+    programs = {str(task["argv"] and task["argv"][:1]) for task in step.get("by_task") or ()}
+    return f"… and {counted(left, f'more {noun}')}" + (" like these" if len(programs) < 2 else "")
+
+
+def plans(plan: Plan) -> Iterator[Plan]:
+    """A plan and those of the scripts that it submits."""
+    yield plan
+    for inner in plan.get("submits", ()):
+        yield from plans(inner)
+
+
+def said_of(plan: Plan) -> str | None:
+    """What there is to say of a script without steps."""
+    nodes = nodes_of_job(plan)
+    if plan["steps"] or nodes is None or nodes < 2:
+        return None
+    return f"no step is seen in this script: what it runs, runs once, on the first of {nodes} nodes"
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]+(-[0-9]+)?|\?", text) is not None
