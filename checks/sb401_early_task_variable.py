@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
                 edits = [Edit(Span(repair.start, repair.start), "bash -c 'exec "), insert(repair.end, " \"$@\"' _")]
                 fix = Fix("start the command by a shell in the task", edits, safe=False)
         yield Finding(
-            use.expansion.span,
+            job.early_span(use),
             f"${name} is expanded by the batch shell, where it is {value}, before the srun on line "
             f"{job.line(step.span.start)} starts the tasks: {CONSEQUENCE[use.consumer]}; {advice}",
             use.severity,

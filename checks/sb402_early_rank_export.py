@@ -36,17 +36,19 @@ def check(job: Job) -> Iterator[Finding]:
         if rank.consumer == "ignored":
             effect = "which the launcher sets itself"
         move = job.variables.moved_rank(rank)
+        variable = job.variables.uses.target_of(rank.expansion.span) or "…"
+        program = move.program if move else f"{variable}=${name} exec …"
         yield Finding(
-            rank.expansion.span,
+            job.early_span(rank),
             f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets "
-            f"that value, {effect}; set it in the task: srun bash -c '{move.program if move else f'…=${name} exec …'}'",
+            f"that value, {effect}; set it in the task: srun bash -c '{program}'",
             rank.severity,
             related=[(step.invocation.name_span, "the tasks start here")],
             fix=Fix("set it in the tasks", move.edits, safe=False) if move is not None else None,
         )
     for rank in job.variables.harmless_ranks():
         yield Finding(
-            rank.expansion.span,
+            job.early_span(rank),
             f"${rank.expansion.name} is 0 in the batch shell, which is right only while the srun on line "
             f"{job.line(rank.step.span.start)} has one task; set it in the task",
             "info",

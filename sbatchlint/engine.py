@@ -118,8 +118,15 @@ def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings)
         for finding in check.run(job, *arguments):
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
-                found[key] = _diagnostic(*_placed(finding, job.source), check, severity)
+                placed, where, reached = _placed(finding, job.source)
+                if not reached or _is_wanted(entry, where.path, settings):
+                    found[key] = _diagnostic(placed, where, reached, check, severity)
     return list(found.values())
+
+
+def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
+    """Whether a finding of a check is reported in a file beside the script: it may be excluded, or the check there."""
+    return not settings.excluded(path, False) and entry in settings.checks(path)
 
 
 def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, str]:

@@ -146,3 +146,21 @@ def test_a_script_that_is_no_file_reads_none(project: Path) -> None:
     write(project, env_sh="X=1\n")
     job = Job.from_source(Source(f"{HEAD}source env.sh\necho x$X\n", "<stdin>"), Site())
     assert words(job, "echo") == ["echo", None]
+
+
+@pytest.mark.parametrize(
+    "configuration", ['exclude = ["jobs/run.sh"]', '[per-file-ignores]\n"jobs/run.sh" = ["SB409"]'], ids=["out", "one"]
+)
+def test_the_configuration_counts_for_the_file_in_which_a_fault_is(
+    project: Path, capsys: pytest.CaptureFixture[str], configuration: str
+) -> None:
+    write(project, jobs__run_sh="./a $SLURM_NODE_ID\n", jobs__a_sbatch=f"{HEAD}./b $SLURM_PROC_ID\nsrun bash run.sh\n")
+    arguments = ("--select", "SB409", "--output-format", "concise", "jobs")
+    main([*arguments])
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()][:2] == [
+        "jobs/a.sbatch",
+        "jobs/run.sh",
+    ]
+    (project / "sbatchlint.toml").write_text(f"{configuration}\n")
+    main([*arguments])
+    assert "jobs/run.sh" not in capsys.readouterr().out

@@ -181,7 +181,11 @@ def early_exports(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
         if command.text is not None or command.children or command.name in PRINTING or command.name in TESTS:
             continue
         for name, field in given:
+            own = command is not step.invocation and any(name == variable for variable, _ in command.variables)
+            value = () if own else exported(command, name) or ()
             for expansion in _early(field, question):
+                if expansion not in expansions(value):
+                    continue  # the task sets it anew
                 yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, field, ())
         for name in question.variables:
             now, old = command.state.variables.get(name), before.get(name)
@@ -373,6 +377,10 @@ def _expands_again(use: EarlyUse, written: str) -> bool:
 
 
 def _is_expansion(node: Node, start: int, end: int) -> bool:
+    if isinstance(node, (Arithmetic, ArithmeticCommand)):
+        return node.expression_start <= start and end <= node.expression_end
+    if isinstance(node, ArithmeticFor):
+        return node.header_start <= start and end <= node.header_end
     return isinstance(node, (Parameter, CommandSubstitution)) and (node.start, node.end) == (start, end)
 
 

@@ -102,4 +102,7 @@ def _removal(job: Job, assigned: Assigned) -> Edit | None:
         return Edit(Span(line, min(stop + 1, len(text))), "")
     if re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
         return Edit(Span(start, end + 1), "") if after.strip() else Edit(Span(start - 1, end), "")
+    rest = re.match(r"[ \t]+(?=[\w./$\"'])", after)
+    if rest is not None and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
+        return Edit(Span(start, end + rest.end()), "")  # `RANK=… srun …`
     return None

@@ -289,6 +289,10 @@ def _processes(work: Workload) -> list[dict[str, str]] | None:
     return process_ranks(work.launch.launcher)
 
 
+# Processes of one task that are told apart; no node has as many.
+MOST_PROCESSES = 1024
+
+
 def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str, str]] | None:
     """What the processes of one start of a launcher get as their ranks; variables that are not known are missing.
 
@@ -298,7 +302,7 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     """
     count = launcher.processes_per_task
     count = local if count == "auto" else count
-    if not isinstance(count, int):
+    if not isinstance(count, int) or not 0 <= count <= MOST_PROCESSES:
         return None
     ranks: list[dict[str, str]] = [{} for _ in range(count)]
     if launcher.kind not in ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed"):

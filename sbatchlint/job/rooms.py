@@ -106,6 +106,14 @@ class Rooms:
 
         return find_early(self.steps, self.job.assigned)
 
+    def early_span(self, use: EarlyUse) -> Span:
+        """Where it stands: `$NAME`, or the bare name in arithmetic."""
+        span, name, text = use.expansion.span, use.expansion.name, self.source.text
+        if span.start < span.end:
+            return span
+        start = text.find(name, span.start, span.start + 1000)
+        return span if start < 0 else span._replace(start=start, end=start + len(name))
+
     def early_repair(self, use: EarlyUse) -> Repair | None:
         from .early import repair
 

@@ -218,11 +218,9 @@ def assign(
     span = scope.text.span(node.start, node.end)
     fresh = local and state.restored is not None and node.name not in state.restored
     base = Variable((), span=span) if old is None or fresh else old
-    if "A" in flags or "A" not in base.flags:
+    if flags or base.flags:
         flags = "".join(sorted({*base.flags, *flags}))
-    else:
-        flags = "".join(sorted({*base.flags, *flags, "A"}))
-    base = base._replace(flags=flags)
+        base = base._replace(flags=flags)
     if isinstance(node.value, ArrayLiteral):
         if node.append and old is None:
             base = base._replace(alternatives=_seen(expander, node.name, scope))

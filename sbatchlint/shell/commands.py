@@ -66,9 +66,7 @@ def run_simple(
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         # nobody asks for the state of what is not recorded
         seen = state if interpreter.silent else snapshot(state, variables)
-        invocation = Invocation(
-            argv, tuple(variables), redirects, span, context, seen, guards, ""
-        )
+        invocation = Invocation(argv, tuple(variables), redirects, span, context, seen, guards, "")
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
         invocations.append(invocation)

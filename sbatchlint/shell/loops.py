@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ..source.regex import Regex
 from .expand import Scope
-from .state import Alternative, State, Variable, differing, join
+from .names import differing
+from .state import Alternative, State, Variable, join
 from .syntax import ArithmeticFor, For, Statement, While
 from .trace import Context
 from .values import Expansion, Phase, Piece, Pieces, flattened
@@ -349,7 +350,7 @@ def _differing(before: State, after: list[State]) -> list[str]:
     """Names of variables that are others after a turn."""
     names: dict[str, None] = {}
     for state in after:
-        names.update(dict.fromkeys(differing(before.variables, state.variables)))
+        names.update(dict.fromkeys(before.variables.changes(state.variables)))
     return list(names)
 
 
@@ -431,7 +432,7 @@ def _forget_shell(entry: State, state: State) -> None:
 
 def _forget_everything(entry: State, scope: Scope) -> None:
     """For a body that is too long to be walked twice."""
-    for name, old in entry.variables.items():
+    for name, old in list(entry.variables.items()):
         unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
         kept = () if old.array else old.alternatives[:4]
         entry.variables[name] = old._replace(alternatives=(*kept, Alternative(((unknown,),))))

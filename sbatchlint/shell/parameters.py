@@ -10,8 +10,9 @@ from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
 from .assigning import NAME, element, indices, is_open
+from .names import Names
 from .splitting import BREAK, Segment, Segments, segments_of
-from .state import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
+from .state import NO_GUARDS, Alternative, Fields, Guards, merge_guards
 from .syntax import Parameter, Word
 from .values import Expansion, Piece, Pieces, expansions, flattened, text_of
 
@@ -307,21 +308,19 @@ class ParameterExpander:
         return results, True
 
     @staticmethod
-    def _maybe(before: dict[str, Variable], branch: Hashable, arm: int, scope: Scope) -> None:
+    def _maybe(before: Names, branch: Hashable, arm: int, scope: Scope) -> None:
         """What the expansion of a default changed is changed only where the default is taken."""
         variables = scope.state.variables
-        if all(before.get(name) is each for name, each in variables.items()):
-            return
-        for name, new in list(variables.items()):
-            old = before.get(name)
-            if old is new:
-                continue
+        for name in list(before.changes(variables)):
+            old, new = before.get(name), variables.get(name)
             alternatives = [
                 each._replace(guards=each.guards | {(branch, number)})
                 for number, variable in ((arm, new), (1 - arm, old))
                 for each in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
             ]
-            variables[name] = new._replace(alternatives=tuple(alternatives))
+            model = new if new is not None else old
+            if model is not None:
+                variables[name] = model._replace(alternatives=tuple(alternatives))
 
     def _branch(self, part: Parameter, scope: Scope, colon: bool) -> Hashable:
         """What makes two defaults the same branch: the variable, not set anew in between."""

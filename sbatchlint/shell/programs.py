@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..source.regex import Regex
 from ..source.text import Span
 from .expand import Scope
+from .names import Names
 from .printing import echoed, formatted
 from .printing import join_fields as join_fields
 from .state import NO_GUARDS, Alternative, State, Variable
@@ -200,7 +201,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
     if spawn is not None:
         phase = spawn.phase
         if spawn.cleared:
-            state.variables = {name: each for name, each in state.variables.items() if name in spawn.kept}
+            state.variables = Names({name: each for name, each in state.variables.items() if name in spawn.kept})
         for name in spawn.dropped:
             state.variables[name] = Variable(())
         for name, field in spawn.variables:

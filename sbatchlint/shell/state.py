@@ -7,12 +7,11 @@ values of the other. An `if` whose condition is written and evaluated the same a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain, compress, islice
-from operator import is_, is_not
+from collections.abc import Hashable, Iterable, Sequence
 
 from ..source.records import NamedTuple
 from ..source.text import Span
+from .names import Names, differing
 from .syntax import Statement
 from .values import Expansion, Phase, Piece, Pieces, Text, flattened
 
@@ -125,7 +124,7 @@ class State:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.variables: dict[str, Variable] = {}
+        self.variables = Names()
         # functions and options are seldom changed, and never in place: see set_function, set_option
         self.functions: dict[str, ShellFunction] = {}
         # set -e and the like: True, False, or None where ways disagree
@@ -161,7 +160,8 @@ class State:
     def child(self) -> State:
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
-        new.variables = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
+        kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
+        new.variables = Names(kept)
         new.functions = {name: each for name, each in self.functions.items() if each.exported}
         new.files = self.files
         new.positional = ()
@@ -172,25 +172,16 @@ class State:
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
-        self.functions = {each: value for each, value in self.functions.items() if each != name}
         if function is not None:
-            self.functions[name] = function
+            self.functions = {**self.functions, name: function}
+        else:
+            self.functions = {each: value for each, value in self.functions.items() if each != name}
 
     def set_option(self, name: str, value: bool | None) -> None:
         self.options = {**self.options, name: value}
 
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)
-
-
-def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:
-    """The names that stand for other objects in two dictionaries; fast where one is a changed copy of the other."""
-    if all(map(is_, first, second)):
-        long = first if len(first) > len(second) else second
-        more = islice(long, min(len(first), len(second)), None)
-        return chain(compress(first, map(is_not, first.values(), second.values())), more)
-    names = dict.fromkeys((*first, *second))
-    return [name for name in names if first.get(name) is not second.get(name)]
 
 
 def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
@@ -207,7 +198,7 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
     result = first.copy()
     names: dict[str, None] = {}
     for state, _ in live[1:]:
-        names.update(dict.fromkeys(differing(first.variables, state.variables)))
+        names.update(dict.fromkeys(first.variables.changes(state.variables)))
     for name in names:
         versions = [state.variables.get(name) for state, _ in live]
         merged: list[Alternative] = []

@@ -113,6 +113,9 @@ def text_of(field: Pieces) -> str | None:
 
 def shown_text(field: Pieces) -> str:
     """The text of a field with `UNKNOWN_CHARACTER` for each unknown piece."""
+    if len(field) == 1:
+        text = field[0].text
+        return UNKNOWN_CHARACTER if text is None else text
     return "".join([UNKNOWN_CHARACTER if piece.text is None else piece.text for piece in field])
 
 
@@ -136,6 +139,8 @@ def span_of(field: Pieces) -> Span:
     if not field:
         return Span(0, 0)
     start, end = field[0].start, field[0].end
+    if len(field) == 1:
+        return _new(Span, (start, end))
     for piece in field[1:]:
         if piece.start < end:
             return field[0].span

@@ -120,7 +120,7 @@ def table(command: str, version: str) -> Table:
     names: dict[str, Option] = {}
     letters: dict[str, Option] = {}
     for option in all_options():
-        if option.taken_by(command, version):
+        if version in option.commands.get(command, ()):
             names[option.name] = option
             if option.letter:
                 letters[option.letter] = option

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import TypeVar
 
 from ..source.records import NamedTuple
 
 MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
+Answer = TypeVar("Answer")
 _INDEX = {major: index for index, major in enumerate(MAJORS)}
 
 
@@ -62,8 +64,40 @@ def parse_range(text: str) -> Range:
     return found
 
 
+# Before which releases something was asked to be: where answers may change. See `answers`.
+_asked: set[str] = set()
+
+
 def is_before(version: str, other: str) -> bool:
+    _asked.add(other)
     return _INDEX[version] < _INDEX[other]
+
+
+def is_release(version: str, other: str) -> bool:
+    """Whether a release is this one, and no other."""
+    _asked.update(MAJORS[_INDEX[other] : _INDEX[other] + 2])
+    return version == other
+
+
+def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Iterator[tuple[str, Answer]]:
+    """The answer to a question about each of some releases.
+
+    It is asked once for all releases that it cannot tell apart, so it has to tell them apart by `is_before` and
+    `is_release` alone, and must not remember what it was asked earlier.
+    """
+    before: str | None = None
+    answer: Answer
+    changes: set[int] = set()
+    for version in versions:
+        at = _INDEX[version]
+        if before is None or any((_INDEX[before] < change) != (at < change) for change in changes):
+            outer = _asked.copy()
+            _asked.clear()
+            answer = question(version)
+            changes = {_INDEX[each] for each in _asked}
+            _asked.update(outer)
+            before = version
+        yield version, answer
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
@@ -56,18 +56,17 @@ def conflicts(
     majors = directives.versions.majors if versions is None else tuple(versions)
     found: dict[Clash, list[str]] = {}
     given: dict[str, dict[str, Setting | ForeignSetting]] = {}
-    same = _is_same_everywhere(directives)
-    settings: dict[str, Setting | ForeignSetting] | None = None
-    values: Values = {}
-    for version in majors:
-        if settings is None or not same:
-            settings = _last_settings(directives, component, version)
-            values = _values(directives, component, version, settings)
+    said: dict[str, list[Clash]] = {}
+    for releases in _alike(directives, majors):
+        settings = _last_settings(directives, component, releases[0])
         if len(settings) > 1 or settings.keys() & _ALONE:
-            given[version] = settings
-            for clash in clashes(values, version, component, directives.components):
-                if clash.names:
-                    found.setdefault(clash, []).append(version)
+            given.update(dict.fromkeys(releases, settings))
+            values = _values(directives, component, releases[0], settings)
+            said.update(clashes(values, releases, component, directives.components))
+    for version in majors:
+        for clash in said.get(version, ()):
+            if clash.names:
+                found.setdefault(clash, []).append(version)
     made: list[Conflict] = []
     for clash, chosen in found.items():
         own = given[chosen[-1]]
@@ -133,13 +132,17 @@ def values_of(directives: Directives, component: int, version: str) -> Values:
     return _values(directives, component, version, _last_settings(directives, component, version))
 
 
-def _is_same_everywhere(directives: Directives) -> bool:
-    """Whether all releases of the range read the same options: most scripts, for which that is found out once."""
-    return (
-        directives.components == 1
-        and directives.foreign is None
-        and all(setting.versions is None for setting in directives.settings)
-    )
+def _alike(directives: Directives, majors: Sequence[str]) -> Iterable[Sequence[str]]:
+    """The releases, those together that read the same options: most often all."""
+    if directives.components > 1 or directives.foreign is not None:
+        return [(version,) for version in majors]
+    differing = {setting.versions for setting in directives.settings if setting.versions is not None}
+    if not differing:
+        return [majors]
+    groups: dict[tuple[bool, ...], list[str]] = {}
+    for version in majors:
+        groups.setdefault(tuple([version in versions for versions in differing]), []).append(version)
+    return groups.values()
 
 
 def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:

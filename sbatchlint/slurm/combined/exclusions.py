@@ -8,11 +8,11 @@ src/sbatch/opt.c, then the sums of GPUs; read in 20.11 to 26.05. What a site's c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ...source.records import NamedTuple
 from ..grammar.choices import distribution
-from ..versions import is_before
+from ..versions import answers, is_before, is_release
 from .by_task import task_fault
 from .controller import GRES, NO_NODES, TASKS, moment, refused_late
 from .counts import Client, UnknownValue, Values, client_counts, described, hint_rivals
@@ -39,22 +39,39 @@ class Clash(NamedTuple):
     effect: str = REFUSED
 
 
+Rule = Callable[["Values", str], Iterator[Clash]]
+
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _PER_GPU = ("ntasks-per-gpu", "ntasks-per-tres")
 
 
-def clashes(values: Values, version: str, component: int = 0, components: int = 1) -> Iterator[Clash]:
-    """What one release says to the options of a component of a job, given together; see `counts` for the mapping.
+def clashes(values: Values, versions: Sequence[str], component: int = 0, components: int = 1) -> dict[str, list[Clash]]:
+    """What each release says to the options of a component of a job, given together; see `counts` for the mapping.
 
     Rules about values that are not known give nothing.
     """
-    for rule in (_excluded, _task_resources, _value_rules, _counted):
-        try:
-            yield from rule(values, version)
-        except UnknownValue:
-            continue
-    for late in refused_late(values, version, component, components):
-        yield Clash(late.kind, late.names, late.message, late.order, CONTROLLER)
+    found: dict[str, list[Clash]] = {version: [] for version in versions}
+
+    def ask(rule: Rule) -> None:
+        for version, said in answers(lambda release: _said(rule, values, release), versions):
+            found[version].extend(said)
+
+    def late(values: Values, version: str) -> Iterator[Clash]:
+        for each in refused_late(values, version, component, components):
+            yield Clash(each.kind, each.names, each.message, each.order, CONTROLLER)
+
+    for rule in (_excluded, _task_resources, _value_rules, _counted, late):
+        ask(rule)
+    return found
+
+
+def _said(rule: Rule, values: Values, version: str) -> list[Clash]:
+    found: list[Clash] = []
+    try:
+        found.extend(rule(values, version))
+    except UnknownValue:
+        pass  # what it said before it met the unknown value counts
+    return found
 
 
 def _excluded(values: Values, version: str) -> Iterator[Clash]:
@@ -179,7 +196,7 @@ def _unequal_tasks_per_gpu(values: Values, version: str) -> Iterator[Clash]:
 
 
 def _segment(values: Values, version: str) -> Iterator[Clash]:
-    if is_before(version, "26.05") or "segment" not in values or "nodes" not in values:
+    if "segment" not in values or "nodes" not in values or is_before(version, "26.05"):
         return
     segment = number(values["segment"])
     client = client_counts({"nodes": values["nodes"]}, version)
@@ -222,7 +239,7 @@ def _counted(values: Values, version: str) -> Iterator[Clash]:
         option = max(("threads-per-core", "extra-node-info", "hint"), key=lambda name: _place(values, name))
         message = f"--ntasks-per-core ({cores}) can not be bigger than --threads-per-core ({threads})"
         yield Clash("ntasks-per-core", ("ntasks-per-core", option), message, 150)
-    if version == "20.11" and "gpus-per-socket" in values and client.sockets is None:
+    if is_release(version, "20.11") and "gpus-per-socket" in values and client.sockets is None:
         message = "--gpus-per-socket option requires --sockets-per-node specification"
         yield Clash("gpus-per-socket", ("gpus-per-socket",), message, 170)
     yield from _sent(client, values, version)
@@ -236,7 +253,7 @@ def _sent(client: Client, values: Values, version: str) -> Iterator[Clash]:
     """What the sums of GPUs come to, and what slurmctld refuses."""
     job, mismatch = described(client, values, version)
     if mismatch is not None:
-        if version == "20.11":
+        if is_release(version, "20.11"):
             yield Clash(mismatch.kind, mismatch.names, INVALID, GRES, CONTROLLER)
         else:
             yield Clash(mismatch.kind, mismatch.names, mismatch.message, 210, JOB)

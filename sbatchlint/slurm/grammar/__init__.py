@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...source.records import NamedTuple
+from ..versions import answers
 
 if TYPE_CHECKING:
     from ..options import Option
@@ -44,8 +45,8 @@ def refusals(option: Option, value: str, versions: tuple[str, ...]) -> tuple[Ref
         return ()
     judge = _judge(_FAMILY[option.kind])
     found: dict[Refusal, list[str]] = {}
-    for version in versions:
-        refusal = judge(option.canonical, value, version)
+    name = option.canonical
+    for version, refusal in answers(lambda version: judge(name, value, version), versions):
         if refusal is not None:
             found.setdefault(refusal, []).append(version)
     return tuple(

@@ -11,7 +11,7 @@ import re
 
 from ...source.records import NamedTuple
 from ...source.regex import Regex
-from ..versions import is_before
+from ..versions import is_before, is_release
 from . import Refusal
 
 _GRES = "Invalid generic resource (gres) specification"
@@ -210,7 +210,7 @@ def _tres(item: str, version: str) -> Item | Fault | None:
     name, sign, last = item.partition("=") if "=" in item else item.partition(":")
     if name == "cpu":
         number = _leading(last)
-        if not 0 < number < 2**31 and version != "23.11":
+        if not 0 < number < 2**31 and not is_release(version, "23.11"):
             return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
         if sign and count(last) is None:
             return Fault(item, f"`{last}` is no number", _CONTROLLER, "controller")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ...source.regex import Regex
+from ..versions import is_release
 from . import Refusal
 from .numbers import LONG_MAX, strtol
 from .times import UNLIMITED, minutes
@@ -41,7 +42,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
         return _mem_update(value)
     size = megabytes(value)
     # 23.02 alone looks at the amount once more when it has multiplied it, in 64 bits.
-    if size is not None and not (version == "23.02" and size % 2**64 > LONG_MAX):
+    if size is not None and not (is_release(version, "23.02") and size % 2**64 > LONG_MAX):
         return None
     return Refusal("memory", f"Invalid --{option} specification", _reason(value), _instead(option, value))
 

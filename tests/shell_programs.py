@@ -1,0 +1,483 @@
+"""Hypothesis strategies that write small bash programs: assignments, quoting, expansions, arrays, heredocs, functions.
+
+Every program runs without external commands and ends by itself. What it wants to be seen it prints by `PRINT`, with a
+number of its own for each place, so that the words that bash gave can be found again (see test_drawn_programs.py).
+The names `u1` to `u3` are set before the program runs, to one of `INPUTS` each (the numbers in its first line); the
+evaluator does not know them.
+
+`GRAMMAR`: under the name of each rule stands what it may become, one a line; `<rule>` is another rule, `3*` a line that
+counts three times, `¶` a newline, `ε` nothing at all. Where a program gets too deep the first line is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+PRINT = "printf '\\1%s\\2' @"
+INPUTS = ("", "a", "b c", "1", "7", "x.y")
+UNKNOWN = ("u1", "u2", "u3")
+VALUES = (
+    "x", "ab", "a b", " a  b ", "", "1", "007", "10", "-3", "a/b/c.tar.gz", "A:b:C", "x*", "[ab]?", "x=1", "{p,q}",
+    "it's", "$a", "a\\b", 'say "y"', "é", "tab\there", "two\nlines", "aXbXc", "k", "n", "--opt=v", "~", "#c", "a;b&c",
+    "x,y,,z", "Hello World", "!", "-n", "%d", "0x1F", "b",
+)  # fmt: skip
+# Characters that need no quotes.
+SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%")
+DEEPEST = 11
+
+GRAMMAR = r"""
+name: a | b | c | d
+array: v | w
+number: n | i
+unknown: u1 | u2 | u3
+scalar
+    6*<name>
+    <unknown>
+    <number>
+    1
+    2
+    l
+index: 0 | 1 | 2 | -1 | n | i+1 | $n | 5
+key: "a b" | one | k | $a | 2 | 'k'
+pattern
+    5*<text_pattern>
+    <class_pattern>
+    <quoted_pattern>
+text_pattern: * | a* | *b | ? | */ | /* | *. | .* | X | x | ab | o? | b | *:* | l*o | a?c | \* | x\*
+class_pattern: [a-c] | [!a]* | [[:digit:]]* | *[0-9] | [[:upper:]] | []x] | *[!0-9] | [^a-z]
+quoted_pattern: ' ' | '' | "*" | $a | "$b"
+extended
+    5*<pattern>
+    @(a|b)*
+    +([0-9])
+    ?(a)b
+    *(a|b)
+    !(a)
+regex
+    <plain_regex>
+    ^(a|b)
+    [0-9]+
+    (.)b
+    ^-?[0-9]+$
+    [[:alpha:]]+$
+plain_regex: ^a | b$ | . | ^$ | x.* | "." | $a | a\ b
+plain
+    $<scalar>
+    2*$<scalar>
+    2*${<scalar>}
+    ${<array>[<index>]}
+    ${m[<key>]}
+    ${#<counted_name>}
+    $<special>
+counted_name: a | b | c | v[@] | v[0] | w[*] | m[@] | @ | m[k] | v
+special: # | ? | 1 | 2 | @ | *
+subject
+    7*<scalar>
+    <several>
+    v[1]
+    m[k]
+several: v[@] | v[*] | w[@] | @ | *
+operated
+    ${<scalar>:-<inner>}
+    ${<subject><default><inner>}
+    ${<subject><default><inner>}
+    ${<name><assigning><inner>}
+    2*${<subject><removing><extended>}
+    2*${<subject><replacing><pattern><replacement>}
+    ${<subject><case>}
+    2*${<subject><slice>}
+    ${<scalar><ending>}
+    ${<name>@<transform>}
+    ${!<indirect>}
+default: :- | - | :+ | +
+assigning: := | =
+removing: # | ## | % | %%
+replacing: / | // | /# | /%
+replacement
+    2*/-
+    /_
+    /$b
+    /"y z"
+    ε
+    /&
+    /\&
+    /'&'
+case: ^ | ^^ | , | ,, | ^^[a-m] | ,[A-Z] | ^?
+slice: :1 | :0:2 | :2 | : -2 | :n:1 | :$n | : -3:2 | :0 | :1:1 | :(1) | :5
+ending: :1:-1 | : -2:-1 | :0:-1
+transform: Q | Q | U | L | u | E
+indirect: p | p | p | v[@] | m[@] | zz* | zz@ | w[@] | q
+inner
+    2*<inner_text>
+    ε
+    <expansion>
+    "<inner_quoted>"
+    <inner_special>
+inner_text: d | z | x y | $b
+inner_quoted: y z | $a | ${b:-q} | 's' | ε
+inner_special: 'a b' | a b | $a x | it\'s | \$a | - | x$(echo y)z | ~
+expansion
+    4*<plain>
+    4*<operated>
+    $((<expression>))
+    $(<printing>)
+printing
+    echo <word>
+    <call> <word>
+    printf <print_format> <word>
+    <name>=<literal>; echo <word>
+    echo <echo_option> <word>
+    echo <word> <after_echo>
+print_format: '%s-' | '%s\n' | %s | '<%3d>' | '%%%c'
+echo_option: -n | -e | -- | -ne
+after_echo
+    >/dev/null
+    >&2
+    2>/dev/null
+    ; false
+    && echo t
+word
+    4*<literal>
+    4*"<expansion>"
+    2*<expansion>
+    "<before><expansion><after>"
+    <bare_before><expansion><bare_after>
+    "<all>"
+    <all_bare>
+    <braces>
+    <odd>
+before: p | ε | it's | \$ | a\b
+after: ε | s | '
+bare_before: p- | ε | 'q '
+bare_after: ε | .s | "" | x
+all: ${v[@]} | ${w[*]} | $@ | $* | ${v[@]:1} | p${v[@]}s | ${@:2} | ${m[@]}
+all_bare: ${v[@]} | ${w[*]} | $@ | $* | ${#v[@]} | ${@:1:1} | $#
+braces: {a,b} | x{1..3} | {a,b}{c,d} | {a,b$a} | {3..1} | {a} | {a..c} | p{,q}s | {a,{b,c}} | <more_braces>
+more_braces: {1..7..3} | {a,"b c"} | '{a,b}' | {a,b | \{a,b} | ${a}{1,2} | {$a,x} | {c..a} | a{}b | {x,y}{ | {01..03}
+odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z`
+words
+    <word>
+    <word> <word>
+    <word> <word> <word>
+single
+    <literal>
+    "<expansion>"
+expression
+    <operand>
+    <operand>
+    2*<expression> <operator> <expression>
+    <expression> <power> <small>
+    <expression> <division> <divisor>
+    (<expression>)
+    <change>
+    <target> <setting> <set_to>
+    <expression> ? <expression> : <expression>
+operand: 0 | 1 | 2 | 7 | 10 | 0x1f | 010 | 10#08 | 2#101 | n | i | $n | $i | ${#a} | z
+operator: + | - | * | < | > | <= | >= | == | != | & | ^ | && | <bar> | <bar><bar>
+power: ** | << | >>
+small: 0 | 2 | 3
+division: / | %
+divisor: 3 | 7 | -2
+change: n++ | ++n | i-- | --i | -n | !i | ~n | - 3 | +2 | !n | v[0] | v[1]+1
+target: n | i | z
+setting: = | += | -= | *= | <bar>=
+set_to: 1 | 3 | n | $i
+assignment
+    <name>=<literal>
+    6*<name><sets><word>
+    <name>=<word><literal>
+    <array><sets>(<elements>)
+    <array><element><sets><word>
+    v=(s t); v[-1]=<word>
+    <array>=(<literal> [3]=<literal> <literal>)
+    m[<plain_key>]<sets><word>
+    m=([k]=<single> ['a b']=<literal> [one]=<literal>)
+    <number>=<counter>
+    <declaring> <name>=<declared>
+    2*<declaration>
+    a=<literal> b=<single>
+    unset <forgotten>
+    : ${<name>:=<taken>}
+sets: = | = | +=
+elements
+    ε
+    <words>
+element: [0] | [1] | [n] | [2] | [5]
+plain_key: k | one | "a b" | q$a | 2
+counter: 0 | 1 | 2 | 3 | $((n+1)) | ${#a} | $((i*2))
+declaring: export | declare | typeset | declare -x
+declared
+    3*<single>
+    $a
+    x$b
+    ~
+    ${c}
+declaration
+    declare -i j=n+1; j+=2; c=$j
+    declare -u s=abC; c=$s
+    declare -l s; s=ABc; d=$s
+    declare -i j; j=2*3; d=$j
+    declare -a w=(x 'y z')
+    declare -A o=([x]=1); c=${o[x]}
+    declare -r r=5; c=$r
+    readonly r2=x; d=${r2}y
+    <plain_declaration>
+    <ifs>
+    <reference>
+plain_declaration: declare -a v | declare a | export a | export -n b | zz1=1 zz2=2 | declare +x a | b=$a$c
+ifs: IFS=, | IFS=: | IFS= | unset IFS | IFS=$' \t\n' | IFS=' ,'
+reference: p=a | p=b | p=v[1] | q=m[k] | p=n
+forgotten: a | b | c | d | v | w | v[0] | v[1] | 'm[k]' | -v a | n
+taken: dd | $b | "e f"
+builtin
+    printf -v <printed> <text_format> <words>
+    printf -v <printed> <number_format> <number_words>
+    read <raw><read_names> <<< <single>
+    IFS=<read_ifs> read -r <read_names> <<< <single>
+    set -- <words>
+    shift <shifted>
+    eval <evaluated>
+    let <computed>
+    (( <expression> ))
+    mapfile -t <array> <<< <single>
+    2*<heredoc>
+    <setting_command>
+    echo <words> <away>
+    a=tmp <with_variable>
+printed: a | b | c | d | v[1]
+text_format: '%s,%s;' | '%-4s<bar>' | '%5s' | 'a\tb%s\n' | '%b' | '%q' | '%.2s' | '%s%%' | "$a" | '%c' | '\x41%s'
+number_format: %d | '%03d' | '%x' | '%i ' | '%u' | '%o' | '%+d' | '%-3d.'
+number_words: 7 | n | "$n" | 12 5 | 0x1F | ε
+raw: -r | ε
+read_names: a | a b | a b c | -a v | -a w | ε
+read_ifs: : | , | ', ' | / | ''
+shifted: ε | 2 | 1
+evaluated: a=<literal> | 'a=$b' | b=1 c=2 | "c=\$a"
+computed: n+=1 | n=i+2 | 'i = n * 2' | n++ | i=1 n=2
+setting_command: set -u; set +u | set -e; set +e | shopt -s extglob | set -f | true | false | : | set --
+away: >/dev/null | >&2
+with_variable: : | true | eval b=\$a | read c <<< x
+condition
+    [[ -n $a ]]
+    2*[[ <single> <matching> <extended> ]]
+    [[ <single> =~ <regex> ]]
+    [[ <is> <single> ]]
+    [ <is> <single> ]
+    [ <single> <equal> <single> ]
+    [[ <compared> <comparing> <operand_here> ]]
+    (( <expression> ))
+    [[ -v <maybe_set> ]]
+    <condition> <then> <condition>
+    ! <simple_condition>
+    [[ ( <single> <ordering> b <bar><bar> -n $c ) && -z ${d} ]]
+    <call> <single>
+    2*<simple_condition>
+is: -z | -n
+matching: == | != | =
+equal: = | != | ==
+compared: n | $n | 1 | ${#a} | i
+comparing: -eq | -ne | -lt | -ge | -gt | -le
+operand_here: 1 | $i | n
+maybe_set: a | b | c | d | v[1] | zz | m[k] | v
+then: && | <bar><bar>
+ordering: < | > | ==
+simple_condition
+    <static_condition>
+    [[ $u1 == a ]]
+    [[ -n $u2 ]]
+    [ "$u1" = 1 ]
+    (( u3 > 1 )) 2>/dev/null
+    [[ -f nofile ]]
+static_condition: true | false | [ ] | test x | [[ x ]] | ! true | [ ! x = y ] | [ 1 -lt 2 -a x ]
+lines
+    <inner_statement>
+    <inner_statement>¶<inner_statement>
+compound
+    if <condition>; then¶<lines>¶else¶<lines>¶fi
+    if <condition>; then¶<lines>¶elif <condition>; then¶<lines>¶fi
+    for <looped> in <elements>; do¶<lines>¶done
+    for <looped> in <words>; do¶<lines>¶<simple_condition> && <leaving>¶<shown>¶done
+    for ((<counting>)); do¶<counted><leave>¶<counted>¶done
+    case <single> in¶<items>¶esac
+    set -- <arguments>¶while [[ $# -gt 0 ]]; do¶case $1 in¶<argument_items>¶esac¶done
+    OPTIND=1¶while getopts <options> o <given> 2>/dev/null; do¶<shown>¶c+=$o${OPTARG-}¶done
+    ( <lines>¶)
+    { <lines>¶}
+    <writer> | <reader>
+    <condition> <then> <assignment>
+    <condition> <then> <shown>
+    <simple_condition> && <simple_assignment> <bar><bar> <simple_assignment>
+    n=<small>¶<looping> (( n >= <small> )); do¶<counted>¶(( ++n ))¶[[ $n -gt 6 ]] && break¶done
+    while read -r <line_names>; do¶<lines>¶done <<< <single>
+looped: a | e | n
+leaving: break | continue
+counting: n=0; n<3; n++ | i=3; i>0; i-- | n=0; n<2; n+=1 | n=5; n<3; n++
+leave: ε | ¶[[ $n == 1 ]] && break | ¶[[ $n == 1 ]] && continue
+counted
+    <printed_counter>
+    <simple_assignment>
+    v+=(<literal>)
+    a="$a$n"
+    w[n]=x$n
+    v+=($n)
+    b+=$i
+simple_assignment
+    <name><sets><literal>
+    <name><sets>"<plain>"
+items
+    <pattern>)¶<lines>¶<item_end>
+    <pattern> | <pattern>)¶<lines>¶<item_end>¶<pattern>)¶<lines>¶;;
+    <pattern>)¶<lines>¶;;¶*) <shown> ;;
+    <pattern>)¶<lines>¶<item_end>¶<pattern> | b)¶<lines>¶<item_end>¶*) <shown> ;;
+item_end: ;; | ;; | ;& | ;;&
+arguments: -a 1 x | --k=v -a q | p q | -a 1 -a 2 --z r | $u1 | $a
+argument_items
+    -a) a=$2; <shown>; shift 2 <bar><bar> break ;;¶--*) b=${1#--}; shift ;;¶*) w+=("$1"); shift ;;
+options: ab: | :xa: | ab
+given: -a -b 2 x | -ab3 | -x | -b | ε | -a -- -b
+writer: echo <single> | printf '%s\n' p q | true | a=1
+reader: read a | { read -r b; <shown>; } | while read -r a; do <shown>; done
+looping: while | until
+line_names: a | a b
+local: local l=$1 | local a | local l=${2:-d} b | local -i l=3 | local a=$a | local v=(1 2) | local -a w | :
+function_end
+    :
+    return 1
+    return
+    echo "r$1"
+    echo $l
+    [[ -n $1 ]]
+    <name>=$1
+inner_statement
+    <shown>
+    2*<assignment>
+    <builtin>
+    <call> <words>
+    <compound>
+statement
+    6*<assignment>
+    4*<shown>
+    3*<builtin>
+    <function>
+    <call> <words>
+    5*<compound>
+heredoc_line: x $a y | '$b' "${c}" | \$a \\ \x | ${a:-'q'} ${v[@]} | $((n + 1)) $(echo s) | a\\ | `echo b` | ε
+"""
+
+
+def rules(text: str) -> dict[str, tuple[str, ...]]:
+    """The rules of a grammar, with what each may become."""
+    found: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.strip("\n").split("\n"):
+        if line.startswith("    "):
+            count, star, rest = line.strip().partition("*")
+            current.extend([rest] * int(count) if star and count.isdigit() else [line.strip()])
+        elif ": " in line:
+            name, _, choices = line.partition(": ")
+            found[name] = choices.split(" | ")
+        else:
+            current = found[line] = []
+    return {name: tuple(["" if each == "ε" else each for each in choices]) for name, choices in found.items()}
+
+
+RULES = rules(GRAMMAR)
+RULE = re.compile(r"<([a-z_]+)>")
+
+
+class Writer:
+    """Writes one program; `draw` decides everything."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[int]], int]) -> None:
+        self._draw = draw
+        self.prints = 0
+        self.functions: list[str] = []
+
+    def below(self, count: int) -> int:
+        return self._draw(st.integers(0, count - 1))
+
+    def write(self, text: str, depth: int = 0) -> str:
+        """A text with every rule in it written out."""
+        return RULE.sub(lambda match: self.rule(match[1], depth + 1), text)
+
+    def rule(self, name: str, depth: int) -> str:
+        own = getattr(self, f"write_{name}", None)
+        if own is not None:
+            return str(own(depth))
+        choices = RULES[name]
+        return self.write(choices[0 if depth > DEEPEST else self.below(len(choices))].replace("¶", "\n"), depth)
+
+    def write_bar(self, depth: int) -> str:
+        return "|"
+
+    def write_literal(self, depth: int) -> str:
+        return self.quoted(VALUES[self.below(len(VALUES))])
+
+    def quoted(self, text: str) -> str:
+        """A way to write a text as one word."""
+        way = self.below(6)
+        if way == 0 and text and set(text) <= SAFE and not text.startswith(("~", "=", "-")):
+            return text
+        if way == 1:
+            return '"' + "".join(["\\" + each if each in '$`"\\' else each for each in text]) + '"'
+        if way == 2:
+            names = {"\n": "\\n", "\t": "\\t", "'": "\\'", "\\": "\\\\", "é": "\\u00e9", "a": "\\x61", "b": "\\142"}
+            return "$'" + "".join([names.get(each, each) for each in text]) + "'"
+        if way == 3 and text and "\n" not in text:
+            return "".join([each if each.isalnum() else "\\" + each for each in text])
+        if way == 4 and len(text) > 1:
+            return self.quoted(text[:1]) + self.quoted(text[1:])
+        return "'" + text.replace("'", "'\\''") + "'"
+
+    def write_call(self, depth: int) -> str:
+        """The name of a function that is there."""
+        return self.functions[self.below(len(self.functions))] if self.functions else ":"
+
+    def shown(self, words: str) -> str:
+        self.prints += 1
+        return f"{PRINT}{self.prints} {words} >&3"
+
+    def write_shown(self, depth: int) -> str:
+        return self.shown(self.write("<words>", depth))
+
+    def write_printed_counter(self, depth: int) -> str:
+        return self.shown('"$n" "$i" ${#v[@]} "$a"')
+
+    def write_heredoc(self, depth: int) -> str:
+        quote = ("EOF", "'EOF'", '"EOF"', "-EOF", "\\EOF", "-'EOF'")[self.below(6)]
+        tab = "\t" if quote[0] == "-" else ""
+        lines = [tab + self.write("<heredoc_line>", depth) for _ in range(1 + self.below(2))]
+        body = "\n".join((*lines, tab + "EOF", ""))
+        return f"read -r -d '' {self.write('<name>')} <<{quote}\n{body}"
+
+    def write_function(self, depth: int) -> str:
+        """A definition; what it calls is no function."""
+        name = "fg"[self.below(2)]
+        known, self.functions = self.functions, []
+        body = self.write("<local>\n<lines>\n<function_end>", depth)
+        self.functions = sorted({*known, name})
+        head = (f"{name}()", f"function {name}", f"{name} ()")[self.below(3)]
+        return f"{head} {{\n{body}\n}}"
+
+    def program(self) -> str:
+        parts = ["# " + " ".join([str(self.below(len(INPUTS))) for _ in UNKNOWN]), "declare -A m"]
+        if self.below(12) == 11:
+            parts.append(("set -u", "set -e", "set -eu")[self.below(3)])
+        if self.below(3):
+            parts.append(self.write(f"<reference> n={self.below(3)} i={self.below(4)}"))
+        for _ in range(2 + self.below(8)):
+            parts.append(self.write("<statement>"))
+            if self.below(5) < 2:
+                parts.append(self.write_shown(0))
+        every = " ".join([f'"${{{name}-unset}}"' for name in ("a", "b", "c", "d", "n", "i", "z", "l", "p", "1")])
+        every += ' "$#" "${v[@]}" . "${w[@]}" . "${!v[@]}" "${#w[@]}" "${m[k]}" "${#m[@]}" "${m[one]-no}"'
+        return "\n".join([*parts, self.shown(every)]) + "\n"
+
+
+@st.composite
+def programs(draw: Callable[[st.SearchStrategy[int]], int]) -> str:
+    """A program, and nothing that bash would not end with by itself."""
+    return Writer(draw).program()

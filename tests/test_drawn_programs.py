@@ -1,0 +1,228 @@
+"""What the evaluator calls known, against bash itself, on small programs that Hypothesis writes.
+
+Each program runs in bash, in an empty environment and an empty folder, without external commands, and is evaluated
+here. For every place that prints:
+- a print that is not reached here is not reached by bash;
+- where it is reached for certain, bash comes there just as often, and its words are those of bash;
+- where it may be reached, or several times, each of bash's turns is one of those that were thought possible;
+- an unknown piece stands for any text, an open one for any number of words.
+
+SBATCHLINT_PROGRAMS is how many programs are drawn (2000), SBATCHLINT_SEED where drawing begins (0).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from sbatchlint.shell.evaluate import Interpreter, Spawn
+from sbatchlint.shell.parse import parse
+from sbatchlint.shell.state import State
+from sbatchlint.shell.trace import Context, Invocation
+from sbatchlint.shell.values import Phase as ShellPhase
+from sbatchlint.shell.values import Pieces, Text, text_of
+from sbatchlint.source.text import Span
+from shell_programs import INPUTS, UNKNOWN, programs
+
+COUNT = int(os.environ.get("SBATCHLINT_PROGRAMS", "2000"))
+SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
+BATCH = 50
+# Variables that bash sets on its own, and those that the harness sets.
+NOT_KNOWN = re.compile(r"BASH\w*|PATH|IFS|PWD|OLDPWD|SHLVL|_|HOME|HOST\w*|\w+TYPE|SHELLOPTS|[EPU]*ID|TERM|OPT\w+|u\d")
+
+
+class Empty:
+    """An empty environment, but for what bash sets itself."""
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        return None if NOT_KNOWN.fullmatch(name) or name in ("RANDOM", "SECONDS", "LINENO") else False
+
+    def differs(self, name: str) -> bool:
+        return False
+
+
+class Alone:
+    """No command starts another."""
+
+    environment = Empty()
+
+    def spawn(self, invocation: Invocation) -> Spawn | None:
+        return None
+
+    def file(self, name: str, way: Span) -> Text | None:
+        return None
+
+
+Turn = tuple[str, ...]
+
+
+def run_bash(texts: Sequence[str], folder: Path, number: int = 0, timeout: float = 120) -> list[dict[str, list[Turn]]]:
+    """The words of every print, by place, of each program. All of them run in one bash, each in a subshell."""
+    empty = folder / f"empty{number}"
+    empty.mkdir()
+    driver = ["PATH=/nonexistent"]
+    for index, text in enumerate(texts):
+        name = folder / f"{number}-{index}"
+        name.write_text(text)
+        chosen = text.partition("\n")[0].split()[1:]
+        pairs = zip(UNKNOWN, chosen, strict=True)
+        inputs = " ".join([f"{each}='{INPUTS[int(number)]}'" for each, number in pairs])
+        driver.append(f"( {inputs}; . {name} ) 3>{name}.out 2>{name}.err >/dev/null </dev/null")
+    script = folder / f"driver{number}"
+    script.write_text("\n".join(driver) + "\n")
+    subprocess.run(
+        ["bash", "--norc", "--noprofile", str(script)],
+        env={"LC_ALL": "C.UTF-8"}, cwd=empty, timeout=timeout, check=False, capture_output=True,
+    )  # fmt: skip
+    return [
+        turns((folder / f"{number}-{index}.out").read_text(errors="surrogateescape")) for index in range(len(texts))
+    ]
+
+
+def turns(output: str) -> dict[str, list[Turn]]:
+    found: dict[str, list[Turn]] = {}
+    current: list[str] = []
+    for part in re.findall(r"\x01([^\x02]*)\x02", output):
+        if re.fullmatch(r"@\d+", part):
+            current = []
+            found.setdefault(part, []).append(())
+            place = part
+        current.append(part)
+        found[place][-1] = tuple(current)
+    return found
+
+
+def pattern(fields: Sequence[Pieces]) -> re.Pattern[str]:
+    """The words that an invocation may have, as a pattern over `\\1word\\2…`."""
+    out = []
+    for field in fields:
+        text = text_of(field)
+        if text is not None:
+            out.append("\x01" + re.escape(text) + "\x02")
+        elif all(piece.open for piece in field):
+            out.append("(?:\x01.*\x02)?")
+        else:
+            inside = [
+                re.escape(piece.text) if piece.text is not None else ".*" if piece.open else "[^\x01\x02]*"
+                for piece in field
+            ]
+            out.append("\x01" + "".join(inside) + "\x02")
+    return re.compile("".join(out), re.DOTALL)
+
+
+def certain(invocation: Invocation) -> bool:
+    """Whether the invocation is said to run, once."""
+    context = invocation.context
+    possible = context.conditional or context.looped or invocation.guards or invocation.alternatives > 1
+    return not (possible or invocation.state.doubtful or invocation.state.escaped)
+
+
+def known(invocation: Invocation) -> bool:
+    return all(text_of(field) is not None for field in invocation.argv)
+
+
+class Verdict(NamedTuple):
+    """What is wrong ("" if nothing is), how often bash printed, for how many of these the words were known, and
+    for how many it was known too that they would be printed, and how often."""
+
+    fault: str
+    printed: int
+    words: int
+    all: int
+
+
+def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
+    interpreter = Interpreter(Alone())
+    state = State()
+    # bash gets no arguments; of some programs this is not known here
+    state.positional = None if text[2] == "1" else ()
+    interpreter.run(Text.of_file(text), parse(text), ShellPhase.BATCH, state)
+    ours: dict[str, list[Invocation]] = {}
+    uncertain = not interpreter.complete
+    for each in interpreter.trace.invocations:
+        uncertain = uncertain or each.state.sourced or each.state.doubtful
+        if len(each.argv) > 2 and each.name == "printf" and (place := text_of(each.argv[2])) and place[0] == "@":
+            ours.setdefault(place, []).append(each)
+    printed = words = everything = 0
+    for place in {**told, **ours}:
+        theirs, mine = told.get(place, []), ours.get(place, [])
+        printed += len(theirs)
+        patterns = [pattern(each.argv[2:]) for each in mine]
+        written = ["".join(f"\x01{word}\x02" for word in turn) for turn in theirs]
+        if mine and all(map(certain, mine)):
+            if len(mine) != len(theirs):
+                return Verdict(f"{place}: bash comes here {len(theirs)} times, we {len(mine)}", 0, 0, 0)
+            for one, expected, each in zip(written, patterns, mine, strict=True):
+                if not expected.fullmatch(one):
+                    return Verdict(f"{place}: bash has {one!r}, we {expected.pattern!r}", 0, 0, 0)
+                words += known(each)
+                everything += known(each)
+            continue
+        if uncertain or any(each.state.doubtful for each in mine):
+            continue
+        for one in written:
+            fitting = [each for each, expected in zip(mine, patterns, strict=True) if expected.fullmatch(one)]
+            if not fitting:
+                said = [expected.pattern for expected in patterns]
+                return Verdict(f"{place}: bash has {one!r}, we one of {said!r}", 0, 0, 0)
+            words += any(map(known, fitting))
+        for each, expected in zip(mine, patterns, strict=True):
+            if certain(each) and not any(map(expected.fullmatch, written)):
+                return Verdict(f"{place}: bash has none of {written!r} that we are certain of: {each}", 0, 0, 0)
+    return Verdict("", printed, words, everything)
+
+
+def drawn(count: int, start: int) -> list[str]:
+    """So many different programs, always the same for one `start`."""
+    found: dict[str, None] = {}
+
+    @seed(start)
+    @settings(
+        max_examples=2 * count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs())
+    def collect(text: str) -> None:
+        if len(found) < count:
+            found[text] = None
+
+    collect()
+    return list(found)
+
+
+def compare(texts: Sequence[str], folder: Path) -> tuple[list[tuple[str, str]], Verdict]:
+    """What is wrong with which program, and the sums over all."""
+    faults: list[tuple[str, str]] = []
+    sums = [0, 0, 0]
+    for number, start in enumerate(range(0, len(texts), BATCH)):
+        batch = texts[start : start + BATCH]
+        for text, told in zip(batch, run_bash(batch, folder, number), strict=True):
+            verdict = judge(text, told)
+            if verdict.fault:
+                faults.append((verdict.fault, text))
+            for index, value in enumerate(verdict[1:]):
+                sums[index] += value
+    return faults, Verdict("", *sums)
+
+
+def test_what_is_known_is_what_bash_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = drawn(COUNT, SEED)
+    assert len(texts) == COUNT
+    faults, sums = compare(texts, tmp_path)
+    words, everything = sums.words / sums.printed, sums.all / sums.printed
+    with capsys.disabled():
+        print(f"\n{COUNT} programs, {sums.printed} prints by bash: {words:.1%} known, {everything:.1%} to the turn")
+    faults.sort(key=lambda each: len(each[1]))
+    assert not faults, "\n\n".join([f"--- {fault}\n{text}" for fault, text in faults[:3]])
+    # nothing would be wrong, either, if nothing were known
+    assert words > 0.7 and everything > 0.6

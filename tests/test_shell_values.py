@@ -1,0 +1,198 @@
+"""What the evaluator knows of values, on small programs: each was once wrong or not known here.
+
+Every program prints words with `show`; bash runs them too, and both have to print what stands beside the program.
+`?` is a word that is not known here. The costs of long and of nested programs are measured at the end.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from sbatchlint.shell.evaluate import Interpreter
+from sbatchlint.shell.parse import parse
+from sbatchlint.shell.state import MOST_ALTERNATIVES, State
+from sbatchlint.shell.values import Phase, Text, text_of
+from test_drawn_programs import Alone
+
+# Programs and the words that are shown, with the reason where it is not plain to see.
+PROGRAMS: dict[str, str] = {
+    # parameters
+    'x=ab; show "${x: -3}" "${x:5}" "${x: -2:1}"': "||a",  # an offset before the beginning gives nothing
+    'x=; show "${x-d}" "${x:-d}" ${x:+no} "${y-d}"': "|d|d",
+    'show ${x:-a b} "${x:-a b}" ${x:-"a b"}': "a|b|a b|a b",  # the default is split like the parameter itself
+    'show ${c="y z"} $c': "y|z|y|z",  # what is assigned is expanded anew, its quotes are gone
+    'x=aXbXc; show "${x/X/}" "${x//X/-}" "${x/#a/_}" "${x/%c/_}" "${x/#/pre}"': "abXc|a-b-c|_XbXc|aXbX_|preaXbXc",
+    'x=aab; show "${x#a*}" "${x##a*}" "${x%a*}" "${x%%a*}" "${x#"a*"}"': "ab||a||aab",  # quoted, `*` is a star
+    "x='a*b'; y='*'; show \"${x#$y}\" \"${x#*\"$y\"}\"": "a*b|b",
+    'x=hello; show "${x^}" "${x^^[a-l]}" "${x@Q}" "${x@U}"': "Hello|HELLo|'hello'|HELLO",
+    "x=\"it's\"; show \"${x@Q}\"; x=$'a\\tb'; show \"${x@Q}\"": "'it'\\''s' $'a\\tb'".replace(" ", "|"),
+    'p=x x=1 v=(a b) q="v[1]"; show "${!p}" "${!q}" "${!v[@]}"': "1|b|0|1",
+    'x=a\\\\b; show "${x}" "${y-it\\\'s}"': "a\\b|it\\'s",  # the backslash stays, and the apostrophe hides no brace
+    ': ${c:=$a}; show "${c-unset}"': "",
+    # quotes and fields
+    'set -- "a b" "" c; show "$@" "$*" $@ p"$@"s': "a b||c|a b  c|a|b|c|pa b||cs",
+    'set --; show "$@" "$*" $@ "$@""" "p$@s"': "||ps",  # `"$@"` alone is no word, `"$*"` is an empty one
+    'v=(1 "2 3"); IFS=,; show "${v[*]}" ${v[*]} x"${v[@]}"': "1,2 3|1|2 3|x1|2 3",
+    'IFS=,; x=,a,,b,; show $x': "|a||b",  # separators that are no blanks have empty fields between them
+    "IFS=' ,'; x=' a , b,,c '; show $x": "a|b||c",
+    'x=" a "; show p$x"q"$x': "p|a|q|a",
+    'v=(1 2); x="${v[@]}"; y=${v[*]}; z="$*"; show "$x" "$y" "$z"': "1 2|1 2|",
+    "show {a,b}{1..2} x{,y}z {01..03} {a..e..2} {a} '{a,b}' \\{a,b} {a,{b,c}}": (
+        "a1|a2|b1|b2|xz|xyz|01|02|03|a|c|e|{a}|{a,b}|{a,b}|a|b|c"
+    ),
+    # arrays
+    'v=(a b); v[5]=z; unset "v[0]"; show "${!v[@]}" "${#v[@]}" "${v[@]:2}" "${v[-1]}" "${v:-none}"': "1|5|2|z|z|none",
+    'v=(x [3]=y z); v+=(q); show "${!v[@]}" "${v[3]}${v[5]}"': "0|3|4|5|yq",
+    'declare -A m=([a]=1 ["b c"]=2); m[a]+=0; k="b c"; show "${m[a]}" "${m[$k]}" "${#m[@]}"': "10|2|2",
+    'v=(a b c); show "${v[@]:1}" "${v[@]: -1}" "${v[@]%b}" "${v[@]/#/-}"': "b|c|c|a||c|-a|-b|-c",
+    'declare -i n=2+3; n+=2; declare -u s=abc; declare -l t=ABC; show "$n" "$s" "$t"': "7|ABC|abc",
+    "v=x; v[1]=y; v=z; show \"${v[@]}\"": "z|y",
+    # arithmetic
+    'x=08; show $((10#$x + 1)) $((2#101)) $((0x1f)) $((010)) $((1 << 62)) $((9223372036854775807 + 1))': (
+        "9|5|31|8|4611686018427387904|-9223372036854775808"
+    ),
+    'n=1; a=n+1; show $((a * 2)) $((n++ + ++n)) $n $((0 && n++)) $n $((-7 / 2)) $((-7 % 3))': "4|4|3|0|3|-3|-1",
+    'i=0; ((i -= 1 > --i)); show $i': "-1",  # what stands on the left is read before the right side runs
+    'v=(1 2); ((v[1] += 5, v[2] = 9)); let "k = v[1] * 2"; show "${v[@]}" $k': "1|7|9|14",
+    # conditions decide where the program goes
+    'x="a b"; [[ $x == a* && -n $x ]] && show one; [[ $x == "a*" ]] || show two; [ ! -z "$x" ] && show three': (
+        "one|two|three"
+    ),
+    '[[ ab =~ ^(a)(b)$ ]] && show "${BASH_REMATCH[@]}"; [[ a.b =~ "." ]] && show dot; [ 010 -eq 10 ] && show ten': (
+        "ab|a|b|dot|ten"
+    ),
+    '[[ 010 -eq 8 ]] && show eight; [ a b ]; show $?; f() { return 3; }; f; show $?; ! f; show $?': "eight|2|3|0",
+    'case ab in a) show 1;; a*) show 2;;& *b) show 3;& x) show 4;; *) show 5;; esac': "2|3|4",
+    'false; case a in a) show $?;; esac; if false; then :; else show $?; fi': "1|1",  # neither sets it anew
+    '[[ -v x ]] || show no; x=; [[ -v x ]] && show yes; v=(a); [[ -v v[1] ]] || show none': "no|yes|none",
+    # loops and arguments
+    'for i in a b c; do x+=$i; done; show $x $i': "abc|c",
+    'for a in 1 2; do a=b; done; show $a': "b",
+    'for ((i = 0; i < 3; i++)); do v+=($i); done; show "${v[@]}" $i': "0|1|2|3",
+    'n=0; while true; do ((++n > 3)) && break; x+=$n; done; show $x $n': "123|4",
+    'set -- -n 4 --k=v rest; while [[ $# -gt 0 ]]; do case $1 in -n) n=$2; shift 2;; --*=*) k=${1#*=}; shift;; '
+    '*) r+=("$1"); shift;; esac; done; show $n $k "${r[@]}" $#': "4|v|rest|0",
+    'while IFS=: read -r a b; do x+=$b$a; done <<< "1:2:3"; show "$x"': "2:31",
+    'for i in 1 2 3; do [[ $i == 2 ]] && continue; x+=$i; done; show $x': "13",
+    # functions, subshells, substitutions
+    'f() { local a=$1 b; a+=x; b=1; c=$a; return 2; }; a=o; f i; show $? $a ${b-unset} $c': "2|o|unset|ix",
+    'x=1; (x=2; exit 4); show $x $?; x=3 | true; show $x': "1|4|1",
+    'f() { echo "<$1>"; }; show "$(f a; x=2; echo $x)" "$(printf "%s\\n" a b)" "$(echo a >&2)"': "<a>\n2|a\nb|",
+    'x=$(false); show $?; x=$(exit 3; true) || show $?; f() { ( return 4 ); show $?; }; f': "1|3|4",
+    'f() { a=2; }; a=1 f; show ${a-unset}; a=1 eval "b=\\$a"; show $b ${a-unset}': "unset|1|unset",
+    'echo "a b" | read x; show "${x-unset}"; echo "a b" | { read -r x y; show "$y"; }': "unset|b",
+    'f() { unset x; }; x=1; f; show ${x-gone}; f() { local x=2; unset x; }; x=1; f; show $x': "gone|1",
+    # reading and printing
+    'IFS=, read -r a b <<< "1,,2,"; read -r c d <<< " x  y z "; show "$a" "$b" "$c" "$d"': "1|,2,|x|y z",
+    'read -r -a v <<< "a  b"; mapfile -t w <<< $\'1\\n2\'; show "${v[@]}" "${w[@]}"': "a|b|1|2",
+    'read a b <<< "x\\ y z"; show "$a" "$b"': "x y|z",
+    'printf -v x "%03d|%-3s|%x|%5.1s" 7 ab 255 xyz; show "$x"; printf -v x "%s," a b; show "$x"': (
+        "007|ab |ff|    x".replace("|", "\0") + "|a,b,"
+    ),
+    "printf -v x '%q' \"it's a\"; printf -v y '%b' 'a\\tb'; show \"$x\" \"$y\"": "it\\'s\\ a|a\tb",
+    'x=$(echo -e "a\\tb\\c" no); y=$(echo -n " a "); show "$x" "$y"': "a\tb| a ",
+    "read -r -d '' x <<'E'\n $a\n b\nE\nshow \"$x\"": "$a\n b",
+    'x=2; read -r -d "" y <<-E\n\t$((x * 2)) \\$x `echo z`\n\tE\nshow "$y"': "4 $x z",
+    # what is not known
+    'show "$(date)" $$ x"$RANDOM"': "?|?|?",
+    'declare -A m=([a]=1 [b]=2); show "${m[@]}"': "?",  # their order is that of bash's table
+}  # fmt: skip
+
+
+def shown_here(program: str) -> str:
+    state = State()
+    state.positional = ()
+    interpreter = Interpreter(Alone())
+    interpreter.run(Text.of_file(program), parse(program), Phase.BATCH, state)
+    words = []
+    for each in interpreter.trace.invocations:
+        if each.name == "show":
+            assert each.alternatives == 1 and not each.context.conditional, each
+            texts = [text_of(field) for field in each.argv[1:]]
+            words += ["?" if text is None else text.replace("|", "\0") for text in texts]
+    return "|".join(words)
+
+
+def shown_by_bash(program: str, folder: Path) -> str:
+    prelude = (
+        "PATH=/nonexistent; show() { local IFS=' '; local each; for each; do printf '%s\\1' \"$each\" >&3; done; }\n"
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "--noprofile", "-c", 'exec 3>&1 >/dev/null; text=$1; set --; eval "$text"', "bash",
+         prelude + program],
+        env={"LC_ALL": "C.UTF-8"}, cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return "|".join(word.replace("|", "\0") for word in done.stdout.split("\x01")[:-1])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values(program: str, tmp_path: Path) -> None:
+    expected = PROGRAMS[program]
+    assert shown_here(program) == expected
+    if "?" not in expected.split("|"):
+        assert shown_by_bash(program, tmp_path) == expected
+
+
+# --- what it costs -------------------------------------------------------------------------------
+
+PART = """
+OPTIONS_{n}=(--nodes=2 "--ntasks=$TASKS")
+if [ -n "$DEBUG" ]; then OPTIONS_{n}+=(--verbose); fi
+for host in one two three; do list_{n}+="$host,"; done
+case "$MODE" in a) extra=--a ;; *) extra="--b=${{MODE:-none}}" ;; esac
+run_{n}() {{ local name=$1; srun "${{OPTIONS_{n}[@]}}" python train.py --name "$name" $extra "${{list_{n}%,}}"; }}
+run_{n} "job-$((10#{n} + 1))"
+export VALUE_{n}=$(echo "$list_{n}" | tr , ' ')
+"""
+
+
+def script(parts: int) -> str:
+    return "#!/bin/bash\n" + "".join(PART.format(n=number) for number in range(parts))
+
+
+def seconds(text: str) -> float:
+    """The shortest of several evaluations."""
+    program = parse(text)
+    best = 1e9
+    for _ in range(5):
+        start = time.process_time()
+        interpreter = Interpreter(Alone())
+        interpreter.run(Text.of_file(text), program, Phase.BATCH)
+        best = min(best, time.process_time() - start)
+        assert interpreter.complete
+    return best
+
+
+def test_ten_times_the_script_costs_at_most_twelve_times_as_much() -> None:
+    short, long = script(20), script(200)
+    for _ in range(4):
+        ratio = seconds(long) / seconds(short)
+        if ratio <= 12:
+            break
+    assert ratio <= 12
+
+
+def nested(depth: int) -> str:
+    opening = "".join(f'if [ "$A{number}" = 1 ]; then X+=" --a{number}"\n' for number in range(depth))
+    return f"X=start\n{opening}" + "fi\n" * depth + 'srun x $X "$X"\n'
+
+
+def in_a_row(count: int) -> str:
+    return "X=start\n" + "".join(
+        f'if [ "$A{number}" = 1 ]; then X+=" --a{number}"; else X+=" --b{number}"; fi\n' for number in range(count)
+    ) + 'srun x $X "$X"\n'  # fmt: skip
+
+
+@pytest.mark.parametrize("program", [nested(60), in_a_row(60)], ids=["nested", "in a row"])
+def test_sixty_branches_that_append_to_one_variable(program: str) -> None:
+    assert seconds(program) < 1
+    interpreter = Interpreter(Alone())
+    interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
+    commands = [each for each in interpreter.trace.invocations if each.name == "srun"]
+    assert 1 <= len(commands) <= 2 * MOST_ALTERNATIVES
+    # what all ways have in common stays known
+    assert all((each.argv[-1][0].text or "").startswith("start") for each in commands)
