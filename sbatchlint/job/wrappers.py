@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..shell.values import Piece, Pieces, cut, literal, shown_text, span_of, text_of
+from ..shell.values import Pieces, cut, literal, shown_text, span_of, text_of
 from ..source.records import NamedTuple
 from ..source.text import Span
-from . import container_commands, profilers, python_runners
+from . import container_commands, feeders, profilers, python_runners
 from .containers import Container
 from .words import Argv, Lookup, Reading, Syntax, assignment_of, basename, is_unknown, read, syntax
 
@@ -360,38 +360,14 @@ def _direnv(argv: Argv, lookup: Lookup) -> Wrapped | None:
     return _wrapped("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1, loads=True)
 
 
-_XARGS = syntax(
-    "a/arg-file arg-file d/delimiter delimiter E I L n/max-args max-args P/max-procs max-procs s/max-chars max-chars "
-    "process-slot-var",
-    "0/null null o/open-tty open-tty p/interactive interactive r/no-run-if-empty no-run-if-empty t/verbose verbose "
-    "x/exit exit e i l replace eof max-lines",
-)
+def _fed(name: str, command: Callable[[Argv], tuple[Pieces, ...] | None]) -> Callable[[Argv, Lookup], Wrapped]:
+    """One that runs a command of its own making (see `feeders`), which stands nowhere among its words."""
 
+    def unwrapped(argv: Argv, lookup: Lookup) -> Wrapped:
+        words = command(argv)
+        return Wrapped(name, None if words is None else len(argv), span_of(argv[0]), words or ())
 
-def _xargs(argv: Argv, lookup: Lookup) -> Wrapped:
-    """`xargs [options] command…`: words that nobody knows come behind the command, or (-I) in place of a mark."""
-    reading = read(argv, 1, _XARGS)
-    span = span_of(argv[0])
-    if reading.operand is None:
-        return Wrapped("xargs", None, span)
-    more = Piece(None, span.start, span.end, open=True)
-    marks = [each.text for each in reading.given if each.name in ("I", "i", "replace")]
-    words = list(argv[reading.operand :])
-    if marks:
-        words = [_without_mark(word, marks[-1] or "{}", more._replace(open=False)) for word in words]
-    else:
-        words.append((more,))
-    return Wrapped("xargs", len(argv), span, tuple(words))
-
-
-def _without_mark(word: Pieces, mark: str, unknown: Piece) -> Pieces:
-    """A word with something unknown wherever the mark stands in it."""
-    parts: list[Piece] = []
-    at, text = 0, shown_text(word)
-    while (found := text.find(mark, at)) >= 0:
-        parts.extend((*cut(word, at, found), unknown))
-        at = found + len(mark)
-    return (*parts, *cut(word, at, len(text)))
+    return unwrapped
 
 
 _SPECIAL: dict[str, Callable[[Argv, Lookup], Wrapped | None]] = {
@@ -408,7 +384,8 @@ _SPECIAL: dict[str, Callable[[Argv, Lookup], Wrapped | None]] = {
     "pixi": _pixi,
     "dotenv": _dotenv,
     "direnv": _direnv,
-    "xargs": _xargs,
+    "xargs": _fed("xargs", feeders.xargs),
+    "parallel": _fed("parallel", feeders.parallel),
 }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..source.regex import Regex
-from .patterns import extended_regex
+from .patterns import depends_on_locale, extended_regex
 from .values import Pieces, text_of
 
 NUMERIC = {"-eq": "==", "-ne": "!=", "-lt": "<", "-le": "<=", "-gt": ">", "-ge": ">="}
@@ -237,7 +237,7 @@ def test_status(fields: Sequence[Pieces], is_set: Callable[[str], bool | None] =
 
 def regex_matches(subject: str, source: str) -> tuple[bool | None, tuple[str, ...] | None]:
     """Whether a text matches a regular expression, and what BASH_REMATCH is then (None: not known)."""
-    regex = extended_regex(source)
+    regex = None if depends_on_locale(source, subject) else extended_regex(source)
     if regex is None:
         return None, None
     found = regex.search(subject)

@@ -423,7 +423,8 @@ class Expander:
             known = known and text is not None
             expression += " sbatchlint_unknown " if text is None else text
         found, wrong = self.number_of(expression, scope, inputs)
-        return found, flattened(inputs), wrong and known
+        # a text that is not known may make another expression of the whole
+        return found if known else None, flattened(inputs), wrong and known
 
     @staticmethod
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:

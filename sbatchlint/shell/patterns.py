@@ -127,15 +127,20 @@ def pattern_to_regex(pattern: str, extended: bool | None = None) -> re.Pattern[s
         return None
 
 
+def depends_on_locale(pattern: str, text: str) -> bool:
+    """Whether the locale decides what a class, a range or one character is in a text."""
+    return not text.isascii() and ("[" in pattern or "?" in pattern or "." in pattern)
+
+
 def matches(pattern: str, text: str, extended: bool | None = None) -> bool | None:
     """Whether a pattern matches a whole text; None for a pattern that is not understood."""
-    regex = pattern_to_regex(pattern, extended)
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     return None if regex is None else regex.fullmatch(text) is not None
 
 
 def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
     """The part of `text` that `${X#pattern}` and its kin keep, as (start, end); None where it is not understood."""
-    regex = pattern_to_regex(pattern, extended)
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     if regex is None:
         return None
     size = len(text)
@@ -153,7 +158,7 @@ def substituted(text: str, operator: str, pattern: str, replacement: str, extend
     """`${X/pattern/replacement}` and its kin; None where the pattern is not understood."""
     if not pattern:
         return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
-    regex = pattern_to_regex(pattern, extended)
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     if regex is None:
         return None
     if not text:

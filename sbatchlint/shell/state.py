@@ -221,6 +221,9 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
             model.span,
             "".join(sorted({flag for version in versions if version is not None for flag in version.flags})),
         )
+        if len({"" if version is None else version.flags.replace("A", "") for version in versions}) > 1:
+            # what `declare -i` and the like make of the next value is not known
+            result.doubtful = True
     for state, _ in live[1:]:
         if state.status != result.status:
             result.status = None

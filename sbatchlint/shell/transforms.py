@@ -49,17 +49,19 @@ def transformed(
 
 
 def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
-    """The replacement of `${X/a/b}`; None where it is unknown, or where `&` makes it differ between versions.
+    """The replacement of `${X/a/b}`; None where it is unknown, or where `&` and backslashes make it differ between versions.
 
-    `inside`: the whole stands between double quotes, which do not protect `&`.
+    `inside`: the whole stands between double quotes, which do not protect these.
     """
     for part in word.parts:
         if isinstance(part, Literal):
             if "&" in part.text and (inside or len(part.text) == part.end - part.start):
                 return None
+            if inside and "\\" in part.text:
+                return None
         elif inside or not getattr(part, "quoted", True):
             for segments, _ in expander.part(part, scope, split=False):
-                if any(each.piece is not None and "&" in (each.piece.text or "") for each in segments):
+                if any(each.piece is not None and {"&", "\\"} & set(each.piece.text or "") for each in segments):
                     return None
     values = expander.value(word, scope)
     return text_of(values[0][0]) if len(values) == 1 else None

@@ -138,6 +138,9 @@ class LocalSlurm:
         self.partitions = sorted(set(partitions) - {"batch"})
         self.features = sorted({*FEATURES, *features})
         own = [] if prefix is None else [os.path.join(prefix, "bin"), os.path.join(prefix, "sbin")]
+        # Read once, by the thread that makes the cluster: pytest changes its own variables while others run.
+        own_variables = re.compile("S(ALLOC|BATCH|LURM|LURMD|RUN)_|CUDA_|PYTEST_")
+        self.environment = {k: v for k, v in os.environ.items() if not own_variables.match(k)}
         self.path = os.pathsep.join([*own, os.environ.get("PATH") or PATH, PATH])
         self.programs = {name: _program(name, self.path) for name in PROGRAMS}
         release = subprocess.run([self.programs["slurmd"], "-V"], capture_output=True, text=True).stdout
@@ -266,9 +269,8 @@ class LocalSlurm:
                               timeout=COMMAND_SECONDS)  # fmt: skip
 
     def _environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not re.match("S(ALLOC|BATCH|LURM|LURMD|RUN)_|CUDA_", k)}
         own = {"SLURM_CONF": str(self.root / "etc" / CONTROLLER / "slurm.conf"), "PATH": self.path, "LC_ALL": "C"}
-        return {**kept, **own}
+        return {**self.environment, **own}
 
     def _write(self, script: str) -> Path:
         """Every script is the `job.sh` of a folder of its own."""
