@@ -215,6 +215,11 @@ def assign(
     """Sets a variable. `flags`, `array`: what `declare` says of it."""
     state = scope.state
     old = state.variables.get(node.name)
+    if old is not None and "r" in old.flags:
+        # bash refuses; what becomes of the command then depends on what it is
+        expand_assignment(expander, node, scope)
+        state.doubtful = True
+        return
     span = scope.text.span(node.start, node.end)
     fresh = local and state.restored is not None and node.name not in state.restored
     base = Variable((), span=span) if old is None or fresh else old
@@ -346,6 +351,9 @@ def set_alternatives(
     """Sets a variable, or an element of it, to one of several values."""
     old = scope.state.variables.get(name)
     flags = old.flags if old is not None else ""
+    if "r" in flags:
+        scope.state.doubtful = True
+        return
     array = old is not None and old.array or index is not None
     if array:
         wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index

@@ -34,7 +34,9 @@ class Declared:
         self.unexported = command == "export" and "n" in on or "x" in off
         self.exported = (command == "export" or "x" in on) and not self.unexported
         self.local = command in ("local", "declare", "typeset") and "g" not in on and scope.state.restored is not None
-        self.flags = "".join([each for each in "Ailu" if each in on and command != "export"])
+        self.flags = "".join([each for each in "Ailru" if each in on and command != "export"])
+        if command == "readonly" and not self.functions and "r" not in self.flags:
+            self.flags += "r"
         self.removed = "".join([each for each in "ilu" if each in off])
         self.array = "a" in on or "A" in on
 
@@ -96,6 +98,9 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     fresh = declared.local and state.restored is not None and name not in state.restored
     if declared.local and state.restored is not None:
         state.restored.setdefault(name, old)
+    if old is not None and "r" in old.flags and (equals or fresh):
+        state.doubtful = True
+        return
     base = Variable((), span=span) if old is None or fresh else old
     flags = "".join(sorted({*base.flags, *declared.flags} - set(declared.removed)))
     exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
@@ -143,6 +148,9 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             continue
         if not functions and (variables or name not in state.functions or _is_variable(state, name)):
             old = state.variables.get(name)
+            if old is not None and "r" in old.flags:
+                state.doubtful = True
+                continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
             state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", ""))
         else:

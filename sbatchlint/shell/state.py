@@ -25,6 +25,8 @@ MOST_ALTERNATIVES = 6
 Fields = tuple[Pieces, ...]
 
 
+# Letters of `declare` that do not change what is assigned.
+NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 
@@ -45,7 +47,7 @@ class Alternative(NamedTuple):
 class Variable(NamedTuple):
     """A variable of the script; no alternatives at all means that it was unset.
 
-    `flags`: letters of `declare`: A (associative), i, l, u.
+    `flags`: letters of `declare`: A (associative), i, l, u, r.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -221,7 +223,7 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
             model.span,
             "".join(sorted({flag for version in versions if version is not None for flag in version.flags})),
         )
-        if len({"" if version is None else version.flags.replace("A", "") for version in versions}) > 1:
+        if len({"" if version is None else version.flags.translate(NOT_CHANGING) for version in versions}) > 1:
             # what `declare -i` and the like make of the next value is not known
             result.doubtful = True
     for state, _ in live[1:]:

@@ -49,9 +49,10 @@ def transformed(
 
 
 def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
-    """The replacement of `${X/a/b}`; None where it is unknown, or where `&` and backslashes make it differ between versions.
+    """The replacement of `${X/a/b}`; None where it is unknown.
 
-    `inside`: the whole stands between double quotes, which do not protect these.
+    It is also where `&` and backslashes make it differ between versions. `inside`: the whole stands between double
+    quotes, which do not protect these.
     """
     for part in word.parts:
         if isinstance(part, Literal):
