@@ -40,14 +40,11 @@ class Condition:
         self.values = values
         self.scope = scope
         self.at = 0
-        self.wrong = False
 
     def status(self) -> int | None:
         truth = self.disjunction()
         if self.at < len(self.words):
             return None
-        if self.wrong:
-            return None if truth is None else 1 - truth
         return None if truth is None else 1 - truth
 
     def operator(self, ahead: int = 0) -> str:

@@ -73,14 +73,6 @@ def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
     return (Piece(text, start, max(start, end), Expansion("$(expr)", Span(start, max(start, end)), phase, inputs)),)
 
 
-def printed_text(invocations: Sequence[Invocation], simple: bool) -> Text | None:
-    """What one element of a pipeline hands to the next, where that is known."""
-    if not simple or len(invocations) != 1:
-        return None
-    pieces = printed(invocations[0])
-    return None if pieces is None else Text(pieces)
-
-
 # --- files that the script writes ------------------------------------------------------------------
 
 

@@ -110,8 +110,8 @@ def _in_front(directives: Directives, begin: int, block_end: int) -> Invisible |
     newline = string.find("\n", begin)
     end = newline if newline >= 0 else len(string)
     hidden = _HIDDEN.match(string, begin, end)
-    if hidden is not None:
-        shown = "".join(INVISIBLE.findall(hidden.group()))
+    shown = "".join(INVISIBLE.findall(hidden.group())) if hidden is not None else ""
+    if hidden is not None and shown:
         return Invisible("magic", begin, hidden.end(), shown, ((begin, hidden.end(), "#SBATCH"),), True)
     bare = string[begin:end].lstrip(_UNSEEN + BLANKS)
     prefix = string[begin : end - len(bare)]
