@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, describe, remove
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 
 CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0", when="continuation")
 
@@ -52,8 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             refused = _refusing(job) if each.refused else ()
             if refused:
                 severity = None
-                when = describe(refused, job.versions.majors)
-                when = f" ({when})" if when else ""
+                when = job.when(refused)
                 message = (
                     f"`\\` makes a word of the blank behind it, for which sbatch refuses the script{when}; remove it"
                 )

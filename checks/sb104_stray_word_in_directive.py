@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
 CARD = Card("SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0")
 
@@ -83,8 +83,7 @@ def _dropped(shown: str, line: Any, backslash: bool) -> Iterator[Finding]:
 
 
 def _fault(job: Job, stray: Any) -> str:
-    when = describe(stray.versions, job.versions.majors) if stray.versions is not None else ""
-    when = f" ({when})" if when else ""
+    when = job.when(stray.versions)
     if stray.kind == "escaped-blank":
         return f"a backslash joins a blank to a word only from 24.05 on; here sbatch refuses the script{when}"
     if stray.kind == "colon":

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
 CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0", when="foreign directive")
 
@@ -48,8 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _said(job: Job, effect: Any) -> str:
-    when = describe(effect.versions, job.versions.majors) if effect.versions else ""
-    when = f" ({when})" if when else ""
+    when = job.when(effect.versions)
     option = f"{effect.option} ({effect.unit})" if effect.unit else effect.option
     if effect.kind == "adds":
         return f"this one sets {option}{when}"

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, describe, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
 CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0", when="spelling")
 
@@ -52,8 +52,8 @@ def _message(job: Job, each: Any) -> tuple[str, str]:
         return f"{message}; write the one that is meant in full", "error"
     full = each.full
     if each.ambiguous:
-        when = describe(each.ambiguous, job.versions.majors)
-        message = f"{each.written} may stand for {names} {when}, and sbatch refuses the script"
+        when = job.releases(each.ambiguous)
+        message = f"{each.written} may stand for {names}{when}, and sbatch refuses the script"
         return f"{message}; write --{full}", "error"
     if each.likely:
         return (

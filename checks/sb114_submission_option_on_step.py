@@ -19,15 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", when="step")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for each in job.submission_options():
-        when = describe(each.versions, job.versions.majors) if each.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(each.versions)
         if each.swallowed:
             what = f"{each.written} of srun wants seconds and takes `{each.swallowed}` for them{when}"
             sign = "=" if each.written[:2] == "--" else " "

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, describe
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
 CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0", when="rare option")
 
@@ -53,21 +53,16 @@ def _values(job: Job) -> Iterator[Finding]:
         setting, refusal = refused.setting, refused.refusal
         if refusal.reason.startswith("counts of"):
             instead = f"; write {refusal.instead}" if refusal.instead else ""
-            when = _when(job, refusal.versions)
+            when = job.releases(refusal.versions)
             reason = refusal.reason.partition(",")[0]
             message = f"{reason}, and slurmctld refuses the job{when}{instead}"
             yield Finding(setting.value_span or setting.span, message)
 
 
-def _when(job: Job, versions: tuple[str, ...] | None) -> str:
-    told = describe(versions, job.versions.majors) if versions is not None else ""
-    return f" {told}" if told else ""
-
-
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without it do, and what to do."""
     what = "refuses the script" if command == "sbatch" else "refuses it"
-    if _when(job, versions):
+    if job.releases(versions):
         return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
     return f"your {command} is older, and {what}; remove it, or correct slurm-version"
 

@@ -20,21 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
 
 CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", when="refused")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("time"):
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
-        fix = None
-        if wrong.instead is not None:
-            message += f"; write {wrong.instead}"
-            fix = Fix(f"write {wrong.instead}", wrong.edits)
-        yield Finding(wrong.span, message, fix=fix)
+        yield corrected(wrong.span, message, wrong.instead, wrong.edits)
 
 
 CASES = [

@@ -17,15 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
 CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", when="refused")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("memory"):
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
         fix = None
         if wrong.instead is not None:

@@ -20,23 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card("SB125", "invalid-count", severity="error", fix="never", since="0.1.0", when="count")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("count"):
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         advice = "" if wrong.instead is None else f"; write {wrong.instead}"
         # What the controller says is passed on behind a colon.
         refuser = "slurmctld" if wrong.says.startswith("Batch job") else "sbatch"
         says = wrong.says.removeprefix("Batch job submission failed: ")
         yield Finding(wrong.span, f"{refuser} refuses the script{when}, `{says}`: {wrong.reason}{advice}")
     for many in job.too_many_hosts():
-        when = describe(many.versions, job.versions.majors)
-        when = f" ({when})" if when else ""
+        when = job.when(many.versions)
         message = (
             f"the list names {many.hosts} hosts, and --nodes on line {job.line(many.nodes.span.start)} allows "
             f"{many.maximum}: sbatch refuses the script{when}, `{many.says}`; write --nodes={many.hosts}"

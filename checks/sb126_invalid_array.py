@@ -19,22 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 
 CARD = Card("SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0", when="array")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("array"):
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         says = wrong.says.rpartition(": ")[2]
         message = f"slurmctld refuses the array{when}, `{says}`: {wrong.reason}"
-        fix = None
-        if wrong.instead is not None:
-            message += f"; write {wrong.instead}"
-            fix = Fix(f"write {wrong.instead}", wrong.edits)
-        yield Finding(wrong.span, message, fix=fix)
+        yield corrected(wrong.span, message, wrong.instead, wrong.edits)
     for lost in job.lost_array_steps():
         fix = Fix(f"write {lost.instead}", [job.directives.replacement(lost.setting, lost.instead)])
         message = f"the step behind the limit is dropped, and all {lost.tasks} tasks run; write {lost.instead}"

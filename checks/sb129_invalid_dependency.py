@@ -21,15 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
 CARD = Card("SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", when="dependency")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("dependency"):
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         says = wrong.says.rpartition(": ")[2]
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"

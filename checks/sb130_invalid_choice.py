@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
 CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0", when="value")
 
@@ -31,8 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.ends:
             yield Finding(wrong.span, f"{option}={wrong.reason}, so nothing is submitted; remove it")
             continue
-        when = describe(wrong.versions, job.versions.majors) if wrong.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(wrong.versions)
         message = f"{option} does not take this value{when}, `{wrong.says}`: {wrong.reason}"
         fix = None
         if wrong.instead is not None:
@@ -41,8 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix(f"write {written}", wrong.edits)
         yield Finding(wrong.span, message, fix=fix)
     for each in job.directives.missing_values():
-        when = describe(each.versions, job.versions.majors) if each.versions else ""
-        when = f" ({when})" if when else ""
+        when = job.when(each.versions)
         if each.taken:
             message = f"--{each.name} has no value, so `{each.taken}` of a later line becomes it; write a value"
             yield Finding(each.span, message)

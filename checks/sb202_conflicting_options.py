@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
 
 CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0", when="conflict")
 
@@ -69,7 +69,7 @@ def _finding(job: Job, cause: Cause) -> Finding:
     related = [(each.span, "with this") for each in others]
     if not cause.refused:
         return Finding(last.span, f"of {shown} only the last counts; remove the other", "warning", related)
-    when = _spaced(describe(cause.refused, majors))
+    when = job.releases(cause.refused)
     if cause.kind in ADVICE:
         reason = f"sbatch refuses {shown}{' together' if others else ''}{when}: `{cause.message.strip()}`"
     else:
@@ -82,7 +82,7 @@ def _dropped_hint(job: Job, cause: Cause) -> Finding:
     hint = next(each for each in cause.settings if each.name == "hint")
     rivals = [each for each in cause.settings if each is not hint]
     majors = job.versions.majors
-    when = _spaced(describe(cause.ignored, majors))
+    when = job.releases(cause.ignored)
     shown = _named([(each.name, job.line(each.span.start)) for each in rivals], job.line(hint.span.start))
     message = f"sbatch drops --hint beside {shown}{when}, and does not say so; remove one of them"
     fix = None
@@ -96,10 +96,6 @@ def _named(rows: list[tuple[str, int]], here: int) -> str:
     """`--mem (line 3) and --mem-per-cpu`: the options, and the lines of those on other lines than the finding."""
     names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
-
-
-def _spaced(text: str) -> str:
-    return f" {text}" if text else ""
 
 
 CASES = [

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job, describe
+from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
 
 CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0", when="conflict")
 
@@ -78,7 +78,7 @@ def _finding(job: Job, cause: Cause) -> Finding:
     here = job.line(at.span.start)
     names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
     shown = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
-    when = describe(cause.refused, majors)
+    when = job.releases(cause.refused)
     severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"
     unless = ""
     missing = MISSING.get(cause.kind)
@@ -95,14 +95,14 @@ def _finding(job: Job, cause: Cause) -> Finding:
     else:
         said = PREFIX.sub("", cause.message.strip())
         together = " together" if len(names) > 1 else ""
-        message = f"sbatch refuses {shown}{together}{when and ' '}{when}{unless}: `{said}`"
+        message = f"sbatch refuses {shown}{together}{when}{unless}: `{said}`"
     return Finding(at.span, f"{message}; {ADVICE[cause.kind]}", severity, related, fix)
 
 
 def _unequal(cause: Cause, when: str) -> str:
     if not cause.refused:
         return ", and --gres counts"
-    return f": sbatch refuses them {when}, and --gres counts before" if when else ": sbatch refuses them"
+    return f": sbatch refuses them{when}, and --gres counts before" if when else ": sbatch refuses them"
 
 
 CASES = [

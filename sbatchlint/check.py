@@ -9,7 +9,6 @@ from .job import Job, Launch
 from .job.containers import PYXIS_OPTIONS, opposite
 from .job.words import quoted
 from .slurm.model import Cause
-from .slurm.versions import describe
 from .source.edits import Edit
 from .source.records import NamedTuple
 from .source.text import Span
@@ -31,7 +30,7 @@ __all__ = [
     "Launch",
     "Option",
     "Span",
-    "describe",
+    "corrected",
     "insert",
     "opposite",
     "quoted",
@@ -101,6 +100,13 @@ class Finding(NamedTuple):
     severity: str | None = None
     related: Sequence[tuple[Span, str]] = ()
     fix: Fix | None = None
+
+
+def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edit]) -> Finding:
+    """A finding on a value, with what to write instead where that is known; the fix is a guess."""
+    if instead is None:
+        return Finding(span, message)
+    return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits))
 
 
 def insert(offset: int, content: str) -> Edit:

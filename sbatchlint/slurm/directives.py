@@ -177,7 +177,7 @@ class Directives:
         return implied_dependencies(self)
 
     def slip(self, setting: Setting) -> str | None:
-        """How a setting went wrong in the writing, so that its value is not what was meant; see `slurm.slips`."""
+        """How a setting went wrong in the writing, so that its value is not what was meant; see `slurm.mistakes.slips`."""
         from .mistakes.slips import slip
 
         return slip(self, setting)
@@ -325,7 +325,7 @@ class Directives:
         return site_names(self.extra)
 
     def unknown_options(self) -> list[Unknown]:
-        """The options that sbatch of no release of the range has; see `slurm.unknown`."""
+        """The options that sbatch of no release of the range has; see `slurm.mistakes.unknown`."""
         if not self.problems:
             return []
         from .mistakes.unknown import unknown_options
@@ -333,7 +333,7 @@ class Directives:
         return unknown_options(self)
 
     def abbreviations(self) -> list[Abbreviation]:
-        """The long options that are not written in full; see `slurm.abbreviations`."""
+        """The long options that are not written in full; see `slurm.mistakes.abbreviations`."""
         if not self.problems and all(
             each.written[:2] != "--" or each.written[2:] == each.name for each in self.settings
         ):
@@ -343,13 +343,13 @@ class Directives:
         return abbreviations(self)
 
     def placeholders(self) -> list[Left]:
-        """The values, or parts of them, that were left to be filled in; see `slurm.placeholders`."""
+        """The values, or parts of them, that were left to be filled in; see `slurm.mistakes.placeholders`."""
         from .mistakes.placeholders import left_over
 
         return left_over(self)
 
     def repeats(self) -> list[Repeat]:
-        """The options that are given several times in one component; see `slurm.repeats`."""
+        """The options that are given several times in one component; see `slurm.mistakes.repeats`."""
         names = [each.name for each in self.settings]
         if len(set(names)) == len(names):
             return []

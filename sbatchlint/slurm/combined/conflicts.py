@@ -86,7 +86,7 @@ def causes(directives: Directives, component: int = 0) -> list[Cause]:
     """The conflicts of one component, one for each set of settings, in the order in which sbatch meets them.
 
     A sum that does not come out is no cause of its own where its settings exclude each other anyway. Settings that went
-    wrong in the writing (`slurm.slips`) are left out.
+    wrong in the writing (`slurm.mistakes.slips`) are left out.
     """
     majors = directives.versions.majors
     groups: dict[tuple[Setting | ForeignSetting, ...], list[Conflict]] = {}

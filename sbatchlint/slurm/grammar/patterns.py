@@ -16,8 +16,6 @@ from ..versions import MAJORS, is_before
 LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}
 
 # Those whose value differs among the jobs, or the tasks of an array.
-JOB_LETTERS = frozenset("jJA")
-TASK_LETTERS = frozenset("ab")
 
 _PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 

@@ -1,0 +1,14 @@
+"""What a job's picture answers beyond what stands in it: each question loads its room only where it has something."""
+
+from __future__ import annotations
+
+from .asked import RequestRooms
+from .expansion import ExpansionRooms
+from .gpus import GpuRooms
+from .keeping import KeepingRooms
+from .launching import LaunchRooms
+from .script import ScriptRooms
+
+
+class Rooms(ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, KeepingRooms):
+    """The questions; `Job` has the answers' ground, and is the only class of this kind."""

@@ -1,0 +1,111 @@
+"""What the job asks for, and what does not go together in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...slurm.versions import describe
+from .ground import Ground
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...slurm.combined.conflicts import Cause
+    from ...slurm.combined.counts import Counts
+    from ...slurm.combined.gpu_pairs import TwiceAsked
+    from ..foreign import ForeignEffect
+    from ..limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
+
+# Options without which there is one task on each node.
+_COUNTED = frozenset(("ntasks", "threads-per-core", "cores-per-socket", "sockets-per-node", "extra-node-info", "hint"))
+
+
+class RequestRooms(Ground):
+    """What the job asks for, and what does not go together in it."""
+
+    _conflicts: list[Cause] | None = None
+
+    def when(self, versions: Iterable[str] | None) -> str:
+        """For which releases of the range something holds, for a message: ` (before 23.02)`, '' for all or None."""
+        told = self.releases(versions)
+        return f" ({told[1:]})" if told else ""
+
+    def releases(self, versions: Iterable[str] | None) -> str:
+        """The same without brackets: ` before 23.02`, or ''."""
+        told = "" if versions is None else describe(versions, self.versions.majors)
+        return f" {told}" if told else ""
+
+    def foreign_effects(self) -> list[ForeignEffect]:
+        """What the script's `#PBS` or `#BSUB` lines change in the job, or why sbatch refuses them."""
+        if self.directives.foreign is None:
+            return []
+        from ..foreign import foreign_effects
+
+        return foreign_effects(self.directives)
+
+    def conflicts(self) -> list[Cause]:
+        """Settings that do not go together, of all components, in the order in which sbatch meets them."""
+        if self._conflicts is None:
+            self._conflicts = []
+            own = self.directives
+            if own.may_conflict:
+                from ...slurm.combined.conflicts import causes
+
+                self._conflicts.extend(each for index in range(own.components) for each in causes(own, index))
+        return self._conflicts
+
+    def twice_asked_gpus(self, cause: Cause) -> TwiceAsked | None:
+        """The GPUs of `--gres` and of `--gpus-per-node`, where these two are what does not go together."""
+        from ...slurm.combined.gpu_pairs import twice_asked
+
+        return twice_asked(self.directives, cause)
+
+    def counts(self) -> list[Counts | None]:
+        """The nodes and tasks of each component as the newest release makes them of the options.
+
+        None where they are not known, and where no number of tasks or threads is given.
+        """
+        directives = self.directives
+        given = {each.name for each in directives.settings}
+        if not directives.certain or not given & _COUNTED and self.submission is None:
+            return [None] * directives.components
+        if self.submission is not None and directives.components == 1:
+            return [self.request.counts]
+        from ...slurm.combined.conflicts import values_of
+        from ...slurm.combined.counts import job_counts
+
+        newest = self.versions.last
+        each = (values_of(directives, component, newest) for component in range(directives.components))
+        return [job_counts(values, newest) for values in each]
+
+    def doubtful_times(self) -> Iterable[DoubtfulTime]:
+        """Limits of time that can be read in two ways (`24:00`)."""
+        if not any(each.name in ("time", "time-min") for each in self.directives.settings):
+            return ()
+        from ..limits import doubtful_times
+
+        return doubtful_times(self.job)
+
+    def lost_array_steps(self) -> Iterable[LostStep]:
+        """Steps of `--array` that have no effect (`1-10%2:3`)."""
+        if self.request.array is None and self.directives.components == 1:
+            return ()
+        from ..limits import lost_array_steps
+
+        return lost_array_steps(self.job)
+
+    def tiny_memory(self) -> Iterable[TinyMemory]:
+        """Amounts of memory that were hardly meant as megabytes (`--mem=4`)."""
+        if not any(each.name.startswith("mem") for each in self.directives.settings):
+            return ()
+        from ..limits import tiny_memory
+
+        return tiny_memory(self.job)
+
+    def too_many_hosts(self) -> Iterable[TooManyHosts]:
+        """Lists of hosts that are longer than `--nodes` allows, for releases before 23.02."""
+        if not any(setting.name == "nodelist" for setting in self.directives.settings):
+            return ()
+        from ..limits import too_many_hosts
+
+        return too_many_hosts(self.job)

@@ -1,0 +1,62 @@
+"""What the steps start, and how often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .ground import Ground
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ...slurm.mistakes.unknown import Missing
+    from ...source.text import Span
+    from ..crowds import Crowd
+    from ..lone_ranks import LoneRank
+    from ..placing import Given
+    from ..steps import Step
+    from ..submission_options import SubmissionOption
+
+
+class LaunchRooms(Ground):
+    """What the steps start, and how often."""
+
+    def submission_options(self) -> list[SubmissionOption]:
+        """Options of sbatch that sruns were given, and do not take."""
+        if not any(step.problems or "wait" in step.options for step in self.steps):
+            return []
+        from ..submission_options import submission_options
+
+        return [found for step in self.steps for found in submission_options(step, self.versions)]
+
+    def missing_step_options(self) -> list[tuple[Step, Span, Missing]]:
+        """Options of the sruns that not all releases of the range have."""
+        if not any(step.problems or step.has_rare_options for step in self.steps):
+            return []
+        from ..missing import missing_step_options
+
+        return missing_step_options(self.job)
+
+    def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
+        """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
+        from ..placing import give
+
+        return give(self.job, steps, option, like)
+
+    @property
+    def crowds(self) -> list[Crowd]:
+        """Launchers that a step starts several times on a node, though one start fills it."""
+        if not self.steps or not self.job.launches:
+            return []
+        from ..crowds import find_crowds
+
+        return find_crowds(self.job)
+
+    @property
+    def lone_ranks(self) -> list[LoneRank]:
+        """Programs that want one task for each GPU, in steps of one task per node."""
+        if not any(step.tasks_per_node == 1 for step in self.steps):
+            return []
+        from ..lone_ranks import find_lone_ranks
+
+        return find_lone_ranks(self.job)

@@ -1,0 +1,124 @@
+"""What the script says as text and as a program of the shell."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ...shell.values import Phase
+from ...source.regex import Regex
+from .ground import Ground
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...shell.broken_commands import Broken
+    from ...shell.syntax import Program
+    from ...shell.values import Text
+    from ...slurm.mistakes.invisible import Invisible
+    from ...slurm.script import InterpreterFault
+    from ...source.text import Span
+    from ..bashisms import Bashism
+    from ..dollar_names import DollarName
+    from ..faults import SyntaxFault
+    from ..generated_files import GeneratedFile
+    from ..inner_quotes import InnerQuotes
+    from ..status import ExitStatus
+
+# A backslash, or a line that begins with an option: without either no command is cut.
+_BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
+
+
+class ScriptRooms(Ground):
+    """What the script says as text and as a program of the shell."""
+
+    _programs: list[tuple[Text, Program]] | None = None
+
+    def interpreter_fault(self) -> InterpreterFault | None:
+        """How the script lacks its first line, `#!` and an interpreter; see `slurm.script`."""
+        if self.text.string.startswith("#!"):
+            return None
+        from ...slurm.script import interpreter_fault
+
+        return interpreter_fault(self.directives, self.source.path, self.is_embedded)
+
+    def invisible(self) -> list[Invisible]:
+        """Words of directives that hold characters which only look like blanks, dashes or quotes."""
+        if self.text.string.isascii():
+            return []
+        from ...slurm.mistakes.invisible import find_invisible
+
+        return find_invisible(self.directives)
+
+    def bashisms(self) -> list[Bashism]:
+        """What dash does not understand, in a script that asks for `sh`, in the order of the text."""
+        if self.interpreter_line[0] not in ("sh", "dash"):
+            return []
+        from ..bashisms import find_bashisms
+
+        return find_bashisms(self.job)
+
+    def syntax_fault(self) -> SyntaxFault | None:
+        """The first error of syntax on which bash agrees; see `job.faults`."""
+        if not self.program.errors:
+            return None
+        from ..faults import syntax_fault
+
+        return syntax_fault(self.job)
+
+    def shell_placeholders(self) -> list[tuple[Span, str]]:
+        """Placeholders in the commands that bash reads as redirections."""
+        if "<" not in self.text.string:
+            return []
+        from ..blanks import shell_placeholders
+
+        return shell_placeholders(self.job)
+
+    def programs(self) -> list[tuple[Text, Program]]:
+        """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
+        if self._programs is None:
+            texts = {each.text.field: each.text for each in self.job.invocations if each.text is not None}
+            self._programs = [(self.text, self.program), *((text, self.parsed(text.string)) for text in texts.values())]
+        return self._programs
+
+    def broken_commands(self) -> list[Broken]:
+        """Commands that end in the middle, because a backslash is missing or has something behind it."""
+        if self.phase is Phase.SUBMIT and not self.text.string.startswith("#!"):
+            return []
+        file = self.source.text
+        if _BREAK.search(file) is None:
+            return []
+        from ...shell.broken_commands import find_broken
+
+        return [each for text, program in self.programs() for each in find_broken(text, program, file)]
+
+    def dollar_names(self) -> Iterable[DollarName]:
+        """Assignments whose name begins with a dollar."""
+        if "$" not in self.source.text:
+            return ()
+        from ..dollar_names import find_dollar_names
+
+        return find_dollar_names(self.job)
+
+    def inner_quotes(self) -> Iterable[InnerQuotes]:
+        """Double quotes inside of double quotes, which end the string around them."""
+        if self.source.text.count('"') < 3:
+            return ()
+        from ..inner_quotes import find_inner_quotes
+
+        return find_inner_quotes(self.job)
+
+    def generated_files(self) -> Iterable[GeneratedFile]:
+        """Files of a fixed name that the batch script writes from a heredoc, and uses."""
+        if self.phase is not Phase.BATCH or "<<" not in self.text.string:
+            return ()
+        from ..generated_files import find_generated_files
+
+        return find_generated_files(self.job)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """Whose exit status is the job's, and whose is lost."""
+        from ..status import ExitStatus
+
+        return ExitStatus(self.job)
