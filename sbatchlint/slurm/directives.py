@@ -177,7 +177,7 @@ class Directives:
         return implied_dependencies(self)
 
     def slip(self, setting: Setting) -> str | None:
-        """How a setting went wrong in the writing, so that its value is not what was meant; see `slurm.mistakes.slips`."""
+        """How a setting was miswritten, so that its value is not what was meant; see `slurm.mistakes.slips`."""
         from .mistakes.slips import slip
 
         return slip(self, setting)

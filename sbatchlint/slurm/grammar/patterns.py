@@ -15,8 +15,6 @@ from ..versions import MAJORS, is_before
 # By letter, since when.
 LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}
 
-# Those whose value differs among the jobs, or the tasks of an array.
-
 _PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 
 
