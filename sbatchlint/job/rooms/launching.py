@@ -9,6 +9,7 @@ from .ground import Ground
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from ...shell.trace import Invocation
     from ...slurm.mistakes.unknown import Missing
     from ...source.text import Span
     from ..crowds import Crowd
@@ -16,10 +17,30 @@ if TYPE_CHECKING:
     from ..placing import Given
     from ..steps import Step
     from ..submission_options import SubmissionOption
+    from ..worlds import World
 
 
 class LaunchRooms(Ground):
     """What the steps start, and how often."""
+
+    _worlds: list[World] | None = None
+
+    @property
+    def worlds(self) -> list[World]:
+        """What each launcher is told and where it is started, one for each of `launches`; see `job.worlds`."""
+        if self._worlds is None:
+            self._worlds = []
+            if self.job.launches:
+                from ..worlds import find_worlds
+
+                self._worlds = find_worlds(self.job)
+        return self._worlds
+
+    def world_of(self, invocation: Invocation) -> World:
+        """The world in which a command runs: of its launcher, else of the tasks of its step."""
+        from ..worlds import world_of
+
+        return world_of(self.job, invocation)
 
     def submission_options(self) -> list[SubmissionOption]:
         """Options of sbatch that sruns were given, and do not take."""
