@@ -81,6 +81,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
     "no first line": lambda job: not job.text.string.startswith("#!"),
     "no GPUs": lambda job: job.request.asks_for_gpus is False,
+    "pyxis": lambda job: bool(job.steps) and ("container-" in job.source.text or "PYXIS_" in job.source.text),
     "plugin option": lambda job: bool(
         job.directives.problems or any(each.plugin is not None for each in job.directives.settings)
     ),

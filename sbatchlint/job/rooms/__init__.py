@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .asked import RequestRooms
+from .containers import ContainerRooms
 from .expansion import ExpansionRooms
 from .gpus import GpuRooms
 from .keeping import KeepingRooms
@@ -10,5 +11,5 @@ from .launching import LaunchRooms
 from .script import ScriptRooms
 
 
-class Rooms(ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, KeepingRooms):
+class Rooms(ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, ContainerRooms, KeepingRooms):
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

@@ -1,0 +1,114 @@
+"""What pyxis is told of one step's container: the options of the directives and of the srun, which meet in it.
+
+sbatch hands on a directive's plugin options to each srun of the job, and srun reads these before its own command line
+(spank.c, Slurm 20.11 to 26.05). A PYXIS_CONTAINER_* variable only counts where no option says the same (pyxis 0.21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..shell.values import Pieces, text_of
+from ..source.records import NamedTuple
+from ..source.text import Span
+from .containers import PYXIS_OPTIONS, opposite
+from .launches import exported
+from .steps import PYXIS_STARTS, Step, directive_value, written
+
+# The two options that start a container.
+STARTING = frozenset({"container-image", "container-name"})
+# Another value for one of these is an error (args.c, 0.1 to 0.24); mounts, env and unshare add up.
+_ONCE = frozenset({"container-image", "container-name", "container-workdir", "container-save"})
+
+
+class Asked(NamedTuple):
+    """One option of pyxis that a step gets. `written`: as in the file. `inherited`: it stands in a directive."""
+
+    name: str
+    value: Pieces | None
+    span: Span
+    written: str
+    inherited: bool
+
+    @property
+    def text(self) -> str | None:
+        return None if self.value is None else text_of(self.value)
+
+
+class Conflict(NamedTuple):
+    """Two options that do not go together. `refusal`: what pyxis says, in part."""
+
+    step: Step
+    first: Asked
+    second: Asked
+    refusal: str
+
+
+class Ignored(NamedTuple):
+    """Options of an srun that start no container, in order."""
+
+    step: Step
+    options: tuple[Asked, ...]
+
+
+def asked(step: Step) -> list[Asked]:
+    """What reaches pyxis for a step, in the order in which it is told."""
+    found = [
+        Asked(each.name, directive_value(each), each.span, f"#SBATCH {each.written}", True)
+        for each in step.request.directives.settings
+        if each.name in PYXIS_OPTIONS
+    ]
+    found += [
+        Asked(each.name, each.value, each.span, written(each) if each.value is not None else each.written, False)
+        for each in step.given
+        if each.name in PYXIS_OPTIONS
+    ]
+    return found
+
+
+def is_heterogeneous(step: Step) -> bool:
+    """Whether the srun has several components (`srun A : B`), of which only the first one's options are read."""
+    return any(text_of(field) == ":" for field in step.invocation.argv)
+
+
+def ignored(step: Step) -> Ignored | None:
+    """The options of an srun for a container that nothing starts; None where one may be started."""
+    options = asked(step)
+    own = tuple(each for each in options if not each.inherited)
+    if not own or not step.certain or any(each.name in STARTING for each in options) or is_heterogeneous(step):
+        return None
+    if step.invocation.state.sourced or any(is_given(step, name) for name in PYXIS_STARTS):
+        return None
+    return Ignored(step, own)
+
+
+def is_given(step: Step, variable: str) -> bool:
+    """Whether an srun may find a variable that the script sets."""
+    if any(name == variable for name, _ in step.invocation.variables) or exported(step.invocation, variable):
+        return True
+    found = step.invocation.state.variables.get(variable)
+    return found is not None and bool(found.alternatives)
+
+
+def conflicts(step: Step) -> Iterator[Conflict]:
+    """The options that pyxis refuses together."""
+    options = asked(step)
+    for index, second in enumerate(options):
+        for first in options[:index]:
+            if first.inherited and second.inherited and first.name == second.name:
+                continue  # sbatch itself refuses it
+            if first.name == opposite(second.name):
+                both = sorted((first.name, second.name), key=lambda name: (name.startswith("no-"), name))
+                if "container-readonly" in both:
+                    both.reverse()
+                yield Conflict(step, first, second, f"both --{both[0]} and --{both[1]} were specified")
+            elif first.name == second.name and first.name in _ONCE and _differ(first, second):
+                yield Conflict(step, first, second, f"--{first.name} specified multiple times")
+
+
+def _differ(first: Asked, second: Asked) -> bool:
+    one, other = first.text, second.text
+    if one is None or other is None:
+        return False
+    # The name is kept without its flag, and compared with the whole of the next one.
+    return (one.partition(":")[0] if first.name == "container-name" else one) != other

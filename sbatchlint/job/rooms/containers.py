@@ -1,0 +1,22 @@
+"""What the containers of the steps are made of, and what is seen in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .ground import Ground
+
+if TYPE_CHECKING:
+    from ..pyxis import Ignored
+
+
+class ContainerRooms(Ground):
+    """What the containers of the steps are made of, and what is seen in them."""
+
+    def ignored_container_options(self) -> list[Ignored]:
+        """Options of pyxis on sruns that start no container."""
+        if all(step.container is not None for step in self.steps):
+            return []
+        from ..pyxis import ignored
+
+        return [found for step in self.steps if (found := ignored(step)) is not None]
