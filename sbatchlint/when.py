@@ -46,6 +46,7 @@ WHEN: dict[str, str] = {
     "sb210_threads_inflate_tasks": "task count",
     "sb301_launcher_tasks_per_node": "launch",
     "sb311_one_task_rank_program": "step",
+    "sb328_srun_option_after_command": "late option",
     "sb401_early_task_variable": "step and dollar",
     "sb402_early_rank_export": "step and dollar",
     "sb403_early_command_substitution": "step and dollar",

@@ -9,7 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from ..shell.values import known_prefix
+from ..slurm.options import find
 from ..source.regex import Regex
+from .containers import is_pyxis_option
 
 if TYPE_CHECKING:
     from . import Job
@@ -55,6 +58,23 @@ def _has_short_option(job: Job) -> bool:
     return any(word[:2] != "--" or word[2:3] == "-" for word in words)
 
 
+def _has_late_option(job: Job) -> bool:
+    """Whether something behind the command of a step looks like an option of srun."""
+    for step in job.steps:
+        argv = step.invocation.argv
+        for at in range(len(argv) if step.command is None else step.command + 1, len(argv)):
+            prefix = known_prefix(argv[at])
+            if prefix[:1] != "-":
+                continue
+            name = prefix[2:].partition("=")[0]
+            if prefix[:2] == "--" and (is_pyxis_option(name) or find(name, "srun") is not None):
+                return True
+            # the word behind a shell's string
+            if "c" in (known_prefix(argv[at - 2]) if known_prefix(argv[at - 2])[:1] == "-" else ""):
+                return True
+    return False
+
+
 def _has_dollar(job: Job) -> bool:
     return "$" in job.source.text or "`" in job.source.text
 
@@ -76,6 +96,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "foreign directive": lambda job: job.directives.foreign is not None,
     "heredoc": lambda job: "<<" in job.source.text,
     "invisible character": lambda job: not job.text.whole.isascii() or "\0" in job.text.whole,
+    "late option": _has_late_option,
     "launch": lambda job: bool(job.launches),
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ...slurm.mistakes.unknown import Missing
     from ...source.text import Span
     from ..crowds import Crowd
+    from ..late_options import LateOptions
     from ..lone_ranks import LoneRank
     from ..placing import Given
     from ..steps import Step
@@ -57,6 +58,14 @@ class LaunchRooms(Ground):
         from ..missing import missing_step_options
 
         return missing_step_options(self.job)
+
+    def late_options(self) -> list[LateOptions]:
+        """Options of srun that stand behind its command; see `job.late_options`."""
+        if not self.steps:
+            return []
+        from ..late_options import find_late_options
+
+        return find_late_options(self.job)
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
