@@ -69,4 +69,5 @@ WHEN: dict[str, str] = {
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",
     "sb710_exit_status_lost": "several statements",
+    "sb902_secret_on_command_line": "secret",
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The beginning of Slurm's variables, and how it is misspelled.
 _SLURM_NAMES = ("SLURM", "SLRUM_", "SLUM_", "SULRM_", "SLRM_", "SLUMR_", "SLURN_")
 _CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
+# What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
+_SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
 
 
 def _asks(job: Job, *names: str) -> bool:
@@ -111,6 +113,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "rare option": _has_rare_option,
     "refused": lambda job: bool(job.directives.refused),
     "repeat": lambda job: len({each.name for each in job.directives.settings}) < len(job.directives.settings),
+    "secret": lambda job: _SECRET.search(job.source.text) is not None,
     "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
     "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),
     "short option": _has_short_option,

@@ -9,7 +9,10 @@ from .gpus import GpuRooms
 from .keeping import KeepingRooms
 from .launching import LaunchRooms
 from .script import ScriptRooms
+from .tools import ToolRooms
 
 
-class Rooms(ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, ContainerRooms, KeepingRooms):
+class Rooms(
+    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, ContainerRooms, KeepingRooms, ToolRooms,
+):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""
