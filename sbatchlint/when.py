@@ -65,6 +65,7 @@ WHEN: dict[str, str] = {
     "sb416_shared_generated_file": "heredoc",
     "sb417_early_job_variable": "step and dollar",
     "sb501_container_option_in_directive": "plugin option",
+    "sb502_container_option_conflict": "pyxis",
     "sb503_container_option_without_image": "pyxis",
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",

@@ -96,6 +96,36 @@ class Words:
             return None
         return Place(end, self._separator(Span(start, end), " \\"), start, True, True)
 
+    def removal(self, option: StepOption, inside: Span) -> tuple[Edit, bool] | None:
+        """The edit that takes an option with its value out, and whether others than its command have these words.
+
+        None where it is not whole words of the command or of an array, or a comment stands in front of it.
+        """
+        word = self.at(option.span.start)
+        if word is None or not self._whole(word, option.span.start):
+            return None
+        start = self.job.span(word.start, word.end).start
+        row: Sequence[Word | Assignment]
+        if id(word) in self.simple and inside.start <= start < inside.end:
+            command, index = self.simple[id(word)]
+            row, shared = command.words, False
+        elif id(word) in self.elements:
+            array, index = self.elements[id(word)]
+            row, shared = array.elements, True
+        else:
+            return None
+        last = self._next(row, index, option.value_word != option.word)
+        if last is None:
+            return None
+        if not index:
+            behind = list(row).index(last) + 1
+            end = row[behind].start if behind < len(row) else last.end
+            return Edit(self.job.span(word.start, end), ""), shared
+        gap = self.job.span(row[index - 1].end, word.start)
+        if self.job.source.slice(gap).replace("\\\n", "").strip():
+            return None
+        return Edit(Span(gap.start, self.job.span(word.start, last.end).end), ""), shared
+
     def _whole(self, word: Word, start: int) -> bool:
         """Whether an option that begins at `start` is all of its word."""
         string = self.job.source.text
@@ -177,6 +207,14 @@ def give(job: Job, steps: Iterable[Step], option: str, like: Collection[str]) ->
     certain = all(step.certain for step in job.steps) and not _unseen_steps(job, words)
     edits = _edits(job, words, steps, option, like)
     return None if edits is None else Given(edits, certain)
+
+
+def take(job: Job, step: Step, option: StepOption) -> Edit | None:
+    """Takes an option out of a step; None where its words are not known, or are other commands' too."""
+    found = Words(job).removal(option, step.invocation.span)
+    if found is None or found[1] and not _only_these(job, option.span.start, {id(step)}):
+        return None
+    return found[0]
 
 
 def _edits(job: Job, words: Words, steps: Iterable[Step], option: str, like: Collection[str]) -> list[Edit] | None:

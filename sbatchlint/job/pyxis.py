@@ -7,13 +7,19 @@ sbatch hands on a directive's plugin options to each srun of the job, and srun r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..shell.values import Pieces, text_of
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .containers import PYXIS_OPTIONS, opposite
 from .launches import exported
+from .placing import take
 from .steps import PYXIS_STARTS, Step, directive_value, written
+
+if TYPE_CHECKING:
+    from ..source.edits import Edit
+    from . import Job
 
 # The two options that start a container.
 STARTING = frozenset({"container-image", "container-name"})
@@ -36,12 +42,16 @@ class Asked(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Two options that do not go together. `refusal`: what pyxis says, in part."""
+    """Two options that do not go together: what pyxis says of them, and the edits that leave the later one.
 
-    step: Step
+    `step`: the srun that fails; None where sbatch does.
+    """
+
+    step: Step | None
     first: Asked
     second: Asked
     refusal: str
+    edits: tuple[Edit, ...]
 
 
 class Ignored(NamedTuple):
@@ -90,20 +100,46 @@ def is_given(step: Step, variable: str) -> bool:
     return found is not None and bool(found.alternatives)
 
 
-def conflicts(step: Step) -> Iterator[Conflict]:
-    """The options that pyxis refuses together."""
-    options = asked(step)
-    for index, second in enumerate(options):
-        for first in options[:index]:
-            if first.inherited and second.inherited and first.name == second.name:
-                continue  # sbatch itself refuses it
-            if first.name == opposite(second.name):
-                both = sorted((first.name, second.name), key=lambda name: (name.startswith("no-"), name))
-                if "container-readonly" in both:
-                    both.reverse()
-                yield Conflict(step, first, second, f"both --{both[0]} and --{both[1]} were specified")
-            elif first.name == second.name and first.name in _ONCE and _differ(first, second):
-                yield Conflict(step, first, second, f"--{first.name} specified multiple times")
+def conflicts(job: Job) -> Iterator[Conflict]:
+    """The options that pyxis refuses together, each pair of places once."""
+    seen: set[tuple[Span, Span]] = set()
+    for step in job.steps:
+        if is_heterogeneous(step):
+            continue
+        options = asked(step)
+        for index, second in enumerate(options):
+            for first in options[:index]:
+                refusal = _refusal(first, second)
+                if refusal and (first.span, second.span) not in seen:
+                    seen.add((first.span, second.span))
+                    at = None if second.inherited else step
+                    yield Conflict(at, first, second, refusal, tuple(_without(job, step, first, second)))
+
+
+def _refusal(first: Asked, second: Asked) -> str:
+    if first.name == opposite(second.name):
+        on = next(name for name in ("container-writable", first.name, second.name)
+                  if name in (first.name, second.name) and not name.startswith("no-"))  # fmt: skip
+        return f"both --{on} and --{opposite(on)} were specified"
+    if first.name == second.name and first.name in _ONCE and _differ(first, second):
+        return (
+            "" if second.inherited else f"--{first.name} specified multiple times"
+        )  # sbatch refuses it itself, before
+    return ""
+
+
+def _without(job: Job, step: Step, first: Asked, second: Asked) -> list[Edit]:
+    """Takes the earlier option out, where no other step would lose it."""
+    if not first.inherited:
+        option = next(each for each in step.given if each.span == first.span)
+        edit = take(job, step, option)
+        return [] if edit is None else [edit]
+    for other in job.steps:
+        if not second.inherited and other.container is not None:
+            if not any(each.name == second.name and not each.inherited for each in asked(other)):
+                return []
+    setting = next((each for each in job.directives.settings if each.span == first.span), None)
+    return [] if setting is None or job.is_embedded else job.directives.removal([setting])
 
 
 def _differ(first: Asked, second: Asked) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
-    from ..pyxis import Ignored
+    from ..pyxis import Conflict, Ignored
 
 
 class ContainerRooms(Ground):
@@ -20,3 +20,9 @@ class ContainerRooms(Ground):
         from ..pyxis import ignored
 
         return [found for step in self.steps if (found := ignored(step)) is not None]
+
+    def container_conflicts(self) -> list[Conflict]:
+        """Options of pyxis that meet in one srun, from its command line or a directive, and do not go together."""
+        from ..pyxis import conflicts
+
+        return list(conflicts(self.job))
