@@ -67,6 +67,7 @@ WHEN: dict[str, str] = {
     "sb501_container_option_in_directive": "plugin option",
     "sb502_container_option_conflict": "pyxis",
     "sb503_container_option_without_image": "pyxis",
+    "sb505_container_image_uri": "container",
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",
     "sb710_exit_status_lost": "several statements",

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 # The beginning of Slurm's variables, and how it is misspelled.
 _SLURM_NAMES = ("SLURM", "SLRUM_", "SLUM_", "SULRM_", "SLRM_", "SLUMR_", "SLURN_")
+# What the options and commands that enter a container are called.
+_CONTAINERS = (
+    "container-",
+    "PYXIS_",
+    "apptainer",
+    "singularity",
+    "docker",
+    "podman",
+    "nerdctl",
+    "shifter",
+    "enroot",
+    "ch-run",
+)
 _CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
 _SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
@@ -88,6 +101,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "comment": _has_comments,
     "comment in a directive": lambda job: any(line.comment is not None for line in job.directives.lines),
     "conflict": lambda job: bool(job.conflicts()),
+    "container": lambda job: any(word in job.source.text for word in _CONTAINERS),
     "continuation": lambda job: _in_directives(job, "\\"),
     "count": lambda job: bool(job.directives.refused) or _asks(job, "nodelist"),
     "cut command": lambda job: _CUT.search(job.source.text) is not None,

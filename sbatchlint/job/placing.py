@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..shell.syntax import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
+from ..shell.trace import Invocation
 from ..shell.values import UNKNOWN_CHARACTER
 from ..shell.walk import nodes
 from ..source.edits import Edit
@@ -215,6 +216,17 @@ def take(job: Job, step: Step, option: StepOption) -> Edit | None:
     if found is None or found[1] and not _only_these(job, option.span.start, {id(step)}):
         return None
     return found[0]
+
+
+def only_in(job: Job, offset: int, commands: Iterable[Invocation]) -> bool:
+    """Whether text of the file reaches these commands only, and what prints it; those that start them have it too."""
+    wanted = {id(each) for each in commands}
+    for each in job.invocations:
+        if id(each) in wanted or each.name in _HARMLESS or not _holds(each.argv, offset):
+            continue
+        if not any(id(child) in wanted and _holds(child.argv, offset) for child in each.descendants()):
+            return False
+    return True
 
 
 def _edits(job: Job, words: Words, steps: Iterable[Step], option: str, like: Collection[str]) -> list[Edit] | None:

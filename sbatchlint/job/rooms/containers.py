@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..images import ImageFault
     from ..pyxis import Conflict, Ignored
 
 
@@ -26,3 +27,9 @@ class ContainerRooms(Ground):
         from ..pyxis import conflicts
 
         return list(conflicts(self.job))
+
+    def image_faults(self) -> list[ImageFault]:
+        """Images of containers that are not found under the name that is given; see `job.images`."""
+        from ..images import image_faults
+
+        return list(image_faults(self.job))
