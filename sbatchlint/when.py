@@ -70,6 +70,8 @@ WHEN: dict[str, str] = {
     "sb505_container_image_uri": "container",
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",
+    "sb603_compile_cache_shared": "cache for compiled code",
+    "sb605_deprecated_cache_variable": "cache with an old name",
     "sb710_exit_status_lost": "several statements",
     "sb902_secret_on_command_line": "secret",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..shell.state import merge_guards
 from ..shell.trace import Invocation
@@ -158,18 +158,24 @@ def programs_of(step: Step) -> list[Invocation]:
     ]
 
 
-def cache_settings(step: Step, site: Site) -> Iterator[CacheSetting]:
-    """Every cache folder that the script names for the programs of a step."""
+def cache_settings(step: Step, site: Site, names: Iterable[str] = tuple(CACHES)) -> Iterator[CacheSetting]:
+    """Every cache folder that the script names for the programs of a step, by one of these variables."""
     for command in programs_of(step):
         container = container_of(command)
-        for name in CACHES:
+        for name in names:
             for value, default, assigned in _values(command, name, container):
                 if not value:
                     continue
                 location = classify(value, site, container, container.workdir if container is not None else None)
-                yield CacheSetting(
-                    name, value, Span(value[0].start, value[-1].end), location, default, assigned, command
-                )
+                yield CacheSetting(name, value, _place(name, value, assigned), location, default, assigned, command)
+
+
+def _place(name: str, value: Pieces, assigned: Span) -> Span:
+    """Where a value is written: a part of what is behind the `=`, or all of it where it comes from elsewhere too."""
+    span = Span(value[0].start, value[-1].end)
+    if len(value) == 1 or assigned.start <= span.start <= span.end <= assigned.end or assigned.start == assigned.end:
+        return span
+    return Span(min(assigned.start + len(name) + 1, assigned.end), assigned.end)
 
 
 def _values(command: Invocation, name: str, container: Container | None) -> Iterator[tuple[Pieces, bool, Span]]:

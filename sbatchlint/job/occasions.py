@@ -33,6 +33,10 @@ _CONTAINERS = (
     "ch-run",
 )
 _CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
+_COMPILED = Regex(
+    r"(?:TRITON_(?:CACHE_DIR|HOME)|TORCH(?:INDUCTOR_CACHE|_EXTENSIONS)_DIR|MIOPEN_|NUMBA_CACHE|CUDA_CACHE|XDG_CACHE)"
+)
+_OLD_CACHE = Regex(r"TRANSFORMERS_CACHE|PYTORCH_PRETRAINED_BERT_CACHE|HUGGINGFACE_(?:HUB|ASSETS)_CACHE")
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
 _SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
 
@@ -95,6 +99,8 @@ def _has_dollar(job: Job) -> bool:
 
 
 OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
+    "cache for compiled code": lambda job: bool(job.steps) and _COMPILED.search(job.source.text) is not None,
+    "cache with an old name": lambda job: _OLD_CACHE.search(job.source.text) is not None,
     "array": lambda job: bool(job.directives.refused) or _asks(job, "array"),
     "assignment": lambda job: bool(job.assigned or job.trace.reads),
     "carriage return": lambda job: "\r" in job.source.text,

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..caches import CacheSetting, UnsetCache
+    from ..compile_caches import SharedCompileCache
+    from ..renamed_caches import RenamedCache
     from ..steps import Step
 
 # What the programs and containers are called whose caches have to be named.
@@ -53,3 +57,17 @@ class KeepingRooms(Ground):
         from ..caches import shared_sibling
 
         return shared_sibling(setting, step, self.site)
+
+    def shared_compile_caches(self) -> Iterable[SharedCompileCache]:
+        """Caches of compiled code that the nodes of a step share, and write to at the same time."""
+        if not any(step.several_nodes or step.geometry.several for step in self.steps):
+            return ()
+        from ..compile_caches import shared_compile_caches
+
+        return shared_compile_caches(self.job)
+
+    def renamed_caches(self) -> Iterable[RenamedCache]:
+        """Variables for caches that have other names by now."""
+        from ..renamed_caches import renamed_caches
+
+        return renamed_caches(self.job)
