@@ -47,6 +47,7 @@ WHEN: dict[str, str] = {
     "sb301_launcher_tasks_per_node": "launch",
     "sb311_one_task_rank_program": "step",
     "sb328_srun_option_after_command": "late option",
+    "sb329_srun_task_count_unset": "uncounted tasks",
     "sb401_early_task_variable": "step and dollar",
     "sb402_early_rank_export": "step and dollar",
     "sb403_early_command_substitution": "step and dollar",

@@ -34,6 +34,7 @@ FOUND_BY = {
     "module-not-initialised": {"SB006"},
     "repeated-option-last-wins": {"SB116"},
     "time-ambiguous": {"SB122"},
+    "srun-task-count-unset": {"SB329"},
 }
 # Lightning's own demands on --ntasks: not seen yet.
 MISSED = {"007-lightning-ntasks-only"}

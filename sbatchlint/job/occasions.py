@@ -94,6 +94,14 @@ def _has_late_option(job: Job) -> bool:
     return False
 
 
+def _has_uncounted_tasks(job: Job) -> bool:
+    """Whether a step only says how many CPUs a task has, and the job has more, or may have."""
+    if not job.steps or _asks(job, "ntasks", "ntasks-per-node"):
+        return False
+    whole_nodes = _asks(job, "exclusive") and _asks(job, "cpus-per-task")
+    return any("ntasks" not in each.options and (whole_nodes or "cpus-per-task" in each.options) for each in job.steps)
+
+
 def _has_dollar(job: Job) -> bool:
     return "$" in job.source.text or "`" in job.source.text
 
@@ -153,6 +161,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "time": lambda job: _asks(job, "time", "time-min"),
     "typed GPUs": lambda job: any(":" in (each.value or "") for each in job.request.gpu_settings()),
     "unread": lambda job: bool(job.directives.unread),
+    "uncounted tasks": _has_uncounted_tasks,
     "value": lambda job: bool(job.directives.refused or job.directives.problems) or _has_later_value(job),
 }
 

@@ -337,6 +337,30 @@ def _with_tasks_per_node(
     return before._replace(ignored=True if opt_nodes is None else None)
 
 
+def held_cpus(step: Step, request: Request) -> int | None:
+    """The job's CPUs on each node, where the steps get no more than it asks for; None: the whole node. 0: not known."""
+    if request.exclusive == "":
+        return None
+    tasks = whole(request.text("cpus-per-task"))
+    if tasks is None and request.asked("cpus-per-task") or request.exclusive not in (None, "user", "mcs"):
+        return 0
+    by_gpu, gpus = whole(request.text("cpus-per-gpu")), request.gpus_per_node()
+    if request.asked("cpus-per-gpu"):
+        return by_gpu * gpus if by_gpu and gpus else 0
+    return tasks or 1
+
+
+def _filling(step: Step, request: Request) -> int:
+    """Tasks of a step on each node that only says how many CPUs a task has; 1 where that may be so.
+
+    As many as the job's CPUs hold (live runs on 22.05, 23.11 and 26.05), which for whole nodes the script does not say.
+    """
+    option = step.options.get("cpus-per-task")
+    cpus = None if option is None else whole(option.text)
+    held = held_cpus(step, request)
+    return held // cpus if cpus and held and held >= 2 * cpus else 1
+
+
 def _in_common(first: Geometry, second: Geometry) -> Geometry:
     """What two geometries agree on."""
     nodes, tasks, each, several = (a if a == b else None for a, b in zip(first[:4], second[:4]))
@@ -392,7 +416,8 @@ def _inherited(
         unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:
             return Geometry(nodes, None, None, None, None)
-        return Geometry(nodes, nodes, 1, False, None)
+        filling = _filling(step, request)
+        return Geometry(nodes, None if nodes is None else nodes * filling, filling, filling > 1, None)
     reason_setting = each_setting or counting
     glue = "=" if reason_setting.written.startswith("--") else " "
     reason = (reason_setting.span, f"{reason_setting.written}{glue}{reason_setting.value or ''}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..placing import Given
     from ..steps import Step
     from ..submission_options import SubmissionOption
+    from ..uncounted import Uncounted
     from ..worlds import World
 
 
@@ -66,6 +67,15 @@ class LaunchRooms(Ground):
         from ..late_options import find_late_options
 
         return find_late_options(self.job)
+
+    def uncounted_steps(self) -> list[Uncounted]:
+        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `job.uncounted`."""
+        asked = self.request.asked("cpus-per-task")
+        if not any(asked or "cpus-per-task" in step.options for step in self.steps):
+            return []
+        from ..uncounted import find_uncounted
+
+        return find_uncounted(self.job)
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
