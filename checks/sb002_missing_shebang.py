@@ -30,14 +30,14 @@ def check(job: Job) -> Iterator[Finding]:
     fault = job.interpreter_fault()
     if fault is None:
         return
-    edits = [Edit(job.span(start, end), content) for start, end, content in fault.edits]
-    span = job.span(fault.start, fault.end)
+    edits = [Edit(job.directives.text.span(start, end), content) for start, end, content in fault.edits]
+    span = job.directives.text.span(fault.start, fault.end)
     if fault.kind == "empty":
         said = "is empty!" if not job.text.string else "contains only whitespace!"
         message = f"sbatch refuses the file: `Batch script {said}`; begin it with {fault.line}"
         yield Finding(span, message, fix=Fix(f"add {fault.line}", edits))
     elif fault.kind == "misplaced":
-        above = job.source.text[job.span(0, 0).start : span.start]
+        above = job.source.text[job.directives.text.span(0, 0).start : span.start]
         advice = "move this line to the top" if above.strip() else "remove what stands above it"
         if above.strip(" \t") == "" and above:
             advice = "remove the blanks before it"
@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(span, message, fix=Fix(f"write {fault.line}", edits, safe=True))
     else:
         message = f"sbatch refuses a script that does not begin with `#!` and an interpreter; add {fault.line} above"
-        start = job.span(0, 0).start
+        start = job.directives.text.span(0, 0).start
         margin = job.source.text[job.source.line_of(start).start : start]
         if edits and margin.strip() == "":  # a here-document that is indented by tabs
             edits = [edit._replace(content=edit.content + margin) for edit in edits]

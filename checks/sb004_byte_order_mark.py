@@ -26,7 +26,7 @@ MARK = "\ufeff"
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.text.whole
+    text = job.directives.text.whole
     if not job.is_embedded and job.source.is_utf_16:
         message = (
             "the file is in UTF-16, of which sbatch reads no line; save it in UTF-8, with `iconv -f UTF-16 -t UTF-8`"

@@ -45,9 +45,9 @@ def check(job: Job) -> Iterator[Finding]:
             message += f", and mend {each.more} more on this line"
         fix = None
         if each.edits is not None:
-            edits = [Edit(job.span(start, end), content) for start, end, content in each.edits]
+            edits = [Edit(job.directives.text.span(start, end), content) for start, end, content in each.edits]
             fix = Fix("write plain characters", edits, safe=each.safe)
-        yield Finding(job.span(each.start, each.end), message, fix=fix)
+        yield Finding(job.directives.text.span(each.start, each.end), message, fix=fix)
 
 
 CASES = [

@@ -33,10 +33,10 @@ EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 class Job(Rooms):
     """One batch script: the file itself, or a script inside it.
 
-    `directives` and `request`: what sbatch reads. `program`: the syntax of its commands (empty for other languages).
-    `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running; `ran`: statements
-    with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its commands run (SUBMIT for
-    a script of the login node). All spans are those of the file.
+    `directives` and `request`: what sbatch reads; `text`: what a shell reads, and `program`: its syntax (empty for
+    other languages). `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running;
+    `ran`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its
+    commands run (SUBMIT for a script of the login node). All spans are those of the file.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Job(Rooms):
         outer: Job | None = None, shell: bool = True,
     ) -> None:  # fmt: skip
         self.source = source
-        self.text = text
+        self.text = text.without_marks()
         self.site = site
         self.versions = Range(*site.slurm_versions)
         self.is_embedded = submission is not None
@@ -60,6 +60,7 @@ class Job(Rooms):
             self.directives = directives = SubmittedDirectives(submission, self.versions, site)
             self.request = Request(directives, overriding=directives.overriding)
         self.interpreter_line = _interpreter(text.string)
+        text = self.text
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(text.string) if self.is_shell else Program((), ())

@@ -33,7 +33,7 @@ def syntax_fault(job: Job) -> SyntaxFault | None:
     string = job.text.string
     if not job.program.errors or not (job.directives.lines or string.startswith("#!") or job.is_embedded):
         return None
-    if _TEMPLATE.search(string):
+    if _TEMPLATE.search(job.directives.text.string):
         return None
     found = complaint(string.replace("\r\n", "\n"))
     if found is None:

@@ -112,7 +112,7 @@ def _remark(job: Job, setting: Setting) -> str:
     line = setting.value_line or setting.line
     if line.comment is not None:
         return job.source.slice(line.comment)
-    string = job.text.string
+    string = job.directives.text.string
     above = string[string.rfind("\n", 0, max(0, line.start - 1)) + 1 : max(0, line.start - 1)].strip()
     return above if re.match(r"#(?!SBATCH|SLURM|!|PBS|BSUB)", above) else ""
 

@@ -46,14 +46,14 @@ def _asks(job: Job, *names: str) -> bool:
 
 
 def _in_directives(job: Job, signs: str) -> bool:
-    string = job.text.string
+    string = job.directives.text.string
     return any(sign in string[line.words_start : line.end] for line in job.directives.lines for sign in signs)
 
 
 def _has_comments(job: Job) -> bool:
     """Whether there are other comments than directives where these are read, or a line that may be one."""
     directives = job.directives
-    string = job.text.string
+    string = job.directives.text.string
     stop = len(string) if directives.stop is None else directives.stop.start
     others = string.count("#", 0, stop) - len(directives.lines) - string.startswith("#!")
     return bool(others) or "#SLURM" in string or "SBATCH" in string[stop : stop + 40]
@@ -125,12 +125,12 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "expansion in a directive": lambda job: _in_directives(job, "$`~"),
     "foreign directive": lambda job: job.directives.foreign is not None,
     "heredoc": lambda job: "<<" in job.source.text,
-    "invisible character": lambda job: not job.text.whole.isascii() or "\0" in job.text.whole,
+    "invisible character": lambda job: not job.directives.text.whole.isascii() or "\0" in job.directives.text.whole,
     "late option": _has_late_option,
     "launch": lambda job: bool(job.launches),
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
-    "no first line": lambda job: not job.text.string.startswith("#!"),
+    "no first line": lambda job: not job.directives.text.string.startswith("#!"),
     "no GPUs": lambda job: job.request.asks_for_gpus is False,
     "pyxis": lambda job: bool(job.steps) and ("container-" in job.source.text or "PYXIS_" in job.source.text),
     "plugin option": lambda job: bool(

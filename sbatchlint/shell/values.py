@@ -221,6 +221,23 @@ class Text:
             at += len(part) + 1
         return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 
+    def without_marks(self) -> Text:
+        """What a shell gets of a file that a template engine fills in: values that are not known, and no statements."""
+        if not self._is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
+            return self
+        from ..source.templates import is_templated, rendered
+
+        if not is_templated(self.string):
+            return self
+        string, base = self.string, self.field[0].start
+        parts = rendered(string)
+        return Text(
+            tuple(
+                literal(string[start:end], base + start) if known else Piece(None, base + start, base + end)
+                for start, end, known in parts
+            )
+        )
+
     def _piece_at(self, index: int) -> int:
         return max(bisect_right(self._starts, index) - 1, 0)
 

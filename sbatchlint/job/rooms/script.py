@@ -36,7 +36,7 @@ class ScriptRooms(Ground):
 
     def interpreter_fault(self) -> InterpreterFault | None:
         """How the script lacks its first line, `#!` and an interpreter; see `slurm.script`."""
-        if self.text.string.startswith("#!"):
+        if self.directives.text.string.startswith("#!"):
             return None
         from ...slurm.script import interpreter_fault
 
@@ -44,7 +44,7 @@ class ScriptRooms(Ground):
 
     def invisible(self) -> list[Invisible]:
         """Words of directives that hold characters which only look like blanks, dashes or quotes."""
-        if self.text.string.isascii():
+        if self.directives.text.string.isascii():
             return []
         from ...slurm.mistakes.invisible import find_invisible
 

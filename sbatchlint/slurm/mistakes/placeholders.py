@@ -39,7 +39,10 @@ _ANGLED = Regex(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
 _SQUARE = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
 _SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
 _SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
-_BRACED = Regex(r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@")
+_BRACED = Regex(
+    r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@"
+    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])"
+)
 _SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
 _THING = (
@@ -277,7 +280,7 @@ def left_over(directives: Directives) -> list[Left]:
             if spanned is not None:
                 text = string[spanned[0] : spanned[1]]
                 # `{ name }`, with blanks, is of no template that a program fills in.
-                kind = "template" if text[0] == "@" or text[0] == "{" and text[1] not in BLANKS else "blank"
+                kind = "template" if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS else "blank"
                 place = Placeholder(text, spanned[0] - start, spanned[1] - start, kind)
         if place is not None and place.kind != "template":
             span = directives.text.span(start + place.start, start + place.end)
