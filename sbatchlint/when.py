@@ -69,6 +69,8 @@ WHEN: dict[str, str] = {
     "sb502_container_option_conflict": "pyxis",
     "sb503_container_option_without_image": "pyxis",
     "sb505_container_image_uri": "container",
+    "sb515_scontrol_in_container": "container",
+    "sb516_batch_script_in_container": "container in a directive",
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",
     "sb603_compile_cache_shared": "cache for compiled code",

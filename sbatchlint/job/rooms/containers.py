@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..host_tools import BatchContainer, HostTool, MovedOut
     from ..images import ImageFault
     from ..pyxis import Conflict, Ignored
 
@@ -33,3 +34,21 @@ class ContainerRooms(Ground):
         from ..images import image_faults
 
         return list(image_faults(self.job))
+
+    def batch_container(self) -> BatchContainer | None:
+        """The container that a directive puts the batch script itself into."""
+        from ..host_tools import batch_container
+
+        return batch_container(self.job)
+
+    def tools_in_containers(self) -> list[HostTool]:
+        """Programs of Slurm that commands inside the steps' containers call."""
+        from ..host_tools import tools_in_containers
+
+        return list(tools_in_containers(self.job))
+
+    def moved_out(self, tool: HostTool) -> MovedOut | None:
+        """What one of them finds out, found out by the batch shell instead."""
+        from ..host_tools import moved_out
+
+        return moved_out(self.job, tool)
