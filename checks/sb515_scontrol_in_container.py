@@ -38,7 +38,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             result = "the command is not found"
         yield Finding(
-            tool.command.span,
+            tool.span,
             f"{name} runs inside the container of line {job.line(tool.container.span.start)}, whose image seldom has "
             f"Slurm: {result}; call it in the batch script and hand the result in",
             fix=None if moved is None else Fix(f"export {moved.name} before the step", moved.edits, moved.safe),

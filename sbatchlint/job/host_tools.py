@@ -51,6 +51,12 @@ class HostTool(NamedTuple):
     container: Container
     fallback: str
 
+    @property
+    def span(self) -> Span:
+        """The command without what starts it."""
+        start, end = self.command.name_span.start, self.command.span.end
+        return Span(start, end) if self.command.span.start <= start < end else self.command.span
+
 
 def batch_container(job: Job) -> BatchContainer | None:
     """What the directives put the batch script into."""
@@ -72,19 +78,21 @@ def batch_container(job: Job) -> BatchContainer | None:
 
 def tools_in_containers(job: Job) -> Iterator[HostTool]:
     """Slurm's programs that commands inside the steps' containers call, each place once."""
-    seen: set[Span] = set()
     if any(job.request.asked(name) for name in STARTING):
         return  # the batch script itself runs in there
+    tools: dict[Span, HostTool] = {}
+    doubtful: set[Span] = set()
     for each in job.invocations:
-        if each.name not in SLURM or each.phase is Phase.SUBMIT or each.context.parent is None or each.span in seen:
+        if each.name not in SLURM or each.phase is Phase.SUBMIT or each.context.parent is None:
             continue
         container = container_of(each)
-        if container is None or not container.certain or _brings_slurm(container, job) or _asked_for(job, each):
-            continue
-        if container.kind == "apptainer" and _site_binds(job):
-            continue
-        seen.add(each.span)
-        yield HostTool(each, container, _fallback(job, each))
+        if container is None or each.name == "srun" and each.kind == "apptainer":
+            continue  # `apptainer exec IMAGE srun …` has its words in the wrong order
+        if not container.certain or _brings_slurm(container, job) or _asked_for(job, each):
+            doubtful.add(each.span)
+        elif container.kind != "apptainer" or not _site_binds(job):
+            tools.setdefault(each.span, HostTool(each, container, _fallback(job, each)))
+    yield from (tool for span, tool in tools.items() if span not in doubtful)
 
 
 def _brings_slurm(container: Container, job: Job) -> bool:
@@ -168,12 +176,12 @@ def _line_of(job: Job, span: Span) -> Span | None:
     text = job.source.text
     row = job.source.line_of(span.start)
     before = re.search(r"(^|['\";&]|&& )[ \t]*(?:export[ \t]+)?$", text[row.start : span.start])
-    after = re.match(r"[ \t]*(?:;|&&)?[ \t]*(?:\\?(?=\n))?", text[span.end :])
+    after = re.match(r"[ \t]*(?:;|&&)?[ \t]*", text[span.end :])
     if before is None or after is None:
         return None
     end = span.end + after.end()
-    if before.start() == before.end(1) == 0 and text[end : end + 1] == "\n":
-        return Span(row.start, end + 1)
+    if before.start() == before.end(1) == 0 and text[end : end + 2].lstrip("\\")[:1] == "\n":
+        return Span(row.start, text.index("\n", end) + 1)
     if not re.search(r";|&&", after.group()):
         return None
     return Span(row.start + before.end(1), end)
