@@ -46,6 +46,8 @@ WHEN: dict[str, str] = {
     "sb210_threads_inflate_tasks": "task count",
     "sb301_launcher_tasks_per_node": "launch",
     "sb311_one_task_rank_program": "step",
+    "sb325_world_size_not_divisible": "parallel sizes",
+    "sb326_batch_size_not_divisible": "parallel sizes",
     "sb328_srun_option_after_command": "late option",
     "sb329_srun_task_count_unset": "uncounted tasks",
     "sb401_early_task_variable": "step and dollar",

@@ -272,7 +272,7 @@ def strongest(signs: Iterable[Sign]) -> Sign | None:
 
 # Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
 _MEGATRON = Regex(
-    r"(?:^|/)(?:scripts/training/run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|retro)\.py)$"
+    r"(?:^|/)(?:run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|hybrid|retro)\.py)$"
 )
 _JAX = Regex(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
 _DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")

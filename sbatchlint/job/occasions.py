@@ -32,6 +32,7 @@ _CONTAINERS = (
     "enroot",
     "ch-run",
 )
+_SIZES = Regex(r"parallel[_-]size|batch[_-]size|megatron|run_recipe")
 _CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 _COMPILED = Regex(
     r"(?:TRITON_(?:CACHE_DIR|HOME)|TORCH(?:INDUCTOR_CACHE|_EXTENSIONS)_DIR|MIOPEN_|NUMBA_CACHE|CUDA_CACHE|XDG_CACHE)"
@@ -134,6 +135,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "no first line": lambda job: not job.directives.text.string.startswith("#!"),
     "no GPUs": lambda job: job.request.asks_for_gpus is False,
     "pyxis": lambda job: bool(job.steps) and ("container-" in job.source.text or "PYXIS_" in job.source.text),
+    "parallel sizes": lambda job: _SIZES.search(job.source.text) is not None,
     "plugin option": lambda job: bool(
         job.directives.problems or any(each.plugin is not None for each in job.directives.settings)
     ),

@@ -10,9 +10,11 @@ from .keeping import KeepingRooms
 from .launching import LaunchRooms
 from .script import ScriptRooms
 from .tools import ToolRooms
+from .training import TrainingRooms
 
 
 class Rooms(
-    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, GpuRooms, ContainerRooms, KeepingRooms, ToolRooms,
+    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, TrainingRooms, GpuRooms, ContainerRooms, KeepingRooms,
+    ToolRooms,
 ):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

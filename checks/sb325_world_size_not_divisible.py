@@ -1,0 +1,115 @@
+"""The number of processes cannot be divided by the parallel sizes that the program is told.
+
+Megatron lays its processes out on a grid: tensor, pipeline and context parallelism take TP times PP times CP of them
+for one replica of the model, and the number of replicas must be whole. Experts have a grid of their own over the same
+processes, EP times ETP times PP, where ETP is TP unless `--expert-tensor-parallel-size` is given (in ms-swift it is
+1). EP is no factor of the first product. Where one of the two does not divide the world, every rank raises an error
+right after the job has waited for its nodes. A layout that was made for another number of nodes, or for nodes of
+another size, is the common cause.
+
+What a recipe (Megatron Bridge, NeMo) fills in is not known; the sizes that are given must divide the world in any case.
+
+## Fix
+
+None: which size is to give way is the user's to say.
+
+## References
+
+`validate_args()` in megatron/training/arguments.py and `initialize_model_parallel()` in
+megatron/core/parallel_state.py, core 0.4 to 0.20; src/megatron/bridge/training/initialize.py, Bridge 0.7;
+swift/megatron/arguments/megatron_args.py, 4.6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card(
+    "SB325", "world-size-not-divisible", severity="error", fix="never", since="0.1.0", when="parallel sizes"
+)  # fmt: skip
+
+SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP", "expert_tensor": "ETP"}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for layout, fault in job.broken_layouts("world", "experts' grid"):
+        world, product = layout.number("world"), layout.product(fault)
+        factors = []
+        for name in fault.parts:
+            number = layout.number(name)
+            as_tensor = name == "expert_tensor" and layout.default(name) and layout.dialect == "megatron"
+            if number > 1 or not layout.default(name):
+                factors.append(f"{SHORT[name]} {number}" + (" (that of TP)" if as_tensor else ""))
+        grid = " × ".join(factors) + (f" = {product}" if len(factors) > 1 else "")
+        starts = layout.world.invocation
+        who = f"the {world} process{'es' if world > 1 else ''} of line {job.line(starts.span.start)}"
+        if fault.rule == "world":
+            effect = "every rank stops with `world size is not divisible`"
+            if product > world and layout.dialect == "megatron":
+                effect += " (before core 0.9 Megatron trains with smaller TP and PP instead)"
+            advice = f"write sizes whose product divides {world}"
+        else:
+            effect = "every rank stops when the groups of the experts are made"
+            advice = f"write sizes whose product divides {world}"
+            if layout.default("expert_tensor") and layout.dialect == "megatron":
+                advice += ", for instance with --expert-tensor-parallel-size=1"
+        yield Finding(
+            layout.place(fault),
+            f"{who} cannot be divided by {grid}: {effect}; {advice}",
+            related=[(layout.told[name].span, SHORT[name]) for name in fault.parts if name in layout.told],
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=1 --gpus-per-node=8
+        TP=4
+        PP=4
+        srun torchrun --nnodes=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            pretrain_gpt.py --tensor-model-parallel-size $TP «--pipeline-model-parallel-size» $PP \\
+            --num-layers 32 --hidden-size 4096 --micro-batch-size 1 --global-batch-size 256
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
+        srun python scripts/training/run_recipe.py --recipe llama3_8b_pretrain_config \\
+            model.tensor_model_parallel_size=4 «model.pipeline_model_parallel_size=8»
+        """,
+        title="overrides of a recipe, one task a rank",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            pretrain_gpt.py --tensor-model-parallel-size 4 «--expert-model-parallel-size 8» --num-experts 64 \\
+            --num-layers 32 --hidden-size 4096 --micro-batch-size 1
+        """,
+        title="the grid of the experts: ETP is TP",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        export NNODES=2 NPROC_PER_NODE=8 MASTER_ADDR=$(hostname)
+        srun bash -c 'NODE_RANK=$SLURM_NODEID megatron sft --tensor_model_parallel_size 4 \\
+            --pipeline_model_parallel_size 2 --expert_model_parallel_size 8 --global_batch_size 64'
+        """,
+        title="EP is no factor of the replicas: 16 processes are two of 4 × 2, and 8 × 1 × 2 for the experts",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=1 --gpus-per-node=8
+        srun torchrun --nnodes=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            pretrain_gpt.py --tensor-model-parallel-size ${TP:?} --pipeline-model-parallel-size 4
+        """,
+        title="24 processes, and TP is not known",
+    ),
+]

@@ -1,0 +1,119 @@
+"""A batch or a size of the model cannot be divided as the program is told to divide it.
+
+Every data-parallel replica takes `--micro-batch-size` samples at a time, so the global batch must be a multiple of the
+micro-batch size times the number of replicas, which is the number of processes by TP times PP times CP. It changes with
+the number of nodes. In the same way attention heads are shared among TP ranks, layers among PP ranks, experts among EP
+ranks, and the sequence among CP ranks, each of which takes two pieces of it. Megatron raises an error at the start,
+after the job has waited for its nodes.
+
+Silent where the batch size changes while training runs (`--rampup-batch-size`, `--step-batch-size-schedule`) or
+Megatron is told to lower it (`--decrease-batch-size-if-needed`), and for layers where these are not spread evenly.
+Layers are a warning: some programs spread them in their own way.
+
+## Fix
+
+None: which size is to give way is the user's to say.
+
+## References
+
+megatron/core/num_microbatches_calculator.py; transformer_config.py; megatron/training/arguments.py, core 0.4 to 0.20;
+swift/megatron/arguments/megatron_args.py, ms-swift 4.6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card(
+    "SB326", "batch-size-not-divisible", severity="error", fix="never", since="0.1.0", when="parallel sizes"
+)  # fmt: skip
+
+SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP"}
+MODEL = {
+    "heads": "attention heads are",
+    "groups": "query groups are",
+    "layers": "layers are",
+    "experts": "experts are",
+    "context": "tokens of a sequence are",
+    "sequence": "tokens of a sequence are",
+}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for layout, fault in job.broken_layouts("global batch", *MODEL):
+        whole, product = layout.number(fault.whole), layout.product(fault)
+        if fault.rule == "global batch":
+            kind = "default global batch" if layout.default("global_batch") else "global batch"
+            factors = [f"the {layout.number(name)} {WORDS[name]}" for name in fault.parts if layout.number(name) > 1]
+            problem = f"the {kind} of {whole} samples is no multiple of {' times '.join(factors)}"
+            if len(factors) > 1:
+                problem += f" ({product})"
+            effect = "every rank stops with `global batch size is not divisible`"
+        else:
+            names = " × ".join(f"{SHORT[name]} {layout.number(name)}" for name in fault.parts)
+            names = f"2 × {names}" if fault.rule == "context" else names
+            relation = "neither a multiple nor a divisor" if fault.rule == "groups" else "no multiple"
+            problem = f"{whole} {MODEL[fault.rule]} {relation} of {names}"
+            effect = "every rank stops when the model is built"
+        below = whole // product * product
+        choice = f"{below} or {below + product}" if below else f"{product}"
+        yield Finding(
+            layout.place(fault),
+            f"{problem}: {effect}; write {choice}, or other sizes",
+            severity="warning" if fault.rule == "layers" else None,
+            related=[(each.span, each.written) for each in map(layout.told.get, fault.parts) if each is not None],
+        )
+
+
+WORDS = {"micro_batch": "samples of a micro-batch", "data_parallel": "data-parallel replicas"}
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=1 --gpus-per-node=8
+        srun torchrun --nnodes=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            pretrain_gpt.py --tensor-model-parallel-size 4 --micro-batch-size 2 «--global-batch-size 256»
+        """,
+        title="24 processes are 6 replicas, and 256 is no multiple of 12",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
+        export NNODES=4 NPROC_PER_NODE=8 MASTER_ADDR=$(hostname)
+        srun bash -c 'NODE_RANK=$SLURM_NODEID «megatron sft --model Qwen/Qwen3-8B --dataset d»'
+        """,
+        title="ms-swift takes 16 samples where nothing is given, for 32 replicas",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=1 --gpus-per-node=8
+        ARGS="--num-layers 30 --hidden-size 5120 «--num-attention-heads 20» --seq-length 4096"
+        srun torchrun --nproc_per_node=8 pretrain_gpt.py $ARGS --tensor-model-parallel-size 8
+        """,
+        title="heads that cannot be shared",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=1 --gpus-per-node=8
+        srun torchrun --nnodes=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            pretrain_gpt.py --tensor-model-parallel-size 4 --micro-batch-size 2 --global-batch-size 256 \\
+            --decrease-batch-size-if-needed
+        """,
+        title="Megatron is told to lower the batch",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=8 --gpus-per-node=8
+        srun python scripts/training/run_recipe.py --recipe llama3_8b_pretrain_config \\
+            model.tensor_model_parallel_size=4 train.micro_batch_size=2 train.global_batch_size=256
+        """,
+        title="the recipe says how many replicas there are",
+    ),
+]
