@@ -80,7 +80,7 @@ def test_the_world_of_plain_programs_is_their_step() -> None:
     picture = job("srun --ntasks-per-node=8 -N4 python pretrain.py\npython one.py\nmpirun -np 8 python many.py")
     found = {each.argv[1][0].text: picture.world_of(each) for each in picture.invocations if each.name == "python"}
     assert {name: each.size for name, each in found.items()} == {"pretrain.py": None, "one.py": 1, "many.py": 8}
-    picture = job("srun -n 32 bash -c 'python pretrain.py'\nsrun -n4 -N4 torchrun --nproc_per_node=2 --nnodes=4 t.py")
+    picture = job("srun -n 32 bash -c 'python t.py'\nsrun -n4 -N4 torchrun --nproc_per_node=2 --nnodes=4 t.py")
     assert [picture.world_of(each).size for each in picture.invocations if each.name in ("python", "torchrun")] == [
         32,
         8,

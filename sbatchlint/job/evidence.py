@@ -327,3 +327,39 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     if _JAX.search(program) or any(lookup(name) is not None for name in ("JAX_COORDINATOR_ADDRESS", "XLA_FLAGS")):
         return RankSign("jax", "JAX expects one task for each GPU", target)
     return None
+
+
+class ToldNodes(NamedTuple):
+    """The number of nodes that a program is told. `words`: the option as it is written, with its value."""
+
+    number: int
+    span: Span
+    words: str
+
+
+_NODE_COUNT = Regex(r"--(?:num[_-]?nodes|n[_-]?nodes|nodes)")
+_DEVICE_COUNT = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--(?:gpu|device)s?[_-]per[_-]node")
+
+
+def told_nodes(argv: Argv, tasks_per_node: int | None) -> ToldNodes | None:
+    """How many nodes a Python program that is one rank a task is told to be on; None where it is not told, or no rank.
+
+    It is one where Lightning's options say so, or where its devices are as many as its node has tasks.
+    """
+    python = python_command(argv)
+    if python is None or python.kind not in ("script", "module"):
+        return None
+    found: ToldNodes | None = None
+    sure = False
+    for option, value, field in _options(argv[python.after :]):
+        text = None if value is None else text_of(value)
+        if text is None or not text.isdigit():
+            continue
+        own = bool(_NODES.fullmatch(option))
+        if own or _NODE_COUNT.fullmatch(option):
+            glue = "=" if "=" in shown_text(field) else " "
+            found = ToldNodes(int(text), span_of(field), f"{option}{glue}{text}")
+            sure = sure or own
+        elif _DEVICE_COUNT.fullmatch(option) or _DEVICES.fullmatch(option):
+            sure = sure or int(text) == tasks_per_node and int(text) > 1
+    return found if sure and found is not None and found.number > 0 else None

@@ -130,6 +130,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "invisible character": lambda job: not job.directives.text.whole.isascii() or "\0" in job.directives.text.whole,
     "late option": _has_late_option,
     "launch": lambda job: bool(job.launches),
+    "launch or Python": lambda job: bool(job.launches or job.steps and "python" in job.source.text),
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
     "no first line": lambda job: not job.directives.text.string.startswith("#!"),

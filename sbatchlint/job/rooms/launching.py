@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from ..crowds import Crowd
     from ..late_options import LateOptions
     from ..lone_ranks import LoneRank
+    from ..node_counts import NodeCount, ProgramNodes
+    from ..node_ranks import NodeRank
     from ..placing import Given
+    from ..rendezvous import Meeting
     from ..steps import Step
     from ..submission_options import SubmissionOption
     from ..uncounted import Uncounted
@@ -100,3 +103,82 @@ class LaunchRooms(Ground):
         from ..lone_ranks import find_lone_ranks
 
         return find_lone_ranks(self.job)
+
+    # --- several nodes, one world ----------------------------------------------------------------
+
+    @property
+    def _meets(self) -> bool:
+        """Whether some launcher may be started on several nodes, or is told of several."""
+        return any(world.nodes != 1 or world.asked.several is not False for world in self.worlds)
+
+    def lonely_launchers(self) -> list[NodeCount]:
+        """Launchers on several nodes that are told of one."""
+        if not self._meets:
+            return []
+        from ..node_counts import find_lonely
+
+        return find_lonely(self.job)
+
+    def node_count_mismatches(self) -> list[NodeCount]:
+        """Launchers on several nodes that are told of another number of several."""
+        if not self._meets:
+            return []
+        from ..node_counts import find_mismatches
+
+        return find_mismatches(self.job)
+
+    def standalone_launchers(self) -> list[NodeCount]:
+        """Launchers with `--standalone` where several nodes are to take part."""
+        if not any(world.launcher is not None and world.launcher.standalone for world in self.worlds):
+            return []
+        from ..node_counts import find_standalone
+
+        return find_standalone(self.job)
+
+    def misled_programs(self) -> list[ProgramNodes]:
+        """Programs without a launcher that are told of another number of nodes than their step has."""
+        if "nodes" not in self.source.text or not self.steps:
+            return []
+        from ..node_counts import find_programs
+
+        return find_programs(self.job)
+
+    def missing_rendezvous(self) -> list[Meeting]:
+        """Launchers of several nodes that are not told where to meet."""
+        if not self._meets:
+            return []
+        from ..rendezvous import find_missing
+
+        return find_missing(self.job)
+
+    def unshared_rendezvous(self) -> list[Meeting]:
+        """Launchers of several nodes that each look for the others at another address."""
+        if not self._meets:
+            return []
+        from ..rendezvous import find_unshared
+
+        return find_unshared(self.job)
+
+    def differing_rendezvous(self) -> list[Meeting]:
+        """Ports and names of a rendezvous that each node chooses for itself."""
+        if not self._meets:
+            return []
+        from ..rendezvous import find_differing
+
+        return find_differing(self.job)
+
+    def missing_node_ranks(self) -> list[NodeRank]:
+        """Launchers of several nodes that are not told which they are on."""
+        if not self._meets:
+            return []
+        from ..node_ranks import find_missing
+
+        return find_missing(self.job)
+
+    def wrong_node_ranks(self) -> list[NodeRank]:
+        """Launchers that take the number of a task, or a fixed one, for that of their node."""
+        if not self._meets:
+            return []
+        from ..node_ranks import find_wrong
+
+        return find_wrong(self.job)
