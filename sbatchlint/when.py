@@ -43,6 +43,7 @@ WHEN: dict[str, str] = {
     "sb203_task_count_mismatch": "task count",
     "sb204_fewer_tasks_than_nodes": "conflict",
     "sb205_gpu_request_conflict": "conflict",
+    "sb206_step_exceeds_job": "step",
     "sb210_threads_inflate_tasks": "task count",
     "sb301_launcher_tasks_per_node": "launch",
     "sb303_launcher_nnodes_missing": "launch",

@@ -117,7 +117,7 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
         return bound or gpus is None or crowd is None or each * crowd <= gpus
     if not bound:
         return False
-    own = _gpus_per_task(job, step)
+    own = job.gpus_of(step).each
     return own is None or own == each and not isinstance(launcher.nnodes, int)
 
 
@@ -132,12 +132,6 @@ def _fills_node(launch: Launch, step: Step) -> bool:
     if any("GPU" in each.name or "nvidia-smi" in each.name for each in expansions(setting.value)):
         return True
     return launcher.nnodes is not None and launcher.nnodes == step.nodes
-
-
-def _gpus_per_task(job: Job, step: Step) -> int | None:
-    option = step.option("gpus-per-task")
-    text = option.text if option is not None else job.request.text("gpus-per-task")
-    return whole(text.rpartition(":")[2]) if text else None
 
 
 def _picks_gpus(launch: Launch) -> bool:

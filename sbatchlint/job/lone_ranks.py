@@ -17,7 +17,6 @@ from ..source.text import Span
 from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
-from .request import gpu_count
 from .steps import Step
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ OTHER_WAYS = Regex(
     r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
     r"|hydra/launcher="
 )
-UNCLEAR = ("gpus", "gpus-per-socket", "gpu-bind", "tres-per-task", "tres-bind", "ntasks-per-gpu", "multi-prog")
 
 
 class LoneRank(NamedTuple):
@@ -68,8 +66,9 @@ def find_lone_ranks(job: Job) -> list[LoneRank]:
         context = step.invocation.context
         if context.background and context.looped or _is_spread(job, step):
             continue
-        gpus = _gpus(job, step)
-        if gpus is None or gpus < 2:
+        sharing = job.gpus_of(step)
+        gpus = sharing.each
+        if gpus is None or gpus < 2 or sharing.meant is not None and sharing.meant < gpus:
             continue
         for each in step.program:
             sign = _sign(each, step)
@@ -87,18 +86,6 @@ def _is_spread(job: Job, step: Step) -> bool:
     """Whether something in the step's tasks starts several processes itself."""
     return any(launch.step is step and (launch.launcher.spawns or launch.launcher.kind == "mpi")
                for launch in job.launches)  # fmt: skip
-
-
-def _gpus(job: Job, step: Step) -> int | None:
-    """GPUs of each node of a step, where it is certain."""
-    if any(name in step.options for name in UNCLEAR) or job.request.asked("gpu-bind"):
-        return None
-    for name in ("gpus-per-task", "gpus-per-node", "gres"):
-        option = step.option(name)
-        if option is not None:
-            counted = gpu_count(name, option.text or "", job.versions.last)
-            return None if counted is None else counted.number
-    return job.request.gpus_per_node()
 
 
 def _sign(invocation: Invocation, step: Step) -> RankSign | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..shell.values import Phase, Pieces, expansions, shown_text, text_of
-from ..slurm.versions import is_before
 from .environment import TASK_VARIABLES
-from .launches import Launch, exported
+from .launches import Launch
 from .ranks import Task, TaskViews, Workload, is_certain, layout, node_count, process_ranks, tasks_of, workload
 from .request import fixed_nodes, gpu_count
 from .words import is_unknown
@@ -96,7 +95,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
         "tasks": step.tasks,
         "tasks_per_node": step.tasks_per_node if counts is None or len(set(counts)) == 1 else counts,
         "background": invocation.context.background,
-        "gpus_per_task": gpus_per_task(job, step),
+        "gpus_per_task": job.gpus_of(step).each,
         "container": _container(step, work),
         "launcher": None if work.launch is None else _launcher(job, work.launch),
         "processes": None,
@@ -351,32 +350,7 @@ def _container(step: Step | None, work: Workload) -> Plain | None:
     return {"kind": found.kind, "image": None if found.image is None else written(found.image)}
 
 
-# --- GPUs, refusals --------------------------------------------------------------------------------------
-
-_OTHER_GPU_OPTIONS = ("gpus", "gpus-per-socket", "tres-per-task", "ntasks-per-gpu", "gpu-bind", "tres-bind")
-
-
-def gpus_per_task(job: Job, step: Step) -> int | None:
-    """How many GPUs each task of a step sees, where the script alone decides it.
-
-    Without binding every task sees all GPUs that the step has on its node; --gpus-per-task binds each to its own.
-    """
-    request, options = step.request, step.options
-    if not step.certain or any(name in options for name in _OTHER_GPU_OPTIONS) or request.heterogeneous:
-        return None
-    if any(request.asked(name) for name in ("gpu-bind", "tres-bind", "ntasks-per-gpu", "tres-per-task")):
-        return None
-    asked = [name for name in ("gpus-per-task", "gpus-per-node", "gres") if name in options]
-    if len(asked) > 1 or asked and request.gpus.per_task is not None:
-        return None
-    if asked:
-        found = gpu_count(asked[0], options[asked[0]].text or "", job.versions.last)
-        return None if found is None else found.number
-    if exported(step.invocation, "CUDA_VISIBLE_DEVICES") is not None:
-        return None
-    if request.gpus.per_task is not None:
-        return request.gpus.per_task if not is_before(job.versions.first, "22.05") else None
-    return request.gpus_per_node()
+# --- refusals -------------------------------------------------------------------------------------------
 
 
 def _refused(job: Job, step: Step) -> str | None:

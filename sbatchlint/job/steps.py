@@ -270,6 +270,9 @@ def geometry(step: Step, request: Request, versions: Range) -> Geometry:
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
+    if opt_tasks is not None and request.asked("ntasks-per-gpu"):
+        # SLURM_NTASKS_PER_GPU is read too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
+        return Geometry(nodes, None, None, None, None)
     if opt_tasks is not None:
         return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step)
     assigned = any(_is_set(step, name) is None for name in (*TASK_COUNTS, "SLURM_NTASKS_PER_NODE"))

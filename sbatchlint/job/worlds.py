@@ -214,9 +214,7 @@ class World:
             return None
         if self.step is None:
             return self.job.request.gpus_per_node()
-        from .plan_steps import gpus_per_task
-
-        return gpus_per_task(self.job, self.step)
+        return self.job.gpus_of(self.step).each
 
     @property
     def size(self) -> int | None:
