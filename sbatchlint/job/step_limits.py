@@ -148,7 +148,9 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     if total is None or setting is None or nodes is None or step.nodes is None or not 0 < step.nodes < nodes <= total:
         return None
     others = ("gpus-per-node", "gpus-per-task", "gres", "tres-per-task", "ntasks-per-gpu")
-    if any(request.asked(name) for name in others) or any(name in step.options for name in (*FORMS, "ntasks-per-gpu")):
+    own = [name for name in ("gpus", "gpus-per-node", "tres-per-task", "ntasks-per-gpu") if name in step.options]
+    gres = step.option("gres")
+    if own or any(request.asked(name) for name in others) or gres is not None and (gres.text or "none") == "none":
         return None
     changed = {name for name, _ in step.invocation.variables} | step.invocation.state.variables.keys()
     if changed & {"SLURM_GPUS", "SLURM_STEP_GRES", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"}:
