@@ -396,7 +396,7 @@ def enter(name: str, argv: Argv, lookup: Lookup) -> Entry | None:
     """The container that the command `name` enters; None where it enters none."""
     if name in ("apptainer", "singularity"):
         return apptainer(argv, lookup)
-    if name in ("docker", "nerdctl"):
+    if name in ("docker", "nvidia-docker", "nerdctl"):
         return docker(argv, "docker")
     if name in ("podman", "podman-hpc"):
         return docker(argv, "podman")
@@ -410,5 +410,6 @@ def enter(name: str, argv: Argv, lookup: Lookup) -> Entry | None:
 
 
 NAMES = frozenset(
-    {"apptainer", "singularity", "docker", "nerdctl", "podman", "podman-hpc", "shifter", "enroot", "ch-run"}
+    {"apptainer", "singularity", "docker", "nvidia-docker", "nerdctl", "podman", "podman-hpc", "shifter"}
+    | {"enroot", "ch-run"}
 )

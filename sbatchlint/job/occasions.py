@@ -122,6 +122,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "cut command": lambda job: _CUT.search(job.source.text) is not None,
     "dependency": lambda job: bool(job.directives.refused) or _asks(job, "dependency"),
     "container in a directive": lambda job: _asks(job, "container-image", "container-name"),
+    "docker": lambda job: any(word in job.source.text for word in ("docker", "podman")),
     "dollar": _has_dollar,
     "equals": lambda job: any(line.tokens for line in job.directives.lines) and _in_directives(job, "="),
     "expansion in a directive": lambda job: _in_directives(job, "$`~"),

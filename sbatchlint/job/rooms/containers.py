@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..container_starts import ContainerStart
+    from ..docker import Bridged, LockedMemory, SmallMemory, Terminal
     from ..host_tools import BatchContainer, HostTool, MovedOut
     from ..images import ImageFault
     from ..pyxis import Conflict, Ignored
@@ -14,6 +16,47 @@ if TYPE_CHECKING:
 
 class ContainerRooms(Ground):
     """What the containers of the steps are made of, and what is seen in them."""
+
+    _starts: list[list[ContainerStart]] | None = None
+
+    @property
+    def container_starts(self) -> list[list[ContainerStart]]:
+        """Commands that start a container, each with all ways in which it runs; see `job.container_starts`."""
+        if self._starts is None:
+            from ..container_starts import find_starts
+
+            self._starts = find_starts(self.job)
+        return self._starts
+
+    def container_terminals(self) -> list[Terminal]:
+        """Containers of docker and podman that ask for a terminal in a batch job."""
+        from ..docker import terminals
+
+        return list(terminals(self.container_starts))
+
+    def bridged_launches(self) -> list[Bridged]:
+        """Launches over several nodes in containers with a network of their own."""
+        from ..docker import bridged
+
+        return list(bridged(self.container_starts))
+
+    def small_memories(self) -> list[SmallMemory]:
+        """Processes that share memory in a container that has little of it."""
+        from ..docker import small_memory
+
+        return list(small_memory(self.container_starts))
+
+    def locked_memories(self) -> list[LockedMemory]:
+        """Containers with InfiniBand devices and docker's limit of locked memory."""
+        from ..docker import locked_memory
+
+        return list(locked_memory(self.container_starts))
+
+    def orphaned_containers(self) -> list[ContainerStart]:
+        """Containers of docker's daemon, which outlive the job where that is cancelled."""
+        from ..docker import orphans
+
+        return list(orphans(self.job, self.container_starts))
 
     def ignored_container_options(self) -> list[Ignored]:
         """Options of pyxis on sruns that start no container."""

@@ -1,0 +1,77 @@
+"""A container that docker's daemon runs is no part of the job, and goes on when the job is ended.
+
+`docker run` asks the daemon to start the container: its processes are the daemon's, in a cgroup of their own. The job's
+limits of memory, CPUs and devices do not hold for them. scancel, or the end of the time limit, signals the docker
+client; where the container's first process ignores SIGTERM (which process 1 does unless it is told otherwise) the
+client is killed 30 seconds later, and the container keeps its GPUs while Slurm gives them to the next job.
+
+`--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job's where the site allows
+that, and a trap can stop it by its name. podman, apptainer and pyxis run containers as processes of the job.
+
+## Fix
+
+None: which of these is right depends on the site.
+
+## References
+
+docker run manual, --init, --sig-proxy and --cgroup-parent; https://github.com/nebius/soperator/issues/563;
+https://github.com/codalab/codalab-worksheets/issues/1908
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card("SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when="docker")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for start in job.orphaned_containers():
+        client = "nothing of the job is left to stop it" if start.flag("detach") else "only its client gets the signal"
+        yield Finding(
+            start.place,
+            f"the container belongs to docker's daemon, not to the job: on scancel or at the time limit {client}, and "
+            "it goes on with its GPUs; add --init, or a --name and a trap that stops it",
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        srun «docker run» --rm --gpus all train:1 python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        «docker run» -d --name "box-$SLURM_JOB_ID" serve:1
+        python bench.py
+        docker stop "box-$SLURM_JOB_ID"
+        """,
+        title="stopped only where the script comes to its end",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        NAME="train-$SLURM_JOB_ID"
+        trap 'docker stop "$NAME"' EXIT TERM INT
+        docker run --rm --name "$NAME" --gpus all train:1 python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        docker run --rm --init --gpus all train:1 python train.py
+        docker run --rm --cgroup-parent="/slurm/job_$SLURM_JOB_ID" --gpus all train:1 python train.py
+        podman run --rm --device nvidia.com/gpu=all train:1 python train.py
+        """,
+        title="ended with the job",
+    ),
+]
