@@ -148,3 +148,33 @@ def _differ(first: Asked, second: Asked) -> bool:
         return False
     # The name is kept without its flag, and compared with the whole of the next one.
     return (one.partition(":")[0] if first.name == "container-name" else one) != other
+
+
+class LeftHome(NamedTuple):
+    """A step that leaves it to the site whether the home folder is mounted, where another one says it."""
+
+    step: Step
+    other: Asked
+    other_step: Step
+
+
+def left_homes(job: Job) -> Iterator[LeftHome]:
+    """Those of the steps that run a program of their own."""
+    from .caches import programs_of
+
+    said: list[tuple[Step, Asked]] = []
+    for step in job.steps:
+        if step.container is not None and step.container.home_mounted is not None:
+            said += [(step, each) for each in asked(step) if each.name.endswith("container-mount-home")]
+    if not said or any(each.inherited for _, each in said):
+        return
+    seen: set[Span] = set()
+    for step in job.steps:
+        container = step.container
+        if container is None or container.kind != "pyxis" or container.home_mounted is not None:
+            continue
+        if not step.certain or any(each.name.endswith("container-mount-home") for each in asked(step)):
+            continue
+        if step.span not in seen and not is_heterogeneous(step) and programs_of(step):
+            seen.add(step.span)
+            yield LeftHome(step, said[0][1], said[0][0])

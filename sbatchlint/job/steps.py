@@ -152,6 +152,12 @@ class Step:
         return self.invocation.span
 
     @property
+    def place(self) -> Span:
+        """The word `srun`; the whole command where a variable holds that word."""
+        name, whole = self.invocation.name_span, self.invocation.span
+        return name if whole.start <= name.start and name.end <= whole.end else whole
+
+    @property
     def program(self) -> list[Invocation]:
         """Every command that runs in its tasks, in order."""
         return self.invocation.descendants()

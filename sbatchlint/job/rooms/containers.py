@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ..docker import Bridged, LockedMemory, SmallMemory, Terminal
     from ..host_tools import BatchContainer, HostTool, MovedOut
     from ..images import ImageFault
-    from ..pyxis import Conflict, Ignored
+    from ..pyxis import Conflict, Ignored, LeftHome
+    from ..shadowed import Shadowed
 
 
 class ContainerRooms(Ground):
@@ -95,3 +96,19 @@ class ContainerRooms(Ground):
         from ..host_tools import moved_out
 
         return moved_out(self.job, tool)
+
+    def left_homes(self) -> list[LeftHome]:
+        """Steps in containers that do not say whether the home folder is mounted, though another one does."""
+        if len(self.steps) < 2 or "container-mount-home" not in self.source.text:
+            return []
+        from ..pyxis import left_homes
+
+        return list(left_homes(self.job))
+
+    def shadowed_variables(self) -> list[Shadowed]:
+        """Variables that the script exports for the containers of its steps, and their images may define."""
+        if not any(step.container is not None for step in self.steps):
+            return []
+        from ..shadowed import shadowed
+
+        return list(shadowed(self.job))
