@@ -73,6 +73,8 @@ def without(job: Job, launch: Launch, spans: Sequence[Span], accept: Accept) -> 
             return None
         if not before.strip() and after.strip() == "\\":
             edits.append(Edit(Span(line.start, line.end + 1), ""))
+        elif not before.strip() and after[:1].isspace():
+            edits.append(Edit(Span(span.start, span.end + len(after) - len(after.lstrip())), ""))
         elif before.endswith((" ", "\t")):
             edits.append(Edit(Span(line.start + len(before.rstrip()), span.end), ""))
         else:

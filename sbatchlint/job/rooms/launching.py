@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ...slurm.mistakes.unknown import Missing
     from ...source.text import Span
     from ..crowds import Crowd
+    from ..dead_options import DeadOption
+    from ..ignored_tasks import IgnoredTasks
     from ..late_options import LateOptions
     from ..lone_ranks import LoneRank
     from ..node_counts import NodeCount, ProgramNodes
@@ -182,3 +184,19 @@ class LaunchRooms(Ground):
         from ..node_ranks import find_wrong
 
         return find_wrong(self.job)
+
+    def dead_rendezvous_options(self) -> list[DeadOption]:
+        """Options of a launcher's rendezvous that it does not look at."""
+        if not any(each.launcher.kind in ("torchrun", "torch.distributed.launch") for each in self.job.launches):
+            return []
+        from ..dead_options import find_dead_options
+
+        return find_dead_options(self.job)
+
+    def ignored_tasks(self) -> list[IgnoredTasks]:
+        """Steps whose --ntasks-per-node srun ignores."""
+        if all(step.geometry.ignored is False for step in self.steps):
+            return []
+        from ..ignored_tasks import find_ignored_tasks
+
+        return find_ignored_tasks(self.job)
