@@ -94,6 +94,9 @@ WHEN: dict[str, str] = {
     "sb602_cache_unset": "step",
     "sb603_compile_cache_shared": "cache for compiled code",
     "sb605_deprecated_cache_variable": "cache with an old name",
+    "sb606_uv_sync_in_every_task": "install in a job with steps",
+    "sb607_bare_torchrun": "torchrun beside uv",
+    "sb608_pythonpath_missing": "Megatron's own script",
     "sb710_exit_status_lost": "several statements",
     "sb902_secret_on_command_line": "secret",
 }

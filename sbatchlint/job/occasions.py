@@ -38,6 +38,8 @@ _COMPILED = Regex(
     r"(?:TRITON_(?:CACHE_DIR|HOME)|TORCH(?:INDUCTOR_CACHE|_EXTENSIONS)_DIR|MIOPEN_|NUMBA_CACHE|CUDA_CACHE|XDG_CACHE)"
 )
 _OLD_CACHE = Regex(r"TRANSFORMERS_CACHE|PYTORCH_PRETRAINED_BERT_CACHE|HUGGINGFACE_(?:HUB|ASSETS)_CACHE")
+_UV = Regex(r"\buv\b")
+_INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
 _SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
 
@@ -132,6 +134,8 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "late option": _has_late_option,
     "launch": lambda job: bool(job.launches),
     "launch or Python": lambda job: bool(job.launches or job.steps and "python" in job.source.text),
+    "install in a job with steps": lambda job: bool(job.steps) and _INSTALL.search(job.source.text) is not None,
+    "Megatron's own script": lambda job: "pretrain_" in job.source.text,
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
     "no first line": lambda job: not job.directives.text.string.startswith("#!"),
@@ -164,6 +168,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "syntax error": lambda job: bool(job.program.errors),
     "task count": lambda job: job.submission is not None or any(each is not None for each in job.counts()),
     "time": lambda job: _asks(job, "time", "time-min"),
+    "torchrun beside uv": lambda job: "torchrun" in job.source.text and _UV.search(job.source.text) is not None,
     "typed GPUs": lambda job: any(":" in (each.value or "") for each in job.request.gpu_settings()),
     "unread": lambda job: bool(job.directives.unread),
     "uncounted tasks": _has_uncounted_tasks,

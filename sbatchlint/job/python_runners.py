@@ -32,7 +32,7 @@ isolated active no-active no-sync locked frozen s/script script gui-script all-p
 upgrade no-sources reinstall compile-bytecode no-build-isolation no-build no-binary n/no-cache no-cache refresh
 managed-python no-managed-python no-python-downloads q/quiet quiet v/verbose verbose system-certs native-tls offline
 no-progress no-config h/help help require-build-hashes no-require-build-hashes"""
-_UV = syntax(_UV_VALUES, _UV_FLAGS)
+UV = syntax(_UV_VALUES, _UV_FLAGS)
 
 _COVERAGE = syntax(
     "concurrency context data-file include omit rcfile source save-signal",
@@ -83,7 +83,7 @@ def _flagged(reading: Reading, *names: str) -> bool:
 
 
 def _uv(argv: Argv) -> Run | None:
-    top = read(argv, 1, _UV)
+    top = read(argv, 1, UV)
     at = top.operand
     verb = None if at is None else text_of(argv[at])
     if at is None or verb not in ("run", "tool"):
@@ -91,8 +91,8 @@ def _uv(argv: Argv) -> Run | None:
     if verb == "tool":
         if at + 1 >= len(argv) or text_of(argv[at + 1]) != "run":
             return None
-        return Run("uv tool run", _operand(read(argv, at + 2, _UV)))
-    reading = read(argv, at + 1, _UV)
+        return Run("uv tool run", _operand(read(argv, at + 2, UV)))
+    reading = read(argv, at + 1, UV)
     inside = _operand(reading)
     loads = _flagged(reading, "env-file")
     if inside is None:
@@ -163,7 +163,7 @@ def runs(name: str, argv: Argv) -> Run | None:
     if name == "uv":
         return _uv(argv)
     if name == "uvx":
-        return Run("uvx", _operand(read(argv, 1, _UV)))
+        return Run("uvx", _operand(read(argv, 1, UV)))
     if name in ("poetry", "pipenv", "pdm", "hatch", "rye"):
         return _verbed(name, argv)
     if name == "py-spy":

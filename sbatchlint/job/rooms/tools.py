@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..bare_torchrun import BareTorchrun
+    from ..megatron_path import MissingPath
+    from ..repeated_installs import RepeatedInstall
     from ..secrets import Exposed, Traced
 
 
@@ -26,3 +31,23 @@ class ToolRooms(Ground):
         from ..secrets import Secrets
 
         return list(Secrets(self.job).traced())
+
+    def repeated_installs(self) -> Iterable[RepeatedInstall]:
+        """Installs that every task of a step does again, or that miss the container in which the step runs."""
+        if not self.steps:
+            return ()
+        from ..repeated_installs import repeated_installs
+
+        return repeated_installs(self.job)
+
+    def bare_torchruns(self) -> Iterable[BareTorchrun]:
+        """Calls of the torchrun on PATH, in a script whose Python lives in the environment of a uv project."""
+        from ..bare_torchrun import bare_torchruns
+
+        return bare_torchruns(self.job)
+
+    def missing_paths(self) -> Iterable[MissingPath]:
+        """Training scripts of Megatron-LM without its folder on PYTHONPATH."""
+        from ..megatron_path import missing_paths
+
+        return missing_paths(self.job)
