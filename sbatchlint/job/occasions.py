@@ -115,6 +115,9 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "array": lambda job: bool(job.directives.refused) or _asks(job, "array"),
     "assignment": lambda job: bool(job.assigned or job.trace.reads),
     "carriage return": lambda job: "\r" in job.source.text,
+    "collective step": lambda job: (
+        any(step.several_nodes for step in job.steps) and bool(job.launches or "python" in job.source.text)
+    ),
     "comment": _has_comments,
     "comment in a directive": lambda job: any(line.comment is not None for line in job.directives.lines),
     "conflict": lambda job: bool(job.conflicts()),
@@ -122,6 +125,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "continuation": lambda job: _in_directives(job, "\\"),
     "count": lambda job: bool(job.directives.refused) or _asks(job, "nodelist"),
     "cut command": lambda job: _CUT.search(job.source.text) is not None,
+    "deepspeed": lambda job: "deepspeed" in job.source.text and bool(job.launches),
     "dependency": lambda job: bool(job.directives.refused) or _asks(job, "dependency"),
     "container in a directive": lambda job: _asks(job, "container-image", "container-name"),
     "docker": lambda job: any(word in job.source.text for word in ("docker", "podman")),
@@ -142,6 +146,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "no GPUs": lambda job: job.request.asks_for_gpus is False,
     "pyxis": lambda job: bool(job.steps) and ("container-" in job.source.text or "PYXIS_" in job.source.text),
     "parallel sizes": lambda job: _SIZES.search(job.source.text) is not None,
+    "old launcher": lambda job: "torch.distributed.launch" in {each.launcher.kind for each in job.launches},
     "plugin option": lambda job: bool(
         job.directives.problems or any(each.plugin is not None for each in job.directives.settings)
     ),

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from ...source.text import Span
     from ..crowds import Crowd
     from ..dead_options import DeadOption
+    from ..deepspeed_runners import Runner
     from ..ignored_tasks import IgnoredTasks
     from ..late_options import LateOptions
+    from ..legacy_launch import Legacy
     from ..lone_ranks import LoneRank
     from ..node_counts import NodeCount, ProgramNodes
     from ..node_ranks import NodeRank
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ..rendezvous import Meeting
     from ..steps import Step
     from ..submission_options import SubmissionOption
+    from ..surviving import Surviving
     from ..uncounted import Uncounted
     from ..worlds import World
 
@@ -72,6 +75,30 @@ class LaunchRooms(Ground):
         from ..late_options import find_late_options
 
         return find_late_options(self.job)
+
+    def deepspeed_runners(self) -> list[Runner]:
+        """Runners of deepspeed, too many in a step or alone in the batch shell; see `job.deepspeed_runners`."""
+        if not any(launch.launcher.kind == "deepspeed" for launch in self.job.launches):
+            return []
+        from ..deepspeed_runners import find_runners
+
+        return find_runners(self.job)
+
+    def legacy_launches(self) -> list[Legacy]:
+        """Launches by `python -m torch.distributed.launch`; see `job.legacy_launch`."""
+        if "torch.distributed.launch" not in {launch.launcher.kind for launch in self.job.launches}:
+            return []
+        from ..legacy_launch import find_legacy
+
+        return find_legacy(self.job)
+
+    def surviving_steps(self) -> list[Surviving]:
+        """Steps of a distributed program that go on when one of their tasks has failed; see `job.surviving`."""
+        if not any(step.several_nodes for step in self.steps):
+            return []
+        from ..surviving import find_surviving
+
+        return find_surviving(self.job)
 
     def uncounted_steps(self) -> list[Uncounted]:
         """Steps that fill the job's CPUs with tasks, as nobody says how many; see `job.uncounted`."""
