@@ -84,7 +84,7 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
         export NNODES=4 NPROC_PER_NODE=8 MASTER_ADDR=$(hostname)
-        srun bash -c 'NODE_RANK=$SLURM_NODEID «megatron sft --model Qwen/Qwen3-8B --dataset d»'
+        srun bash -c 'NODE_RANK=$SLURM_NODEID «megatron sft» --model Qwen/Qwen3-8B --dataset d'
         """,
         title="ms-swift takes 16 samples where nothing is given, for 32 replicas",
     ),

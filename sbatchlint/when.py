@@ -63,6 +63,7 @@ WHEN: dict[str, str] = {
     "sb323_step_survives_failure": "collective step",
     "sb325_world_size_not_divisible": "parallel sizes",
     "sb326_batch_size_not_divisible": "parallel sizes",
+    "sb327_cuda_connections": "CUDA connections",
     "sb328_srun_option_after_command": "late option",
     "sb329_srun_task_count_unset": "uncounted tasks",
     "sb401_early_task_variable": "step and dollar",

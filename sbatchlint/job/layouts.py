@@ -85,11 +85,11 @@ class Layout:
     """The sizes of one program.
 
     `dialect`: see the module. `told`: by field of `Sizes`, what is given. `flags`: names of all options given, with
-    `_`; `overrides`: the last names of all `section.key=value`. `certain`: no word may hide further options. `world`:
-    of its launcher or step. `wrapped`: a command that is not known starts the program.
+    `_`; `overrides`: the last names of all `section.key=value`; `spans`: where these stand. `certain`: no word may hide
+    further options. `world`: of its launcher or step. `wrapped`: a command that is not known starts the program.
     """
 
-    __slots__ = ("certain", "dialect", "flags", "invocation", "overrides", "told", "world", "wrapped")
+    __slots__ = ("certain", "dialect", "flags", "invocation", "overrides", "spans", "told", "world", "wrapped")
 
     def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
         self.invocation = invocation
@@ -98,8 +98,15 @@ class Layout:
         self.told: dict[str, Told] = {}
         self.flags: dict[str, Pieces | None] = {}
         self.overrides: dict[str, Pieces | None] = {}
+        self.spans: dict[str, Span] = {}
         self.certain = True
         self.wrapped = False
+
+    @property
+    def command(self) -> Span:
+        """The launcher, or the plain program, by its name."""
+        launcher = self.world.launcher
+        return self.invocation.name_span if launcher is None else launcher.span
 
     def has(self, *names: str) -> bool:
         """Whether one of these is given, and not as `false`."""
@@ -110,6 +117,10 @@ class Layout:
                     if value is None or (text_of(value) or "").lower() not in ("false", "0", "no"):
                         return True
         return False
+
+    def place_of(self, name: str) -> Span:
+        """Where one of these is given."""
+        return self.spans.get(name, self.command)
 
     @property
     def sizes(self) -> Sizes:
@@ -195,7 +206,7 @@ class Layout:
         names = (*fault.parts[::-1], "tensor") if fault.whole == "world" else (fault.whole, *fault.parts)
         told = [self.told[name] for name in names if name in self.told]
         more = [each.span for each in told if each.number != 1]
-        return more[0] if more else self.invocation.span
+        return more[0] if more else self.command
 
     @property
     def faults(self) -> list[Indivisible]:
@@ -304,6 +315,7 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
             if equals and "." in key and "\ue000" not in key:
                 value = _after_equals(field)
                 layout.overrides[key.rpartition(".")[2]] = value
+                layout.spans[key.rpartition(".")[2]] = span_of(field)
                 found = _override(key)
                 if found is not None:
                     overrides[found] = Told(_whole(text_of(value)), span_of(field), key)
@@ -318,6 +330,7 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
             given = following if following is not None and not shown_text(following).startswith("-") else None
             before = option if given is not None else ""
         layout.flags[name] = given
+        layout.spans[name] = span_of(field)
         size = _FIELDS.get(name) or (_SHORT.get(name) if text[:2] != "--" and dialect == "recipe" else None)
         if size is not None and given is not None:
             span = span_of(field)

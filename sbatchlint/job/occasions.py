@@ -126,6 +126,9 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "count": lambda job: bool(job.directives.refused) or _asks(job, "nodelist"),
     "cut command": lambda job: _CUT.search(job.source.text) is not None,
     "deepspeed": lambda job: "deepspeed" in job.source.text and bool(job.launches),
+    "CUDA connections": lambda job: (
+        "CUDA_DEVICE_MAX_CONNECTIONS" in job.source.text or _SIZES.search(job.source.text) is not None
+    ),
     "dependency": lambda job: bool(job.directives.refused) or _asks(job, "dependency"),
     "container in a directive": lambda job: _asks(job, "container-image", "container-name"),
     "docker": lambda job: any(word in job.source.text for word in ("docker", "podman")),

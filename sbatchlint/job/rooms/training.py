@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..connections import Connections
     from ..layouts import Layout
     from ..parallelism import Indivisible
 
@@ -30,3 +31,9 @@ class TrainingRooms(Ground):
         from ..layouts import broken_layouts
 
         return broken_layouts(self.job, frozenset(rules))
+
+    def wrong_connections(self) -> list[Connections]:
+        """Numbers of CUDA connections that Megatron, or FSDP, refuses or cannot use."""
+        from ..connections import find_connections
+
+        return find_connections(self.job)
