@@ -14,8 +14,8 @@ with docker nothing could run as it was.
 
 ## References
 
-docker/cli cli/command/container/run.go and exec.go (`CheckTty`); runs of the client of docker 20.10 and of podman 4.3;
-https://github.com/PennLINC/qsiprep/issues/511
+docker/cli cli/command/container/run.go and exec.go (`CheckTty`); runs of docker's client 20.10 and 28.2, and of
+podman 4.3; https://github.com/PennLINC/qsiprep/issues/511
 """
 
 from __future__ import annotations

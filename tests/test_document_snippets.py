@@ -226,6 +226,53 @@ FAULTY = [
         """,
     ),
     Snippet(
+        "a training script reads Slurm's variables inside docker",
+        "SB508",
+        10,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gres=gpu:8
+        cat <<RUN > train_in_docker.sh
+        COUNT=\\${SLURM_NTASKS}
+        torchrun --nnodes \\$COUNT --nproc_per_node 8 --node_rank \\${SLURM_PROCID} finetune.py
+        RUN
+        srun bash -c "
+        docker run --rm \\\\
+          --gpus all \\\\
+          --network host \\\\
+          -v /home/me/data:/data \\\\
+          image:1.0 \\\\
+          bash train_in_docker.sh
+        "
+        """,
+    ),
+    Snippet(
+        "the options of the command line, for a launch on several nodes",
+        "SB509",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        srun docker run --rm -it --gpus all -p 29500:29500 --shm-size=50G -e NNODES=2 image:1.0 bash /app/node.sh
+        """,
+    ),
+    Snippet(
+        "a port for a launch on several nodes",
+        "SB510",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        srun bash -c 'docker run --rm --gpus all \\
+          -p 29500:29500 --shm-size=50G -e NNODES=2 -e NODE_RANK=$SLURM_NODEID -e MASTER_ADDR=n1 -e NPROC_PER_NODE=8 \\
+          image:1.0 bash -c "cd /app && megatron rlhf --load /models/m"'
+        """,
+    ),
+    Snippet(
         "a variable of the steps in the batch script",
         "SB405",
         4,

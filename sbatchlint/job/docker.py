@@ -1,6 +1,6 @@
 """What a container of docker or podman lacks that a task of the job has: terminal, network, shared memory, an end.
 
-The client of docker 20.10 refuses `-it` without a terminal before it asks its daemon for anything (container/run.go,
+docker's client (20.10, 28.2) refuses `-it` without a terminal before it asks its daemon for anything (container/run.go,
 `CheckTty`); podman 4.3 warns and goes on. /dev/shm has 64 MB in either (runs of podman 4.3; docker run manual).
 """
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..container_environment import LostSettings, LostVariables
     from ..container_starts import ContainerStart
     from ..docker import Bridged, LockedMemory, SmallMemory, Terminal
     from ..host_tools import BatchContainer, HostTool, MovedOut
@@ -28,6 +29,22 @@ class ContainerRooms(Ground):
 
             self._starts = find_starts(self.job)
         return self._starts
+
+    def lost_variables(self) -> list[LostVariables]:
+        """Variables that programs in containers read, and do not get."""
+        if not self.container_starts:
+            return []
+        from ..container_environment import lost_variables
+
+        return list(lost_variables(self.job, self.container_starts, self.job.variables.uses))
+
+    def lost_settings(self) -> list[LostSettings]:
+        """Settings that the script exports, and that none of its programs gets, as all run in containers."""
+        if not self.container_starts:
+            return []
+        from ..container_environment import lost_settings
+
+        return list(lost_settings(self.job, self.container_starts))
 
     def container_terminals(self) -> list[Terminal]:
         """Containers of docker and podman that ask for a terminal in a batch job."""
