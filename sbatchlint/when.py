@@ -55,6 +55,7 @@ WHEN: dict[str, str] = {
     "sb308_node_rank_not_node": "launch",
     "sb309_standalone_multi_node": "launch",
     "sb311_one_task_rank_program": "step",
+    "sb312_launcher_not_under_srun": "several nodes",
     "sb314_deepspeed_under_srun": "deepspeed",
     "sb315_deepspeed_without_hostfile": "deepspeed",
     "sb319_torch_distributed_launch": "old launcher",

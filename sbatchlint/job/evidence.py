@@ -277,6 +277,8 @@ _MEGATRON = Regex(
 _JAX = Regex(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
 _DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")
 _NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
+# Methods of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
+_LITGPT = ("pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter", "finetune_adapter_v2")
 # Options of programs that start their other processes themselves.
 _SPAWNING = Regex(
     r"--(?:num[_-]?gpus|ngpus?|n[_-]gpus?|gpus|world[_-]size|multiprocessing[_-]distributed|tensor[_-]parallel[_-]size"
@@ -289,9 +291,11 @@ _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD
 def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     """Why a plain `python X` is likely to be one rank of many; None where nothing says so, or it spawns by itself.
 
-    `environment` gives the variables that the command sees.
+    `litgpt X` is such a program too. `environment` gives the variables that the command sees.
     """
     python = python_command(argv)
+    if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
+        return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):
         return None
     program = shown_text(python.target)
@@ -327,6 +331,20 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     if _JAX.search(program) or any(lookup(name) is not None for name in ("JAX_COORDINATOR_ADDRESS", "XLA_FLAGS")):
         return RankSign("jax", "JAX expects one task for each GPU", target)
     return None
+
+
+_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
+_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
+
+
+def trains_alone(argv: Argv) -> bool:
+    """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
+    python = python_command(argv)
+    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text):
+        return False
+    words = [shown_text(field) for field in argv]
+    names = [each.name for field in argv for each in expansions(field)]
+    return not any(_ELSEWHERE.search(each) for each in (*words, *names))
 
 
 class ToldNodes(NamedTuple):

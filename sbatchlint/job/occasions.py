@@ -109,6 +109,15 @@ def _has_dollar(job: Job) -> bool:
     return "$" in job.source.text or "`" in job.source.text
 
 
+def _has_several_nodes(job: Job) -> bool:
+    """Whether the job may have more than one node, and runs something that spreads over them."""
+    from .steps import job_nodes
+
+    nodes = job_nodes(job.request)
+    words = ("python", "torchrun", "accelerate", "swift", "litgpt")
+    return nodes is not None and nodes > 1 and any(word in job.source.text for word in words)
+
+
 OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "cache for compiled code": lambda job: bool(job.steps) and _COMPILED.search(job.source.text) is not None,
     "cache with an old name": lambda job: _OLD_CACHE.search(job.source.text) is not None,
@@ -161,6 +170,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "secret": lambda job: _SECRET.search(job.source.text) is not None,
     "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
     "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),
+    "several nodes": _has_several_nodes,
     "short option": _has_short_option,
     "spelling": lambda job: bool(
         job.directives.problems or any(each.written[2:] != each.name for each in job.directives.settings)

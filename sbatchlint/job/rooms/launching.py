@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..crowds import Crowd
     from ..dead_options import DeadOption
     from ..deepspeed_runners import Runner
+    from ..idle_nodes import IdleNodes
     from ..ignored_tasks import IgnoredTasks
     from ..late_options import LateOptions
     from ..legacy_launch import Legacy
@@ -227,3 +228,9 @@ class LaunchRooms(Ground):
         from ..ignored_tasks import find_ignored_tasks
 
         return find_ignored_tasks(self.job)
+
+    def idle_nodes(self) -> list[IdleNodes]:
+        """What the batch shell starts on the first node, though it is meant for all nodes of the job."""
+        from ..idle_nodes import find_idle_nodes
+
+        return find_idle_nodes(self.job)
