@@ -61,6 +61,7 @@ WHEN: dict[str, str] = {
     "sb319_torch_distributed_launch": "old launcher",
     "sb320_dead_rendezvous_option": "launch",
     "sb321_rendezvous_differs_per_task": "launch",
+    "sb322_fixed_master_port": "port",
     "sb323_step_survives_failure": "collective step",
     "sb325_world_size_not_divisible": "parallel sizes",
     "sb326_batch_size_not_divisible": "parallel sizes",

@@ -34,6 +34,9 @@ FOUND_BY = {
     "module-not-initialised": {"SB006"},
     "repeated-option-last-wins": {"SB116"},
     "time-ambiguous": {"SB122"},
+    "launcher-not-under-srun": {"SB312"},
+    "nnodes-nproc-mismatch": {"SB304"},
+    "wrong-master-addr": {"SB306"},
     "srun-task-count-unset": {"SB329"},
 }
 # Lightning's own demands on --ntasks: not seen yet.

@@ -162,6 +162,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "plugin option": lambda job: bool(
         job.directives.problems or any(each.plugin is not None for each in job.directives.settings)
     ),
+    "port": lambda job: bool(job.launches) or "MASTER_PORT" in job.source.text,
     "problem": lambda job: bool(job.directives.problems),
     "quotes": lambda job: job.source.text.count('"') > 2,
     "rare option": _has_rare_option,

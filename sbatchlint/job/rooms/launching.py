@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..crowds import Crowd
     from ..dead_options import DeadOption
     from ..deepspeed_runners import Runner
+    from ..fixed_ports import FixedPort
     from ..idle_nodes import IdleNodes
     from ..ignored_tasks import IgnoredTasks
     from ..late_options import LateOptions
@@ -234,3 +235,9 @@ class LaunchRooms(Ground):
         from ..idle_nodes import find_idle_nodes
 
         return find_idle_nodes(self.job)
+
+    def fixed_ports(self) -> list[FixedPort]:
+        """Ports of a rendezvous that are the same in every job, on a node that may be shared."""
+        from ..fixed_ports import find_fixed_ports
+
+        return find_fixed_ports(self.job)
