@@ -6,7 +6,8 @@ trains on the processors. Some sites refuse such a job at submission.
 
 Reported where a command or variable of the script plainly uses GPUs and none is asked for in any form. Sites that hand
 out whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
-advice, and `gpu-partitions` in the settings names partitions whose jobs get GPUs without asking.
+advice (for its steps from another check), and `gpu-partitions` in the settings names partitions whose jobs get GPUs
+without asking.
 
 ## Fix
 
@@ -29,7 +30,7 @@ CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", sin
 
 def check(job: Job) -> Iterator[Finding]:
     need = job.gpu_need()
-    if need is None:
+    if need is None or job.unseen_gpus() is not None:
         return
     option = f"--gpus-per-node={need.per_node}"
     sign = need.signs[0]
@@ -140,16 +141,16 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=2
+        #SBATCH --nodes=1
         #SBATCH «--exclusive»
-        srun torchrun --nproc_per_node=8 train.py
+        torchrun --nproc_per_node=8 train.py
         """,
         unsafe_fixed="""\
         #!/bin/bash
-        #SBATCH --nodes=2
+        #SBATCH --nodes=1
         #SBATCH --exclusive
         #SBATCH --gpus-per-node=8
-        srun torchrun --nproc_per_node=8 train.py
+        torchrun --nproc_per_node=8 train.py
         """,
         severity="info",
         title="a whole node",

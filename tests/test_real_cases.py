@@ -19,6 +19,7 @@ FOUND_BY = {
     "launcher-task-mismatch": {"SB301", "SB311"},
     "rank-expanded-early": {"SB401", "SB402"},
     "gpu-not-requested": {"SB201"},
+    "cuda-visible-devices-hardcoded": {"SB212"},
     "directives-after-command": {"SB101"},
     "variable-in-directive": {"SB115"},
     "unknown-directive-option": {"SB111", "SB112", "SB119"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..shell.trace import Assigned, Invocation
 from ..shell.values import Phase
@@ -16,6 +17,9 @@ from .launches import Launch, container_of
 from .request import Request
 from .site import Site
 from .steps import Step
+
+if TYPE_CHECKING:
+    from . import Job
 
 GPU_OPTIONS = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task"})
 RESOURCE_OPTIONS = frozenset(
@@ -57,6 +61,33 @@ class GpuNeed(NamedTuple):
     signs: list[Sign]
     per_node: int
     whole_nodes: bool
+
+
+class UnseenGpus(NamedTuple):
+    """A step that uses GPUs which only the batch shell of an exclusive job has.
+
+    `place`: the directive that makes the job exclusive. `sign`: what uses them, in the step. `per_node`: how many the
+    job seems to want on each node.
+    """
+
+    place: Setting
+    step: Step
+    sign: Sign
+    per_node: int
+
+
+def unseen_gpus(job: Job, need: GpuNeed) -> UnseenGpus | None:
+    """The first step with a strong sign of GPUs, in an exclusive job that asks for none."""
+    place = job.request.given("exclusive")
+    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
+    for step in job.steps:
+        for command in step.program:
+            if not command.argv or command.name in LOOKING or place is None:
+                continue
+            for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
+                if sign.strength == STRONG:
+                    return UnseenGpus(place, step, sign, need.per_node)
+    return None
 
 
 def gpu_need(

@@ -138,6 +138,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "CUDA connections": lambda job: (
         "CUDA_DEVICE_MAX_CONNECTIONS" in job.source.text or _SIZES.search(job.source.text) is not None
     ),
+    "devices": lambda job: bool(job.request.asks_for_gpus) and "_DEVICES" in job.source.text,
     "dependency": lambda job: bool(job.directives.refused) or _asks(job, "dependency"),
     "container in a directive": lambda job: _asks(job, "container-image", "container-name"),
     "docker": lambda job: any(word in job.source.text for word in ("docker", "podman")),

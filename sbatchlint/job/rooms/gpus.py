@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..gpu_sharing import StepGpus
-    from ..gpu_use import GpuNeed
+    from ..gpu_use import GpuNeed, UnseenGpus
     from ..step_limits import TooManyGpus, TooManyNodes
     from ..steps import Step
+    from ..uneven import Uneven
+    from ..visible_devices import DeviceChoice
 
 
 class GpuRooms(Ground):
@@ -41,6 +43,15 @@ class GpuRooms(Ground):
         signs = list(find_signs(self.job.launches, self.job.invocations, self.job.assigned))
         return gpu_need(self.source.own, self.directives, self.request, signs, self.steps, self.job.launches, self.site)
 
+    def unseen_gpus(self) -> UnseenGpus | None:
+        """A step that uses GPUs of an exclusive job which asks for none: the batch shell has them, the step has not."""
+        need = self.gpu_need() if self.request.exclusive == "" and self.steps else None
+        if need is None:
+            return None
+        from ..gpu_use import unseen_gpus
+
+        return unseen_gpus(self.job, need)
+
     def steps_with_too_many_gpus(self) -> Iterable[TooManyGpus]:
         """Steps that ask for GPUs which the job does not have."""
         if not self.steps or not self.directives.settings:
@@ -56,3 +67,27 @@ class GpuRooms(Ground):
         from ..step_limits import launchers_with_too_many_nodes
 
         return launchers_with_too_many_nodes(self.job)
+
+    def uneven_gpus(self) -> Uneven | None:
+        """A total of GPUs that may fall unevenly on nodes of which each needs its part."""
+        if self.request.gpus.total is None or not self.steps:
+            return None
+        from ..uneven import uneven_gpus
+
+        return uneven_gpus(self.job)
+
+    def uneven_tasks(self) -> Uneven | None:
+        """A total of tasks, one for each GPU, that may fall unevenly on nodes."""
+        if self.request.tasks is None or not self.request.asks_for_gpus or not self.steps:
+            return None
+        from ..uneven import uneven_tasks
+
+        return uneven_tasks(self.job)
+
+    def device_choices(self) -> Iterable[DeviceChoice]:
+        """Where the script itself says which GPUs its programs see."""
+        if "_DEVICES" not in self.source.text or not self.request.asks_for_gpus:
+            return ()
+        from ..visible_devices import device_choices
+
+        return device_choices(self.job)

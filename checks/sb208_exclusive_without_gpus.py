@@ -1,0 +1,93 @@
+"""An exclusive job that asks for no GPU has them all, but its steps see none.
+
+With `--exclusive` Slurm gives a job everything on its nodes, GPUs too, and the batch shell finds them all in
+CUDA_VISIBLE_DEVICES. A step however gets the GPUs that somebody asked for, and nobody did: under srun
+CUDA_VISIBLE_DEVICES is unset, and where the cluster constrains devices `torch.cuda.is_available()` is False, though
+`nvidia-smi` in the batch script shows eight GPUs.
+
+Advice only: clusters that do not manage their GPUs as GRES show them to every step, and some of those refuse a job that
+asks.
+
+## Fix
+
+Asks for GPUs in the job, as many as the launcher starts workers. Unsafe: the number is a guess, and there are sites
+where any GPU option is refused.
+
+## References
+
+sbatch(1), --exclusive; runs on Slurm 22.05, 23.11, 24.11 and 26.05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+
+CARD = Card("SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when="no GPUs")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    unseen = job.unseen_gpus()
+    if unseen is None:
+        return
+    option = f"--gpus-per-node={unseen.per_node}"
+    yield Finding(
+        unseen.place.span,
+        "this gives the batch shell all GPUs of its node, but the srun of line "
+        f"{job.line(unseen.step.span.start)} gets none, as nobody asks for any ({unseen.sign.words}), unless the site "
+        f"does not manage GPUs; write #SBATCH {option} too",
+        related=[(unseen.sign.span, unseen.sign.words)],
+        fix=Fix("ask for GPUs", [job.directives.insertion(option)], safe=False),
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--exclusive»
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --exclusive
+        #SBATCH --gpus-per-node=8
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --exclusive
+        torchrun --standalone --nproc_per_node=8 train.py
+        """,
+        title="the batch shell has them",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --exclusive
+        srun --gpus-per-node=8 torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d \\
+            --rdzv_endpoint=$HEAD:29500 train.py
+        """,
+        title="the step asks for them itself",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --exclusive --gpus-per-node=8
+        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4 --exclusive --ntasks-per-node=64
+        srun ./solver
+        """,
+        title="nothing uses a GPU",
+    ),
+]
