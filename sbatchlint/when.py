@@ -94,6 +94,7 @@ WHEN: dict[str, str] = {
     "sb504_container_home_inconsistent": "pyxis",
     "sb505_container_image_uri": "container",
     "sb506_container_environment_shadowed": "pyxis",
+    "sb507_container_path_not_mounted": "container",
     "sb508_container_env_not_passed": "container",
     "sb509_docker_tty": "docker",
     "sb510_docker_network": "docker",

@@ -284,6 +284,47 @@ FAULTY = [
         srun python finetune.py
         """,
     ),
+    Snippet(
+        "docker's local tag is given to pyxis",
+        "SB505",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        srun --container-image trainer:local --container-mounts $(pwd):/workspace --container-workdir /workspace ./go.sh
+        """,
+    ),
+    Snippet(
+        "a generated script asks Slurm in docker's container",
+        "SB515",
+        6,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        inside="/workspace/files"
+        cat <<RUN > run.sh
+        HEAD=\\$(scontrol show hostname \\$SLURM_NODELIST | head -n 1)
+        torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint \\$HEAD:6420 pretrain.py
+        RUN
+        srun docker run --rm --gpus all -v $PWD:${inside} -w ${inside} trainer bash run.sh
+        """,
+    ),
+    Snippet(
+        "a generated script lies where sbatch ran, and docker runs it in the mounted folder",
+        "SB507",
+        8,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        outside="/home/team/project/"
+        inside="/workspace/files"
+        cat <<RUN > run.sh
+        torchrun --nproc_per_node 8 pretrain.py
+        RUN
+        srun bash -c "docker run --rm -v ${outside}:${inside} -w ${inside} trainer bash run.sh"
+        """,
+    ),
 ]
 
 # Nothing of SB3 and SB4 is said of these.

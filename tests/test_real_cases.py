@@ -37,7 +37,7 @@ FOUND_BY = {
     "time-ambiguous": {"SB122"},
     "launcher-not-under-srun": {"SB312"},
     "nnodes-nproc-mismatch": {"SB304"},
-    "wrong-master-addr": {"SB306"},
+    "wrong-master-addr": {"SB306", "SB515"},
     "srun-task-count-unset": {"SB329"},
 }
 # Lightning's own demands on --ntasks: not seen yet.

@@ -101,6 +101,16 @@ def per_task(path: Pieces) -> tuple[Expansion, ...]:
     return tuple(e for e in expansions(path) if e.name in _TASK_VARIABLES)
 
 
+def brought_along(path: str) -> bool:
+    """Whether images have folders of that name too, so that a path below it need not be the host's."""
+    return bool(
+        path in ("", "/")
+        or _IMAGE_ROOTS.match(path)
+        or _SYSTEM.match(path)
+        or any(under(path, root) for root in ("/tmp", "/root", "/run", "/home/ray", "/home/jovyan"))
+    )
+
+
 def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
     """The mount through which a container sees a path, and what of the path lies below its target."""
     mount, rest = _mounted(_without_dots(key(path)), container)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..images import ImageFault
     from ..pyxis import Conflict, Ignored, LeftHome
     from ..shadowed import Shadowed
+    from ..unmounted import Unmounted
 
 
 class ContainerRooms(Ground):
@@ -129,3 +130,9 @@ class ContainerRooms(Ground):
         from ..shadowed import shadowed
 
         return list(shadowed(self.job))
+
+    def unmounted_paths(self) -> list[Unmounted]:
+        """Paths and files of the host that commands use in containers which do not see them."""
+        from ..unmounted import find_left_behind, find_unmounted, find_used_outside
+
+        return [*find_unmounted(self.job), *find_left_behind(self.job), *find_used_outside(self.job)]
