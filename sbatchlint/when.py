@@ -61,6 +61,7 @@ WHEN: dict[str, str] = {
     "sb312_launcher_not_under_srun": "several nodes",
     "sb314_deepspeed_under_srun": "deepspeed",
     "sb315_deepspeed_without_hostfile": "deepspeed",
+    "sb316_swift_launch_environment": "launch",
     "sb319_torch_distributed_launch": "old launcher",
     "sb320_dead_rendezvous_option": "launch",
     "sb321_rendezvous_differs_per_task": "launch",

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.values import expansions, shown_text, text_of
+from ..shell.values import text_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
 from .launches import container_of, exported, is_set
+from .sourced import may_set_variables
 
 if TYPE_CHECKING:
     from ..shell.trace import Assigned, Invocation
@@ -34,8 +35,6 @@ _OTHERS = Regex(
     r"deepspeed\w*|checkpoint_activations|distribute_checkpointed_activations|activations_checkpoint_\w+"
     r"|no_async_tensor_model_parallel_allreduce|model_parallel_size|zero_stage|\w*npu\w*"
 )
-# Files that are sourced everywhere and set up other things.
-_HARMLESS = Regex(r"(?:.*/)?(?:activate|conda\.sh|mamba\.sh|modules?(?:\.\w+)?|lmod\w*)|/etc/.*")
 
 
 class Connections(NamedTuple):
@@ -92,7 +91,7 @@ def _of_layout(job: Job, layout: Layout, blackwell: bool | None) -> Connections 
         return Connections(kind, place, value, layout, related, blackwell, in_container, edits)
 
     if fsdp is not None:
-        if value == "1" or value is None and layout.dialect == "swift" and not _may_be_set(job):
+        if value == "1" or value is None and layout.dialect == "swift" and not may_set_variables(job):
             return report("fsdp", (layout.place_of(fsdp), f"--{fsdp.replace('_', '-')}"), "8")
         return None
     if layout.has(OVERLAP):
@@ -106,7 +105,7 @@ def _of_layout(job: Job, layout: Layout, blackwell: bool | None) -> Connections 
     for name, short in (("tensor", "TP"), ("context", "CP")):
         told = layout.told.get(name)
         if told is not None and told.number is not None and told.number > 1:
-            if value == "1" or value is None and _may_be_set(job):
+            if value == "1" or value is None and may_set_variables(job):
                 return None
             return report("missing", (told.span, f"{short} {told.number}"), "1")
     sizes = layout.sizes
@@ -136,20 +135,6 @@ def _is_blackwell(job: Job) -> bool | None:
     if any(_BLACKWELL.search(name) for name in names):
         return True
     return False if any(_EARLIER.search(name) for name in names) else None
-
-
-def _may_be_set(job: Job) -> bool:
-    """Whether a file that cannot be read here may set it."""
-    for each in job.invocations:
-        if each.name in ("source", ".") and not each.children and len(each.argv) > 1:
-            name = shown_text(each.argv[1])
-            if not _HARMLESS.fullmatch(name.rpartition("\ue000")[2] or "?"):
-                return True
-        elif each.name == "eval" and len(each.argv) > 1 and each.text is None:
-            hooks = " ".join(each.name for field in each.argv[1:] for each in expansions(field))
-            if not ("conda" in hooks or "mamba" in hooks or "module" in hooks or "spack" in hooks):
-                return True
-    return False
 
 
 # --- repairs -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..steps import Step
     from ..submission_options import SubmissionOption
     from ..surviving import Surviving
+    from ..swift_environment import SwiftFault
     from ..uncounted import Uncounted
     from ..worlds import World
 
@@ -93,6 +94,14 @@ class LaunchRooms(Ground):
         from ..legacy_launch import find_legacy
 
         return find_legacy(self.job)
+
+    def swift_faults(self) -> list[SwiftFault]:
+        """Launches of ms-swift whose environment does not say what they need; see `job.swift_environment`."""
+        if not any(launch.launcher.kind == "swift" for launch in self.job.launches):
+            return []
+        from ..swift_environment import find_swift_faults
+
+        return find_swift_faults(self.job)
 
     def surviving_steps(self) -> list[Surviving]:
         """Steps of a distributed program that go on when one of their tasks has failed; see `job.surviving`."""
