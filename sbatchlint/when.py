@@ -106,6 +106,7 @@ WHEN: dict[str, str] = {
     "sb601_cache_not_shared": "step",
     "sb602_cache_unset": "step",
     "sb603_compile_cache_shared": "cache for compiled code",
+    "sb604_output_on_local_path": "local path",
     "sb605_deprecated_cache_variable": "cache with an old name",
     "sb606_uv_sync_in_every_task": "install in a job with steps",
     "sb607_bare_torchrun": "torchrun beside uv",

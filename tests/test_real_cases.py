@@ -18,6 +18,7 @@ CASES = Path(__file__).parent / "cases_real"
 FOUND_BY = {
     "launcher-task-mismatch": {"SB301", "SB311"},
     "rank-expanded-early": {"SB401", "SB402"},
+    "node-local-path": {"SB604"},
     "gpu-not-requested": {"SB201"},
     "cuda-visible-devices-hardcoded": {"SB212"},
     "directives-after-command": {"SB101"},

@@ -38,6 +38,11 @@ _COMPILED = Regex(
     r"(?:TRITON_(?:CACHE_DIR|HOME)|TORCH(?:INDUCTOR_CACHE|_EXTENSIONS)_DIR|MIOPEN_|NUMBA_CACHE|CUDA_CACHE|XDG_CACHE)"
 )
 _OLD_CACHE = Regex(r"TRANSFORMERS_CACHE|PYTORCH_PRETRAINED_BERT_CACHE|HUGGINGFACE_(?:HUB|ASSETS)_CACHE")
+# How a path may begin that is one node's own, and what brings containers, whose paths are theirs.
+_LOCAL = Regex(
+    r"/tmp|/dev/shm|/local|/raid|/l?scratch|/nvme|/ssd|/mnt/|TMP|TEMP\b|LOCAL|RUNTIME_DIR|SCRATCH|mktemp|/root"
+    r"|--container-|docker|podman|enroot"
+)
 _UV = Regex(r"\buv\b")
 _INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
@@ -153,6 +158,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "launch or Python": lambda job: bool(job.launches or job.steps and "python" in job.source.text),
     "install in a job with steps": lambda job: bool(job.steps) and _INSTALL.search(job.source.text) is not None,
     "Megatron's own script": lambda job: "pretrain_" in job.source.text,
+    "local path": lambda job: bool(job.site.local_paths) or _LOCAL.search(job.source.text) is not None,
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
     "no first line": lambda job: not job.directives.text.string.startswith("#!"),

@@ -22,7 +22,7 @@ _SHARED_ROOTS = Regex(
     r"|global|flash|mnt/(?:lustre|gpfs|nfs|fsx|beegfs|weka|cephfs|efs|shared)\w*)(?:/|$)"
 )
 _LOCAL_ROOTS = Regex(
-    r"/(?:tmp|var/tmp|dev/shm|local\w*|raid\w*|scratch_local|lscratch|nvme\w*|ssd\w*|tmpdir"
+    r"/(?:tmp|var/tmp|dev/shm|local\w*|raid\w*|scratch_local|scratch/local|lscratch|nvme\w*|ssd\w*|tmpdir"
     r"|mnt/(?:nvme\w*|localdisk\w*|local_storage\w*|local\w*|ssd\w*|resource_nvme))(?:/|$)"
 )
 # Folders that images bring along.
@@ -197,9 +197,33 @@ def _of_variable(text: str, site: Site) -> tuple[str, str]:
         return NODE_LOCAL, f"${name} is each node's own"
     if name in SHARED_VARIABLES:
         return SHARED, f"${name} is shared storage"
-    if re.match(r"\$\(\s*mktemp\b", name) and not re.search(r"\s(?:-p|--tmpdir|[\w.$-]*/)", name):
-        return NODE_LOCAL, "mktemp makes it under /tmp of one node"
-    return UNKNOWN, ""
+    made = re.fullmatch(r"\$\(\s*mktemp\b(.*)\)", name, re.DOTALL)
+    return _of_mktemp(made.group(1).split(), site) if made else (UNKNOWN, "")
+
+
+def _of_mktemp(words: list[str], site: Site) -> tuple[str, str]:
+    """Where `mktemp` makes a file: below its folder, TMPDIR or /tmp; a template alone is of the working folder."""
+    own = NODE_LOCAL, "mktemp makes it under /tmp of one node"
+    template: str | None = None
+    folder: str | None = None
+    temporary = False
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "-p" or word == "--tmpdir":
+            folder = following
+        elif word.startswith("--tmpdir="):
+            folder = word.partition("=")[2]
+        elif re.fullmatch(r"-[dqut]*t[dqu]*", word):
+            temporary = True
+        elif not word.startswith("-") and word != folder and not word.startswith((">", "2>", "|")):
+            template = word
+    place = folder if folder is not None else template if not temporary else None
+    if place is None:
+        return own
+    place = re.sub(r"\$(\w+)", r"${\1}", place.replace('"', "").replace("'", ""))
+    if not place.startswith(("/", "${")):
+        return UNKNOWN, ""
+    # a variable that has a default is not the variable
+    return _on_host(place, site) if re.match(r"/|\$\{\w+\}", place) else (UNKNOWN, "")
 
 
 def _inside(text: str, site: Site, container: Container) -> tuple[str, str]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ..caches import CacheSetting, UnsetCache
     from ..compile_caches import SharedCompileCache
+    from ..outputs import Output
     from ..renamed_caches import RenamedCache
     from ..steps import Step
 
@@ -71,3 +72,9 @@ class KeepingRooms(Ground):
         from ..renamed_caches import renamed_caches
 
         return renamed_caches(self.job)
+
+    def lost_outputs(self) -> Iterable[Output]:
+        """What is written where those who want it do not see it: on one node's disk, in a container."""
+        from ..outputs import lost_outputs
+
+        return lost_outputs(self.job)
