@@ -100,6 +100,8 @@ WHEN: dict[str, str] = {
     "sb509_docker_tty": "docker",
     "sb510_docker_network": "docker",
     "sb511_docker_shared_memory": "docker",
+    "sb512_container_without_gpus": "container",
+    "sb513_container_sees_all_gpus": "docker",
     "sb514_container_outlives_job": "docker",
     "sb515_scontrol_in_container": "container",
     "sb516_batch_script_in_container": "container in a directive",

@@ -66,7 +66,7 @@ def batch_container(job: Job) -> BatchContainer | None:
         return None
     container = pyxis_container([(each.name, directive_value(each), each.span) for each in settings], job.site)
     missing: dict[str, Invocation] = {}
-    if container is not None and not _brings_slurm(container, job):
+    if container is not None and not brings_slurm(container, job):
         for each in job.invocations:
             if each.phase is Phase.BATCH and each.name in SLURM | MODULES and not _asked_for(job, each):
                 missing.setdefault(str(each.name), each)
@@ -88,14 +88,14 @@ def tools_in_containers(job: Job) -> Iterator[HostTool]:
         container = container_of(each)
         if container is None or each.name == "srun" and each.kind == "apptainer":
             continue  # `apptainer exec IMAGE srun …` has its words in the wrong order
-        if not container.certain or _brings_slurm(container, job) or _asked_for(job, each):
+        if not container.certain or brings_slurm(container, job) or _asked_for(job, each):
             doubtful.add(each.span)
-        elif container.kind != "apptainer" or not _site_binds(job):
+        elif container.kind != "apptainer" or not site_binds_slurm(job):
             tools.setdefault(each.span, HostTool(each, container, _fallback(job, each)))
     yield from (tool for span, tool in tools.items() if span not in doubtful)
 
 
-def _brings_slurm(container: Container, job: Job) -> bool:
+def brings_slurm(container: Container, job: Job) -> bool:
     """Whether Slurm may be there after all: it is mounted, or the image's name says so."""
     for mount in container.mounts:
         if any(_BRINGS.search(shown_text(path)) for path in (mount.source, mount.target) if path):
@@ -104,7 +104,7 @@ def _brings_slurm(container: Container, job: Job) -> bool:
     return image is not None and "slurm" in shown_text(image).lower()
 
 
-def _site_binds(job: Job) -> bool:
+def site_binds_slurm(job: Job) -> bool:
     """Whether a module may bind Slurm into the containers of apptainer (LUMI's singularity-bindings do)."""
     loaded = (shown_text(field) for each in job.invocations if each.name in MODULES for field in each.argv[1:])
     return any(_BINDINGS.search(word) for word in loaded)

@@ -8,6 +8,7 @@ from .ground import Ground
 
 if TYPE_CHECKING:
     from ..container_environment import LostSettings, LostVariables
+    from ..container_gpus import Blind, TooMany, WrongOrder
     from ..container_starts import ContainerStart
     from ..docker import Bridged, LockedMemory, SmallMemory, Terminal
     from ..host_tools import BatchContainer, HostTool, MovedOut
@@ -46,6 +47,30 @@ class ContainerRooms(Ground):
         from ..container_environment import lost_settings
 
         return list(lost_settings(self.job, self.container_starts))
+
+    def blind_containers(self) -> list[Blind]:
+        """Containers that see no GPU, though their programs use them and the job has them."""
+        if not self.container_starts:
+            return []
+        from ..container_gpus import blind
+
+        return list(blind(self.job, self.container_starts))
+
+    def wrong_container_orders(self) -> list[WrongOrder]:
+        """Sruns inside of containers that they were to start."""
+        if not self.container_starts or not self.steps:
+            return []
+        from ..container_gpus import wrong_orders
+
+        return list(wrong_orders(self.job, self.container_starts))
+
+    def greedy_containers(self) -> list[TooMany]:
+        """Containers of docker's daemon that see GPUs of other jobs."""
+        if not self.container_starts:
+            return []
+        from ..container_gpus import too_many
+
+        return list(too_many(self.job, self.container_starts))
 
     def container_terminals(self) -> list[Terminal]:
         """Containers of docker and podman that ask for a terminal in a batch job."""
