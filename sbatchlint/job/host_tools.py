@@ -92,7 +92,15 @@ def tools_in_containers(job: Job) -> Iterator[HostTool]:
             doubtful.add(each.span)
         elif container.kind != "apptainer" or not site_binds_slurm(job):
             tools.setdefault(each.span, HostTool(each, container, _fallback(job, each)))
-    yield from (tool for span, tool in tools.items() if span not in doubtful)
+    for span, tool in tools.items():
+        if span not in doubtful and not (tool.fallback and _launchers_meet_there(job, span)):
+            yield tool
+
+
+def _launchers_meet_there(job: Job, span: Span) -> bool:
+    """Whether launchers meet at what the command tells, or else at the fallback: that is their fault."""
+    places = (each.place for each in job.unshared_rendezvous() if each.kind == "fallback")
+    return any(place.start <= span.start < place.end for place in places)
 
 
 def brings_slurm(container: Container, job: Job) -> bool:
