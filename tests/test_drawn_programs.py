@@ -59,6 +59,9 @@ class Alone:
     def file(self, name: str, way: Span) -> Text | None:
         return None
 
+    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+        return []
+
 
 Turn = tuple[str, ...]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported, field
+from sbatchlint.job import Job
 from sbatchlint.job.containers import Container, pyxis_container
-from sbatchlint.job.paths import classify, key, mount_of, under
+from sbatchlint.job.paths import classify, key, mount_of, outside, under
 from sbatchlint.job.site import Site
 from sbatchlint.job.wrappers import unwrap
-from sbatchlint.source.text import Span
+from sbatchlint.source.text import Source, Span
 
 
 def on_host(path: str, **site: object) -> str:
@@ -205,3 +206,25 @@ def test_keys() -> None:
     assert key(field("~/x")) == "${HOME}/x"
     assert key(field("/")) == "/"
     assert under("/a/b", "/a") and under("/a", "/a/") and under("/a", "/") and not under("/ab", "/a")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "srun docker run -v /shared/team:/w trainer bash /w/run.sh",
+        "srun --container-image=/x.sqsh --container-mounts=$(pwd):/w bash /w/near.sh",
+        "srun --container-image=/x.sqsh --container-mounts=/data:/data,$PWD:/w /w/near.sh",
+        "srun apptainer exec -B $SLURM_SUBMIT_DIR:/w x.sif bash -c 'source /w/near.sh'",
+    ],
+)
+def test_a_script_is_found_through_the_mount_of_its_container(step: str) -> None:
+    files = "cat > {} <<'EOF'\ntorchrun train.py\nEOF\n"
+    script = "#!/bin/bash\n" + files.format("/shared/team/run.sh") + files.format("near.sh") + step + "\n"
+    job = Job.from_source(Source(script, "job.sbatch"), Site())
+    assert [launch.launcher.kind for launch in job.launches] == ["torchrun"]
+
+
+def test_names_of_a_mounted_file_outside() -> None:
+    container = pyxis("/lustre/team:/w,tmpfs:/w/tmp")
+    assert [key(each) for each in outside(field("/w/a/run.sh"), container)] == ["/lustre/team/a/run.sh"]
+    assert outside(field("/w/tmp/run.sh"), container) == outside(field("/x/run.sh"), container) == []

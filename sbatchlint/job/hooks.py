@@ -13,7 +13,7 @@ from ..source.text import Span
 from ..source.workspace import Workspace
 from .environment import JobEnvironment
 from .launchers import mpi, recognise
-from .launches import exported
+from .launches import container_of, exported
 from .request import Request
 from .site import Site
 from .steps import Step
@@ -77,6 +77,14 @@ class JobHooks:
 
             self._neighbours = Neighbours(self.workspace)
         return self._neighbours.read(name, way)
+
+    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+        container = container_of(command)
+        if container is None or not container.mounts:
+            return []
+        from .paths import outside
+
+        return outside(path, container)
 
     def _srun(self, invocation: Invocation) -> Spawn:
         step = Step(invocation, self.request, self.versions, self.site)

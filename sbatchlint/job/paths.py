@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..shell.values import Expansion, Pieces, expansions, is_open
+from ..shell.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from .containers import Container, Mount
@@ -27,6 +27,8 @@ _LOCAL_ROOTS = Regex(
 )
 # Folders that images bring along.
 _IMAGE_ROOTS = Regex(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
+# The folder in which a script's shell works at its start.
+HERE = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}", "${$(pwd)}", "${`pwd`}"})
 _HOME_ROOTS = Regex(r"/(?:home|users|root)(?:/|$)")
 _SYSTEM = Regex(r"/(?:dev|proc|sys)(?:/|$)")
 
@@ -115,6 +117,22 @@ def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
     """The mount through which a container sees a path, and what of the path lies below its target."""
     mount, rest = _mounted(_without_dots(key(path)), container)
     return None if mount is None else (mount, rest)
+
+
+def outside(path: Pieces, container: Container) -> list[Pieces]:
+    """The names that a file of a container has on the host, where a mount leads to it.
+
+    Below the folder of the script's shell (`$PWD`) it has its relative name too.
+    """
+    found = mount_of(path, container)
+    if found is None or found[0].private or "$" in found[1]:
+        return []
+    mount, rest = found
+    size = len(shown_text(path))
+    names = [(*mount.source, *cut(path, size - len(rest), size))]
+    if rest.startswith("/") and key(mount.source) in HERE:
+        names.append(cut(path, size - len(rest) + 1, size))
+    return names
 
 
 def classify(

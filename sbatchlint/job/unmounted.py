@@ -37,7 +37,6 @@ _CLEARLY_HOST = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"
 )
 _HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
-_CWD = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}", "$(pwd)"})
 _BROUGHT = Regex(r"/(?:workspace|opt|app|code|mnt/\w+)(?:/|$)")
 _HOME = Regex(r"\$\{HOME\}/|/home/\w")
 TOLD_EVERYTHING = frozenset({"docker", "podman"})

@@ -180,7 +180,15 @@ def find_file(interpreter: Interpreter, state: State, invocation: Invocation, in
     name = file_name(field)
     if name is None or name in state.files:
         return read_file(state, field)
-    return interpreter.hooks.file(name, invocation.span)
+    outside = [(each, found) for each in interpreter.hooks.outside(field, invocation) if (found := file_name(each))]
+    for each, found in outside:
+        if found in state.files:
+            return read_file(state, each)
+    for found in (name, *(found for _, found in outside)):
+        text = interpreter.hooks.file(found, invocation.span)
+        if text is not None:
+            return text
+    return None
 
 
 # --- starting programs ---------------------------------------------------------------------------
