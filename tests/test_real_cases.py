@@ -41,6 +41,7 @@ FOUND_BY = {
     "wrong-master-addr": {"SB306", "SB515"},
     "container-gpu": {"SB512", "SB513"},
     "srun-task-count-unset": {"SB329"},
+    "mpi-launcher": {"SB318"},
 }
 # Lightning's own demands on --ntasks: not seen yet. A mask of devices that a container renumbers: no script tells.
 MISSED = {"007-lightning-ntasks-only", "046-host-gpu-mask-into-container"}

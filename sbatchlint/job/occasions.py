@@ -102,6 +102,19 @@ def _has_late_option(job: Job) -> bool:
     return False
 
 
+def _may_nest(job: Job) -> bool:
+    """Whether an srun stands in another, or a launcher that a step, an mpirun or another one may start."""
+    if any(
+        each.launcher.kind == "mpi"
+        or each.step is not None
+        or each.launcher.program_kind != "script"
+        or (each.launcher.program_name or ".py")[-3:] != ".py"
+        for each in job.launches
+    ):
+        return True
+    return sum(each.name == "srun" for each in job.invocations) > len(job.steps)
+
+
 def _has_uncounted_tasks(job: Job) -> bool:
     """Whether a step only says how many CPUs a task has, and the job has more, or may have."""
     if not job.steps or _asks(job, "ntasks", "ntasks-per-node"):
@@ -161,6 +174,10 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "local path": lambda job: bool(job.site.local_paths) or _LOCAL.search(job.source.text) is not None,
     "mail": lambda job: _asks(job, "mail-type", "mail-user"),
     "memory": lambda job: _asks(job, "mem", "mem-per-cpu", "mem-per-gpu"),
+    "MPI": lambda job: (
+        any(each.launcher.kind == "mpi" for each in job.launches) or any("mpi" in each.options for each in job.steps)
+    ),
+    "nested": _may_nest,
     "no first line": lambda job: not job.directives.text.string.startswith("#!"),
     "no GPUs": lambda job: job.request.asks_for_gpus is False,
     "pyxis": lambda job: bool(job.steps) and ("container-" in job.source.text or "PYXIS_" in job.source.text),

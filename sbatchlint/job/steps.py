@@ -7,7 +7,7 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 from __future__ import annotations
 
 from ..shell.trace import Invocation
-from ..shell.values import Pieces, cut, expansions, is_open, shown_text, span_of, text_of
+from ..shell.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
 from ..slurm import getopt
 from ..slurm.grammar.numbers import whole
 from ..slurm.options import find
@@ -166,13 +166,17 @@ class Step:
 def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:
     """The first unknown word among srun's options that must be its command (its index without `srun` itself).
 
-    Its name says so, or options follow that srun does not have.
+    It is a path, its name says so, or options follow that srun does not have.
     """
     argv = invocation.argv[1:]
     taken = {word for each in parsed.options for word in (each.word, each.value_word)}
     strange = [each.word for each in parsed.problems if each.kind == "unknown-option" and each.versions is None]
     for index, field in enumerate(argv[: parsed.rest]):
-        if index in taken or not is_unknown(field) or hides_options(field):
+        if index in taken:
+            continue
+        if shown_text(field)[:2] == UNKNOWN_CHARACTER + "/":
+            return index  # a path
+        if not is_unknown(field) or hides_options(field):
             continue
         if names_program(field) or not is_open(field) and any(word > index for word in strange):
             return index

@@ -7,6 +7,7 @@ from .containers import ContainerRooms
 from .expansion import ExpansionRooms
 from .gpus import GpuRooms
 from .keeping import KeepingRooms
+from .launchers import LauncherRooms
 from .launching import LaunchRooms
 from .script import ScriptRooms
 from .tools import ToolRooms
@@ -14,7 +15,7 @@ from .training import TrainingRooms
 
 
 class Rooms(
-    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, TrainingRooms, GpuRooms, ContainerRooms, KeepingRooms,
-    ToolRooms,
+    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, LauncherRooms, TrainingRooms, GpuRooms, ContainerRooms,
+    KeepingRooms, ToolRooms,
 ):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

@@ -1,0 +1,38 @@
+"""What is wrong with single launchers: in which place they are started, and what they are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .ground import Ground
+
+if TYPE_CHECKING:
+    from ..mpi_slots import Mismatch
+    from ..nested_launchers import Nested
+    from ..totals import Total
+
+
+class LauncherRooms(Ground):
+    """What is wrong with single launchers."""
+
+    def misplaced_totals(self) -> list[Total]:
+        """Numbers of accelerate's workers that do not go with the machines; see `job.totals`."""
+        if not any(launch.launcher.kind == "accelerate" for launch in self.job.launches):
+            return []
+        from ..totals import find_totals
+
+        return find_totals(self.job)
+
+    def nested_launchers(self) -> list[Nested]:
+        """Launchers that another launcher starts; see `job.nested_launchers`."""
+        if not self.job.launches and not self.steps:
+            return []
+        from ..nested_launchers import find_nested
+
+        return find_nested(self.job)
+
+    def mpi_mismatches(self) -> list[Mismatch]:
+        """MPI jobs that are larger or smaller than the tasks of the job; see `job.mpi_slots`."""
+        from ..mpi_slots import find_mismatches
+
+        return find_mismatches(self.job)
