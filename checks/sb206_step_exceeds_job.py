@@ -64,9 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
         nodes = "one node" if small.nodes == 1 else f"{small.nodes} nodes"
         others = small.asked - small.nodes
         missing = "another one" if others == 1 else f"{others} others"
-        place = launcher.span if launcher.machines is None else launcher.machines.span
         yield Finding(
-            place,
+            small.place,
             f"{launcher.name} is told of {small.asked} nodes, but the srun of line {job.line(step.span.start)} runs on "
             f"{nodes}: it waits for {missing} that nothing starts, until its rendezvous times out; run the step on "
             f"{small.asked} nodes, or tell {launcher.name} of {small.nodes}",

@@ -20,6 +20,7 @@ FOUND_BY = {
     "rank-expanded-early": {"SB401", "SB402"},
     "node-local-path": {"SB604"},
     "gpu-not-requested": {"SB201"},
+    "gpu-binding-vs-launcher": {"SB211"},
     "cuda-visible-devices-hardcoded": {"SB212"},
     "directives-after-command": {"SB101"},
     "variable-in-directive": {"SB115"},

@@ -144,6 +144,13 @@ class StepGpus:
         return None if None in found or not found else max(each for each in found if each is not None)
 
     @property
+    def least(self) -> int | None:
+        """As many as every task sees at least, in all releases of the range; None where that is not known."""
+        geometry = self.step.geometry
+        found = [each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings]
+        return None if None in found or not found else min(each for each in found if each is not None)
+
+    @property
     def bound(self) -> bool | None:
         """Whether tasks see only a part of the step's GPUs, each its own."""
         found = {each.binding is not None and each.binding.kind in ("per_task", "single", "map", "mask")
@@ -254,7 +261,7 @@ def _asked(step: Step, version: str) -> _Asked | None:
         return None
     if not own and "gres" not in options:
         # All of it from the job: by variables, or copied by the controller, which is the same.
-        if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and gpus.per_node is None:
+        if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and not request.asks_for_gpus:
             return None
         per_node = gpus.per_node if inherited["gpus-per-node"] or request.asked("gres") else 0
         if request.asked("gres") and per_node is None and not inherited["gpus-per-node"]:

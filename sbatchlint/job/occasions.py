@@ -202,6 +202,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     ),
     "Slurm variable": lambda job: any(name in job.source.text for name in _SLURM_NAMES),
     "step": lambda job: bool(job.steps),
+    "step and GPUs": lambda job: bool(job.steps) and bool(job.request.asks_for_gpus),
     "step and dollar": lambda job: bool(job.steps) and _has_dollar(job),
     "submission": lambda job: job.submission is not None,
     "submission option": lambda job: (

@@ -14,6 +14,7 @@ from ..source.records import NamedTuple
 from ..source.text import Span
 from .gpu_sharing import FORMS
 from .gpu_use import SUBMIT_LINE
+from .process_counts import place_of
 from .request import gpu_count
 from .steps import StepOption, written
 from .worlds import World, by_place, find_worlds
@@ -49,6 +50,7 @@ class TooManyNodes(NamedTuple):
     """A launcher that waits for more nodes than its step has. `option`: what makes the step that small."""
 
     world: World
+    place: Span
     asked: int
     nodes: int
     option: StepOption | None
@@ -182,7 +184,8 @@ def launchers_with_too_many_nodes(job: Job) -> Iterator[TooManyNodes]:
             continue  # as large as the job: another fault
         if world.apart not in ("", "part") or _has_companions(job, world, worlds):
             continue
-        yield TooManyNodes(world, asked.least, world.nodes, step.option("ntasks") or step.option("nodes"))
+        place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)
+        yield TooManyNodes(world, place, asked.least, world.nodes, step.option("ntasks") or step.option("nodes"))
 
 
 def _has_companions(job: Job, world: World, worlds: list[World]) -> bool:

@@ -9,8 +9,10 @@ from .ground import Ground
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..gpu_bindings import BoundLauncher, BoundRank, SharedGpu
     from ..gpu_sharing import StepGpus
     from ..gpu_use import GpuNeed, UnseenGpus
+    from ..process_counts import ProcessMismatch
     from ..step_limits import TooManyGpus, TooManyNodes
     from ..steps import Step
     from ..uneven import Uneven
@@ -91,3 +93,33 @@ class GpuRooms(Ground):
         from ..visible_devices import device_choices
 
         return device_choices(self.job)
+
+    def process_mismatches(self) -> Iterable[ProcessMismatch]:
+        """Launchers that start another number of processes on a node than they see GPUs there."""
+        if not self.job.launches or not self.request.asks_for_gpus and "_DEVICES" not in self.source.text:
+            return ()
+        from ..process_counts import process_mismatches
+
+        return process_mismatches(self.job)
+
+    def bound_launchers(self) -> Iterable[BoundLauncher]:
+        """Launchers that see fewer GPUs than they start processes, because tasks are bound to GPUs."""
+        if not any(launch.step is not None for launch in self.job.launches):
+            return ()
+        from ..gpu_bindings import bound_launchers
+
+        return bound_launchers(self.job)
+
+    def bound_ranks(self) -> Iterable[BoundRank]:
+        """Programs that take a GPU by their number on the node, where each task sees just its own."""
+        from ..gpu_bindings import bound_ranks
+
+        return bound_ranks(self.job)
+
+    def shared_gpus(self) -> Iterable[SharedGpu]:
+        """Steps whose ranks all see the same one GPU of their node."""
+        if not any((step.tasks_per_node or 0) > 1 for step in self.steps):
+            return ()
+        from ..gpu_bindings import shared_gpus
+
+        return shared_gpus(self.job)
