@@ -4,8 +4,9 @@ Without `--network host` a container has a private address behind the node's. `-
 port: the rendezvous may work, and then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
 waits until its time-out. Without `-p` it waits at the rendezvous.
 
-Reported where a launcher that is told of several nodes runs in such a container in a step on several nodes. Networks
-with a name (an overlay, `container:…`) may reach over nodes, and are left alone.
+Reported where a launcher that is told of several nodes runs in such a container in a step on several nodes, or a Python
+program that is handed MASTER_ADDR and its rank. Networks with a name (an overlay, `container:…`) may reach over nodes,
+and are left alone.
 
 ## Fix
 
@@ -29,10 +30,8 @@ CARD = Card("SB510", "docker-network", severity="error", fix="sometimes", since=
 def check(job: Job) -> Iterator[Finding]:
     for each in job.bridged_launches():
         start = each.start
-        launcher = each.launch.launcher
-        line = job.line(launcher.span.start)
-        assert each.launch.step is not None
-        nodes = each.launch.step.nodes
+        line = job.line(each.place.start)
+        nodes = start.step.nodes if start.step is not None else None
         network = start.container.option("network")
         place = start.place if network is None else network.span
         if each.published:
@@ -42,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
             effect = "no other node reaches it"
         yield Finding(
             place,
-            f"{launcher.name} (line {line}) is to join {nodes} nodes from a container with a network of its own: "
+            f"{each.name} (line {line}) is to join {nodes} nodes from a container with a network of its own: "
             f"{effect}, so that the workers wait until they time out; write --network=host",
             related=[] if place == start.place else [(start.place, "the container")],
             fix=Fix("use the node's network", each.edits, safe=False) if each.edits else None,

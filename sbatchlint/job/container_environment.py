@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .container_starts import ContainerStart
     from .uses import Uses
 
+# What a variable's name begins with that apptainer hands in under the rest of it.
+_HANDED_IN = ("APPTAINERENV_", "SINGULARITYENV_")
 # Masks of devices, which Slurm sets for jobs with GPUs.
 _DEVICES = frozenset({"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
 # What programs that take their rank from Slurm look at.
@@ -39,6 +41,11 @@ _OF_PROGRAMS = Regex(
 )
 # Paths of the host, which mean nothing in a container.
 _PATHS = Regex(r".*_(?:HOME|PATH|ROOT|DIR|CACHE)|CUDA_VISIBLE_DEVICES")
+# Variables of which images have their own: what a program in the container means by them is not the host's.
+_OF_IMAGES = Regex(
+    r"(?:LD_LIBRARY_|LIBRARY_|PYTHON|MAN|CPATH|CMAKE_PREFIX_|PKG_CONFIG_|GO|NODE_)?PATH|\w+_VERSION|LANG|LC_\w+|TZ|TMPDIR"
+    r"|(?:CUDA|ROCM|CONDA|JAVA|VIRTUAL|NVIDIA)_\w+|DEBIAN_FRONTEND"
+)
 _RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
 
 
@@ -130,7 +137,10 @@ def gets(start: ContainerStart, name: str) -> bool | None:
         return container.passed.get(name) is not None or not start.through_sudo
     variables = start.invocation.state.variables
     if container.kind == "apptainer":
-        return any(prefix + name in variables for prefix in ("APPTAINERENV_", "SINGULARITYENV_"))
+        if any(prefix + name in variables for prefix in _HANDED_IN):
+            return True
+        # `export SINGULARITYENV_$name=…`
+        return None if any(f"{prefix}$" in start.job.source.text for prefix in _HANDED_IN) else False
     return container.passes(name)
 
 
@@ -172,7 +182,7 @@ def _is_set_outside(job: Job, start: ContainerStart, name: str) -> bool:
     """Whether the command that starts the container has the variable, as far as script and Slurm tell."""
     if name in _DEVICES:
         return job.request.asks_for_gpus is True
-    if name in ENVIRONMENT_NAMES:
+    if name in ENVIRONMENT_NAMES or _OF_IMAGES.fullmatch(name):
         return False
     variable = start.invocation.state.variables.get(name)
     if variable is not None:

@@ -39,6 +39,8 @@ _NVIDIA_TYPES = Regex(
     r"(?:^|[^a-z0-9])(?:nvidia|tesla|quadro|titan|volta|ampere|hopper|turing|pascal|blackwell|dgx"
     r"|(?:rtx|gtx|geforce)[a-z0-9_]*|[abhlptvk]\d{1,3}[a-z]?|gh200|gb?200|[1-5]0[5-9]0(?:ti)?)(?:$|[^a-z0-9])"
 )
+# Images whose own program needs GPUs.
+_SERVERS = Regex(r"vllm-openai|tritonserver|text-generation-inference|(?:^|/)sglang\b|nvcr\.io/nim/")
 _NVIDIA_IMAGES = Regex(
     r"nvcr\.io|nvidia|cuda|(?:^|[^a-z])ngc(?:[^a-z]|$)|pytorch/pytorch:|tensorflow[/_](?:tensorflow[:_])?[\w.-]*gpu"
 )
@@ -240,6 +242,10 @@ def _use(job: Job, start: ContainerStart, starts: list[list[ContainerStart]]) ->
         for sign in gpu_signs(command.argv, launchers.get(id(command))):
             if sign.strength == STRONG:
                 return sign.words, sign.span, True
+    image = start.container.image
+    own = not start.program or (start.program[0].name or "").startswith("-")
+    if own and image is not None and _SERVERS.search(shown_text(image)):
+        return "its image serves a model on GPUs", span_of(image), True
     python = next((each for each in start.program if _runs_program(each)), None)
     if python is None or _others_use(job, starts):
         return None
@@ -385,8 +391,10 @@ def _shared(job: Job, start: ContainerStart) -> int | None:
     if step is not None and any(name in step.options for name in ("exclusive", *GPU_OPTIONS)):
         return None
     gpus = request.gpus_per_node()
-    if gpus is None and request.gpus.total is not None and not request.asked("nodes"):
+    if gpus is None and not request.asked("nodes"):
         gpus = request.gpus.total
+        if gpus is None and request.gpus.per_task is not None and request.tasks == 1:
+            gpus = request.gpus.per_task
     if not gpus:
         return None
     if job.site.gpus_per_node is not None:

@@ -31,6 +31,8 @@ _ISOLATED = frozenset({"docker", "nvidia-docker", "nerdctl", "podman"})
 _LOADERS = Regex(
     r"--?(?:[\w.-]*[._-])?(?:num[_-]?workers|data[_-]?workers|workers|nworkers|dataloader[_-]num[_-]workers)"
 )
+# Variables that tell a program its place among others, where no launcher does.
+_RANKS = frozenset({"RANK", "NODE_RANK", "WORLD_SIZE"})
 _LETTERS = Regex(r"-[A-Za-z]+")
 
 
@@ -48,10 +50,14 @@ class Terminal(NamedTuple):
 
 
 class Bridged(NamedTuple):
-    """A launch over several nodes in a container with a network of its own. `published`: its `-p` options."""
+    """A program of several nodes in a container with a network of its own.
+
+    `name`, `place`: what is to join the nodes. `published`: the container's `-p` options.
+    """
 
     start: ContainerStart
-    launch: Launch
+    name: str
+    place: Span
     published: tuple[Given, ...]
     edits: tuple[Edit, ...]
 
@@ -146,11 +152,11 @@ def bridged(starts: list[list[ContainerStart]]) -> Iterator[Bridged]:
         if not all(_is_isolated(each) and _has_own_network(each) for each in ways):
             continue
         start = ways[0]
-        launch = next((each for each in start.launches if _spans_nodes(each)), None)
-        if launch is None or not all(any(_spans_nodes(each) for each in way.launches) for way in ways):
+        joining = [_joining(each) for each in ways]
+        if joining[0] is None or None in joining:
             continue
         published = tuple(each for each in start.container.options if each.name in ("publish", "publish-all"))
-        yield Bridged(start, launch, published, _host_network(start, published))
+        yield Bridged(start, *joining[0], published, _host_network(start, published))
 
 
 def _is_isolated(start: ContainerStart) -> bool:
@@ -160,6 +166,20 @@ def _is_isolated(start: ContainerStart) -> bool:
 def _has_own_network(start: ContainerStart) -> bool:
     option = start.container.option("network")
     return option is None or option.text in ("bridge", "default")
+
+
+def _joining(start: ContainerStart) -> tuple[str, Span] | None:
+    """What in a container is to find workers on other nodes."""
+    for launch in start.launches:
+        if _spans_nodes(launch):
+            return launch.launcher.name, launch.launcher.span
+    if start.launches or start.step is None or start.step.several_nodes is not True:
+        return None
+    handed = start.container.passed
+    if "MASTER_ADDR" not in handed or not _RANKS & handed.keys() or start.invocation.context.restricted:
+        return None  # no rank of a world is handed in
+    program = next((each for each in start.program if python_command(each.argv) is not None), None)
+    return None if program is None or program.name is None else (program.name, program.name_span)
 
 
 def _spans_nodes(launch: Launch) -> bool:
