@@ -31,7 +31,7 @@ CONSEQUENCES = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    all_of_them = job.lone_ranks
+    all_of_them = [each for each in job.lone_ranks if not each.awaited]
     reported: set[Span] = set()
     for lone in all_of_them:
         if lone.place in reported:

@@ -72,6 +72,7 @@ WHEN: dict[str, str] = {
     "sb321_rendezvous_differs_per_task": "launch",
     "sb322_fixed_master_port": "port",
     "sb323_step_survives_failure": "collective step",
+    "sb324_exported_world_size": "world size",
     "sb325_world_size_not_divisible": "parallel sizes",
     "sb326_batch_size_not_divisible": "parallel sizes",
     "sb327_cuda_connections": "CUDA connections",

@@ -288,6 +288,16 @@ _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.dis
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
+def spawns_others(argv: Argv) -> bool:
+    """Whether a Python program is told, by an option or by its name, to start its other processes itself."""
+    python = python_command(argv)
+    if python is None or python.target is None:
+        return False
+    if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
+        return True
+    return any(_SPAWNING.fullmatch(option) for option, _, _ in _options(argv[python.after :]))
+
+
 def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     """Why a plain `python X` is likely to be one rank of many; None where nothing says so, or it spawns by itself.
 
@@ -299,15 +309,13 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     if python is None or python.target is None or python.kind not in ("script", "module"):
         return None
     program = shown_text(python.target)
-    if python.kind == "module" and _SPAWNING_MODULES.match(program):
+    if spawns_others(argv):
         return None
     devices: int | None = None
     nodes: int | None = None
     place: Span | None = None
     launcher: Span | None = None
     for option, value, field in _options(argv[python.after :]):
-        if _SPAWNING.fullmatch(option):
-            return None
         text = None if value is None else text_of(value)
         number = int(text) if text is not None and text.isdigit() else None
         if _DEVICES.fullmatch(option):

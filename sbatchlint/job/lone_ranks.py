@@ -18,6 +18,7 @@ from .crowds import Repair, is_neutral_step, literal_number, own_option, task_ed
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
 from .steps import Step
+from .words import integer
 
 if TYPE_CHECKING:
     from ..shell.trace import Invocation
@@ -38,7 +39,8 @@ class LoneRank(NamedTuple):
     """A program that lacks its other ranks.
 
     `gpus`: on each node. `expected`: the tasks per node that it wants. `reason`: the directive or the option that makes
-    it one task per node; None where nothing asks for tasks.
+    it one task per node; None where nothing asks for tasks. `awaited`: it is told of all ranks in WORLD_SIZE, so that
+    it waits for those that are not there.
     """
 
     step: Step
@@ -48,6 +50,7 @@ class LoneRank(NamedTuple):
     expected: int
     reason: tuple[Span, str] | None
     repair: Repair | None
+    awaited: bool = False
 
     @property
     def place(self) -> Span:
@@ -78,8 +81,18 @@ def find_lone_ranks(job: Job) -> list[LoneRank]:
             expected = gpus if sign.devices is None else sign.devices
             if expected > 1:
                 seen.add(place)
-                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, None))
+                awaited = _is_told_of_all(each, sign, step, expected)
+                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, None, awaited))
     return [each._replace(repair=_repair(job, each, found)) for each in found]
+
+
+def _is_told_of_all(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
+    """Whether the program reads a WORLD_SIZE that counts the ranks that nobody starts."""
+    field = exported(invocation, "WORLD_SIZE")
+    number = None if field is None else integer(field)
+    if number is None or step.tasks is None or sign.kind not in ("rank-variables", "megatron"):
+        return False
+    return number == expected * step.tasks
 
 
 def _is_spread(job: Job, step: Step) -> bool:

@@ -216,6 +216,12 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "typed GPUs": lambda job: any(":" in (each.value or "") for each in job.request.gpu_settings()),
     "unread": lambda job: bool(job.directives.unread),
     "uncounted tasks": _has_uncounted_tasks,
+    "world size": lambda job: (
+        bool(job.steps or job.launches)
+        and "WORLD_SIZE=" in job.source.text
+        or bool(job.launches)
+        and "RANK=" in job.source.text
+    ),
     "value": lambda job: bool(job.directives.refused or job.directives.problems) or _has_later_value(job),
 }
 

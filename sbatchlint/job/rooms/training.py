@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..connections import Connections
     from ..layouts import Layout
     from ..parallelism import Indivisible
+    from ..world_sizes import WorldSize
 
 
 class TrainingRooms(Ground):
@@ -37,3 +38,11 @@ class TrainingRooms(Ground):
         from ..connections import find_connections
 
         return find_connections(self.job)
+
+    def world_sizes(self) -> list[WorldSize]:
+        """WORLD_SIZE and RANK where they are overwritten, or are not those of the step's tasks."""
+        if "WORLD_SIZE" not in self.source.text and "RANK" not in self.source.text:
+            return []
+        from ..world_sizes import find_world_sizes
+
+        return find_world_sizes(self.job)
