@@ -95,27 +95,34 @@ def _is_lonely(job: Job, world: World) -> bool:
 
 
 def _tell_all(job: Job, launch: Launch) -> Repair | None:
-    launcher = launch.launcher
-    if launcher.kind == "accelerate" or launcher.machines is not None:
+    launcher, rendezvous, machines = launch.launcher, launch.launcher.rendezvous, launch.launcher.machines
+    if launcher.kind == "accelerate" or rendezvous is None:
         return None  # its total, rank and address have to change too
-    options = "--nnodes=$SLURM_JOB_NUM_NODES"
-    before: list[Edit] = []
-    rendezvous = launcher.rendezvous
-    if rendezvous is not None and rendezvous.address is None:
-        found = common_address(job, launch)
-        if found is None or launcher.setting("rdzv_backend", "master_port") is not None:
+    options, count, address = "", "$SLURM_JOB_NUM_NODES", None
+    if rendezvous.address is None:
+        address = common_address(job, launch)
+        if address is None or launcher.setting("rdzv_backend", "master_port") is not None:
             return None
-        endpoint, before = found
-        options += f" --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={endpoint}"
+        options = f" --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
 
     def is_told(changed: Launch) -> bool:
-        other = changed.launcher
-        machines = other.machines
-        names = {each.name for each in expansions(machines.value or ())} if machines is not None else set()
-        return "SLURM_JOB_NUM_NODES" in names and (not before or other.rendezvous is not None)
+        return _counts_nodes(changed) and (address is None or address.is_met(changed))
 
-    edits = with_options(job, launch, options, is_told, before)
+    if machines is None:
+        before = () if address is None else address.before
+        edits = with_options(job, launch, f"--nnodes={count}{options}", is_told, before)
+    else:
+        place = _literal(machines.value or ())
+        if place is None or address is not None:
+            return None
+        edits = replaced(job, launch, place, count, is_told)
     return None if edits is None else Repair("tell it of all nodes", tuple(edits), False)
+
+
+def _counts_nodes(launch: Launch) -> bool:
+    machines = launch.launcher.machines
+    value = () if machines is None or machines.value is None else machines.value
+    return [each.name for each in expansions(value)] == ["SLURM_JOB_NUM_NODES"] and text_of(value) != ""
 
 
 def find_standalone(job: Job) -> list[NodeCount]:
@@ -151,17 +158,13 @@ def _meet_instead(job: Job, launch: Launch) -> Repair | None:
     address = common_address(job, launch)
     if flag is None or given is not None or address is None or launch.step is None:
         return None
-    endpoint, before = address
     nodes = "" if launcher.machines is not None else "--nnodes=$SLURM_JOB_NUM_NODES "
-    content = f"{nodes}--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={endpoint}"
+    content = f"{nodes}--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
 
     def meets(changed: Launch) -> bool:
-        rendezvous = changed.launcher.rendezvous
-        endpoint = None if rendezvous is None else rendezvous.endpoint
-        names = [each.name for each in expansions((endpoint.value if endpoint is not None else None) or ())]
-        return not changed.launcher.standalone and any("scontrol show host" in each for each in names)
+        return not changed.launcher.standalone and address.is_met(changed)
 
-    edits = replaced(job, launch, flag.span, content, meets, before)
+    edits = replaced(job, launch, flag.span, content, meets, address.before)
     return None if edits is None else Repair("let all nodes meet at the first one", tuple(edits), False)
 
 
@@ -201,19 +204,14 @@ def _count_instead(job: Job, world: World) -> Repair | None:
     setting, launch = world.asked.setting, world.launch
     assert setting is not None and launch is not None and setting.value is not None
     number = _literal(setting.value)
-    if number is None or world.apart or launch.launcher.kind == "accelerate" and world.asked.number is None:
-        return None
+    if number is None or world.apart or launch.launcher.kind == "accelerate":
+        return None  # accelerate's total of processes may be wrong too
 
-    def counts(changed: Launch) -> bool:
-        machines = changed.launcher.machines
-        value = () if machines is None or machines.value is None else machines.value
-        return [each.name for each in expansions(value)] == ["SLURM_JOB_NUM_NODES"] and text_of(value) != ""
-
-    edits = replaced(job, launch, number, "$SLURM_JOB_NUM_NODES", counts)
+    edits = replaced(job, launch, number, "$SLURM_JOB_NUM_NODES", _counts_nodes)
     if edits is None:
         return None
-    own = any(number.start >= each.start and number.end <= each.end for each in _words(launch))
-    safe = launch.launcher.kind != "accelerate" and (own or _only_this(job, number, launch))
+    own = launch.invocation.span.start <= number.start and number.end <= launch.invocation.span.end
+    safe = own or _only_this(job, number, launch)
     return Repair("write the job's number of nodes", tuple(edits), safe)
 
 
@@ -223,10 +221,6 @@ def _literal(value: Pieces) -> Span | None:
     if len(value) != 1 or value[0].expansion is not None or text is None or not text.strip().isdigit():
         return None
     return value[0].span
-
-
-def _words(launch: Launch) -> list[Span]:
-    return [launch.invocation.span]
 
 
 def _only_this(job: Job, number: Span, launch: Launch) -> bool:

@@ -132,8 +132,9 @@ def _has_several_nodes(job: Job) -> bool:
     from .steps import job_nodes
 
     nodes = job_nodes(job.request)
-    words = ("python", "torchrun", "accelerate", "swift", "litgpt")
-    return nodes is not None and nodes > 1 and any(word in job.source.text for word in words)
+    if nodes is None or nodes < 2:
+        return False
+    return any(word in job.source.text for word in ("python", "litgpt")) or bool(job.launches)
 
 
 OCCASIONS: Mapping[str, Callable[[Job], bool]] = {

@@ -116,15 +116,47 @@ def head_variable(launch: Launch, name: str = "MASTER_ADDR") -> bool:
     return expansion is not None and expansion.phase is Phase.BATCH and "scontrol show host" in expansion.name
 
 
-def common_address(job: Job, launch: Launch) -> tuple[str, list[Edit]] | None:
-    """`host:port` for all nodes of a launch, and the line that it needs."""
-    if head_variable(launch):
-        port = "$MASTER_PORT" if exported(launch.invocation, "MASTER_PORT") is not None else "29500"
-        return f"$MASTER_ADDR:{port}", []
-    if exported(launch.invocation, "MASTER_ADDR") is not None or "MASTER_ADDR" in launch.invocation.state.variables:
+class Address(NamedTuple):
+    """Where all nodes of a launch can meet: the host, and a port if the script has one (both as a shell reads them).
+
+    `before`: the line that this needs. `safe`: the script makes it of Slurm's list of nodes. `value`: what the host is
+    then; None where the line makes it.
+    """
+
+    host: str
+    port: str
+    before: tuple[Edit, ...]
+    safe: bool
+    value: Pieces | None
+
+    @property
+    def endpoint(self) -> str:
+        return f"{self.host}:{self.port or 29500}"
+
+    def is_met(self, launch: Launch) -> bool:
+        """Whether a launcher is told this address."""
+        rendezvous = launch.launcher.rendezvous
+        address = None if rendezvous is None else rendezvous.address
+        found = (address.value if address is not None else None) or ()
+        if self.value is None:
+            return any("scontrol show host" in each.name for each in expansions(found))
+        return [(each.text, each.expansion) for each in found] == [(each.text, each.expansion) for each in self.value]
+
+
+def common_address(job: Job, launch: Launch) -> Address | None:
+    """Where all nodes of a launch can meet: at the exported MASTER_ADDR, else at what a further line exports."""
+    value = exported(launch.invocation, "MASTER_ADDR")
+    if value is not None:
+        text = text_of(value)
+        late = any(each.phase is Phase.TASK for each in expansions(value))
+        if not value or late or text is not None and (not text or _LOCAL.fullmatch(text)):
+            return None
+        port = "$MASTER_PORT" if exported(launch.invocation, "MASTER_PORT") is not None else ""
+        return Address("$MASTER_ADDR", port, (), head_variable(launch), value)
+    if "MASTER_ADDR" in launch.invocation.state.variables:
         return None
     line = line_before(job, launch, HEAD_NODE)
-    return None if line is None else ("$MASTER_ADDR:29500", [line])
+    return None if line is None else Address("$MASTER_ADDR", "", (line,), False, None)
 
 
 def _give_address(job: Job, launch: Launch) -> Repair | None:
@@ -132,29 +164,19 @@ def _give_address(job: Job, launch: Launch) -> Repair | None:
     container = container_of(launch.invocation)
     if launcher.kind not in TORCHRUN or container is not None and container.kind in ("docker", "podman"):
         return None
-    found = common_address(job, launch)
-    rendezvous = launcher.rendezvous
-    if found is None or rendezvous is None:
+    address, rendezvous = common_address(job, launch), launcher.rendezvous
+    if address is None or rendezvous is None:
         return None
-    endpoint, before = found
-    host, _, port = endpoint.partition(":")
     if rendezvous.backend == "c10d":
-        options = f"--rdzv_endpoint={endpoint}"
-    elif launcher.node_rank is None and before:
-        options = f"--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={endpoint}"
+        options = f"--rdzv_endpoint={address.endpoint}"
+    elif launcher.node_rank is None and address.before:
+        options = f"--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
     else:
-        options = f"--master_addr={host}"
-        if launcher.setting("master_port") is None and not before:
-            options += f" --master_port={port}"
-
-    def meets(changed: Launch) -> bool:
-        other = changed.launcher.rendezvous
-        address = None if other is None else other.address
-        names = [each.name for each in expansions((address.value if address else None) or ())]
-        return any("scontrol show host" in each for each in names)
-
-    edits = with_options(job, launch, options, meets, before)
-    return None if edits is None else Repair("tell it where the first node is", tuple(edits), not before)
+        options = f"--master_addr={address.host}"
+        if launcher.setting("master_port") is None and address.port:
+            options += f" --master_port={address.port}"
+    edits = with_options(job, launch, options, address.is_met, address.before)
+    return None if edits is None else Repair("tell it where the first node is", tuple(edits), address.safe)
 
 
 # --- addresses that every node takes for its own ---------------------------------------------------
@@ -175,7 +197,7 @@ def find_unshared(job: Job) -> list[Meeting]:
         world = place[0]
         repair = None
         if kind in ("local", "task") and world.launch is not None:
-            repair = _share(job, world.launch, kind)
+            repair = _share(job, world.launch)
         found.append(Meeting(world, kind, span, words, certain, repair))
     return found
 
@@ -225,7 +247,7 @@ def _asks_for_own_address(expansion: Expansion) -> bool:
     return False
 
 
-def _share(job: Job, launch: Launch, kind: str) -> Repair | None:
+def _share(job: Job, launch: Launch) -> Repair | None:
     """The first node's name in the place of the address."""
     rendezvous = launch.launcher.rendezvous
     address = None if rendezvous is None else rendezvous.address
@@ -241,11 +263,11 @@ def _share(job: Job, launch: Launch, kind: str) -> Repair | None:
         value = () if other is None or other.address is None else other.address.value or ()
         return len(value) == 1 and any("scontrol show host" in each.name for each in expansions(value))
 
-    for content in (first, first.replace('"', "")):
-        edits = replaced(job, launch, span, content, meets)
-        if edits is not None:
-            return Repair("meet at the first node", tuple(edits), False)
-    return None
+    if job.source.text[span.start - 1] == "\\":
+        # in double quotes, which quotes of its own would end
+        first = first.replace('"', "").replace("$S", "\\$S")
+    edits = replaced(job, launch, span, first, meets)
+    return None if edits is None else Repair("meet at the first node", tuple(edits), False)
 
 
 # --- ports and names that every task chooses for itself ----------------------------------------------
