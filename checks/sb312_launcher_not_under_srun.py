@@ -7,7 +7,7 @@ own, and waits for the rest or goes on alone.
 
 ## Fix
 
-Puts srun in front of the command, with one task on each node. Unsafe: one node less might be meant.
+Puts srun in front of a launcher that is told of several nodes, with one task on each. Unsafe: one may do on purpose.
 
 ## References
 
@@ -89,11 +89,6 @@ torchrun --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
         #!/bin/bash
         #SBATCH --nodes=2 --gpus-per-node=4
         «accelerate» launch --multi_gpu --num_machines 1 --num_processes 4 train.py
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node=4
-        srun accelerate launch --multi_gpu --num_machines 1 --num_processes 4 train.py
         """,
         title="the second node is idle",
     ),

@@ -325,6 +325,98 @@ FAULTY = [
         srun bash -c "docker run --rm -v ${outside}:${inside} -w ${inside} trainer bash run.sh"
         """,
     ),
+    Snippet(
+        "torchrun on several nodes gets their number and its node, and no place to meet",
+        "SB305",
+        6,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gpus-per-node=8
+        CMD="export HF_HOME=/shared/hf && \\
+          torchrun --nproc_per_node=8 --nnodes=$SLURM_JOB_NUM_NODES --node_rank=\\$SLURM_NODEID finetune.py"
+        srun --container-image=/shared/train.sqsh bash -c "$CMD"
+        """,
+    ),
+    Snippet(
+        "a node rank beside c10d",
+        "SB320",
+        7,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gres=gpu:8
+        HEAD=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+        LAUNCHER="torchrun --nproc_per_node 8 --nnodes 2 \\
+            --node_rank \\$SLURM_PROCID \\
+            --rdzv_endpoint $HEAD:29500 --rdzv_backend c10d"
+        srun bash -c "$LAUNCHER finetune.py"
+        """,
+    ),
+    Snippet(
+        "an address and a port beside an endpoint",
+        "SB320",
+        9,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        #SBATCH --gres=gpu:8
+        export HEAD=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+        cat > run.sh <<'EOT'
+        torchrun --nproc_per_node=8 \\
+            --nnodes=$SLURM_NNODES \\
+            --master_addr=$HEAD \\
+            --rdzv_backend=c10d \\
+            --rdzv_endpoint=$HEAD:6420 \\
+            finetune.py
+        EOT
+        srun bash run.sh
+        """,
+    ),
+    Snippet(
+        "eight tasks a node, each of which takes its number for that of its node",
+        "SB308",
+        7,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        #SBATCH --gpus-per-node=8
+        CMD="torchrun --nproc_per_node=8"
+        CMD="$CMD --nnodes=$SLURM_JOB_NUM_NODES"
+        CMD="$CMD --node_rank=\\$SLURM_PROCID"
+        CMD="$CMD --master_addr=$(hostname) --master_port=29500"
+        srun bash -c "$CMD finetune.py"
+        """,
+    ),
+    Snippet(
+        "the number of nodes is changed above, and forgotten below",
+        "SB304",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=32
+        #SBATCH --ntasks-per-node=1
+        HEAD=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+        LAUNCHER="torchrun --nnodes=64 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500"
+        srun $LAUNCHER finetune.py
+        """,
+    ),
+    Snippet(
+        "a launcher on the first node alone",
+        "SB312",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        #SBATCH --gpus-per-node=8
+        HEAD=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+        torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 finetune.py
+        """,
+    ),
 ]
 
 # Nothing of SB3 and SB4 is said of these.

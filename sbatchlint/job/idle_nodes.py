@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..shell.trace import Invocation
-from ..shell.values import Phase, shown_text, span_of, text_of
+from ..shell.values import Phase, expansions, shown_text, span_of, text_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.text import Span
@@ -96,7 +96,8 @@ def _of_launcher(job: Job, place: list[World], nodes: int) -> IdleNodes | None:
     waits = all(not each.launcher.standalone and _tells_of_several(each) for each in place if each.launcher is not None)
     if waits and _others_may_join(job) or not waits and not _leaves_idle(job, place):
         return None
-    return IdleNodes(world.invocation, launch, nodes, waits, None, _under_srun(job, launch, nodes))
+    repair = _under_srun(job, launch, nodes) if waits else None
+    return IdleNodes(world.invocation, launch, nodes, waits, None, repair)
 
 
 def _leaves_idle(job: Job, place: list[World]) -> bool:
@@ -210,8 +211,12 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Repair | None:
         return None
 
     def is_step(changed: Launch) -> bool:
-        step = changed.step
-        return step is not None and step.nodes == nodes and step.tasks_per_node == 1
+        step, rank, rendezvous = changed.step, changed.launcher.node_rank, changed.launcher.rendezvous
+        if step is None or step.nodes != nodes or step.tasks_per_node != 1:
+            return False
+        if rank is None or rendezvous is not None and rendezvous.backend not in (None, "static"):
+            return True
+        return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))  # else all nodes have the same
 
     for options in ("", "--ntasks=$SLURM_NNODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
         edits = [Edit(Span(place, place), f"srun {options}")]
