@@ -48,6 +48,7 @@ def test_a_step_has_the_documented_shape() -> None:
         "tasks": 2,
         "tasks_per_node": 1,
         "background": False,
+        "gpus_on_node": 8,
         "gpus_per_task": 8,
         "container": {"kind": "pyxis", "image": "image.sqsh"},
         "launcher": {
@@ -108,6 +109,38 @@ def test_tasks_that_do_something_else_are_told_apart() -> None:
     alone = step("srun bash -c '[ $SLURM_NODEID = 1 ] && python a.py'")
     assert [task["argv"] for task in alone["by_task"]] == [None, ["python", "a.py"]]
     assert alone["processes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "commands", "version", "gpus"),
+    [
+        ("--ntasks-per-node=2 --gpus-per-node=4", "srun ./a", "24.11", [[0, 1, 2, 3]] * 4),
+        ("--ntasks-per-node=2 --gpus-per-task=2", "srun ./a", "24.11", [[0, 1], [2, 3]] * 2),
+        ("--ntasks-per-node=2 --gres=gpu:4", "srun --gpus-per-task=1 ./a", "24.11", [[0], [1]] * 2),
+        ("--ntasks-per-node=2 --gpus-per-node=4", "srun --gpu-bind=map_gpu:3,2 ./a", "24.11", [[3], [2]] * 2),
+        ("--ntasks-per-node=2 --gpus-per-node=4", "srun --gpu-bind=none ./a", "22.05", [None] * 4),
+        ("--ntasks-per-node=2 --gpus-per-node=4", "srun --gpu-bind=closest ./a", "24.11", [None] * 4),
+        ("--ntasks-per-node=2 --gpus-per-node=4", "srun --gpus-per-node=0 ./a", "24.11", [[]] * 4),
+        ("--ntasks-per-node=1 --gpus-per-node=4", "srun --gpus-per-task=1 ./a", "24.11", [[0, 1, 2, 3]] * 2),
+        ("--ntasks-per-node=1 --gpus-per-node=4", "srun --gpus-per-task=1 ./a", "26.05", [[0]] * 2),
+        ("--ntasks-per-node=1 --gpus=8", "srun ./a", "24.11", [None] * 2),
+        (
+            "--ntasks-per-node=2 --gpus-per-node=4",
+            "srun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID ./a'",
+            "24.11",
+            [[0], [1]] * 2,
+        ),
+        (
+            "--ntasks-per-node=1 --gpus-per-node=2",
+            "export CUDA_VISIBLE_DEVICES=1\nsrun bash -c ./a",
+            "24.11",
+            [[0, 1]] * 2,
+        ),
+    ],
+)
+def test_each_task_sees_its_gpus(options: str, commands: str, version: str, gpus: list[list[int] | None]) -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=2\n" + "".join(f"#SBATCH {each}\n" for each in options.split())
+    assert [task["gpus"] for task in step(commands, head, version)["by_task"]] == gpus
 
 
 def test_what_is_not_decided_is_none() -> None:

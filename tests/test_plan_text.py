@@ -27,8 +27,8 @@ GOOD_STEPS = """\
        each task sees 2 GPUs
                    SLURM_  SLURM_   SLURM_
        node  task  PROCID  NODEID  LOCALID  processes  RANK  LOCAL_RANK  GPUs
-          0     0       0       0        0          2   0-1         0-1     2
-          1     1       1       1        0          2   2-3         0-1     2
+          0     0       0       0        0          2   0-1         0-1   0-1
+          1     1       1       1        0          2   2-3         0-1   0-1
        in every task: SLURM_NTASKS=2, SLURM_NNODES=2, SLURM_JOB_NUM_NODES=2,
          SLURM_NTASKS_PER_NODE=1, LOCAL_WORLD_SIZE=2, WORLD_SIZE=4
 """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..shell.values import Phase, Pieces, expansions, shown_text, text_of
 from .environment import TASK_VARIABLES
+from .gpu_sharing import devices_chosen
 from .launches import Launch
 from .ranks import Task, TaskViews, Workload, is_certain, layout, node_count, process_ranks, tasks_of, workload
 from .request import fixed_nodes, gpu_count
@@ -17,6 +18,7 @@ from .words import is_unknown
 if TYPE_CHECKING:
     from ..shell.trace import Context, Invocation
     from . import Job
+    from .gpu_sharing import StepGpus
     from .launchers import Launcher, Setting
     from .steps import Step
 
@@ -87,6 +89,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     invocation = step.invocation
     refused = _refused(job, step)
     counts = layout(step)
+    sharing = job.gpus_of(step)
     found: Plain = {
         **_place(job, invocation.span.start),
         "command": "srun",
@@ -95,7 +98,8 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
         "tasks": step.tasks,
         "tasks_per_node": step.tasks_per_node if counts is None or len(set(counts)) == 1 else counts,
         "background": invocation.context.background,
-        "gpus_per_task": job.gpus_of(step).each,
+        "gpus_on_node": sharing.on_node,
+        "gpus_per_task": sharing.each,
         "container": _container(step, work),
         "launcher": None if work.launch is None else _launcher(job, work.launch),
         "processes": None,
@@ -104,11 +108,13 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     }
     _flow(found, invocation.context)
     if refused is not None:
-        found.update(dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_per_task")), refused=refused)
+        found.update(
+            dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task")), refused=refused
+        )
         found["by_task"] = None
         return found
     found["processes"] = _all_processes(job, step, work, tasks, found["gpus_per_task"])
-    found["by_task"] = None if tasks is None else [_by_task(each, found["gpus_per_task"]) for each in tasks]
+    found["by_task"] = None if tasks is None else [_by_task(each, sharing) for each in tasks]
     return found
 
 
@@ -164,9 +170,10 @@ def _count(task: Task, gpus: int | None) -> int | None:
     return None if found is None else len(found)
 
 
-def _by_task(task: Task, gpus: int | None) -> Plain:
-    """One task: its rank, its node's number in the step, its number there, and what it runs.
+def _by_task(task: Task, sharing: StepGpus) -> Plain:
+    """One task: its rank, its node's number in the step, its number there, its GPUs, and what it runs.
 
+    `gpus`: those that the command sees, by their number among the step's GPUs of the node; None where that is unknown.
     `variables`: rank variables in the environment of that command, as far as they are known. `processes`: those of each
     process that the launcher starts. `argv`: the words of the command, None for those that are not known.
     """
@@ -175,10 +182,21 @@ def _by_task(task: Task, gpus: int | None) -> Plain:
         "task": task.place.rank,
         "node": task.place.node,
         "local": task.place.local,
+        "gpus": _gpus(task, sharing),
         "variables": task.variables,
         "argv": None if invocation is None else [text_of(field) for field in invocation.argv],
-        "processes": _processes(task, gpus),
+        "processes": _processes(task, sharing.each),
     }
+
+
+def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
+    """What the task sees as Slurm binds it, or as it chooses itself by CUDA_VISIBLE_DEVICES."""
+    invocation = task.workload.invocation
+    if invocation is not None and devices_chosen(invocation, task.step):
+        ids = task.variables.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        return [int(each) for each in ids] if all(each.isdecimal() for each in ids) else None
+    seen = sharing.seen(task.place.local)
+    return None if seen is None else list(seen)
 
 
 # --- launchers ---------------------------------------------------------------------------------------
@@ -198,6 +216,7 @@ def _of_batch_shell(job: Job, launch: Launch) -> Plain:
         "tasks": 1,
         "tasks_per_node": 1,
         "background": context.background,
+        "gpus_on_node": gpus,
         "gpus_per_task": gpus,
         "container": _container(None, work),
         "launcher": _launcher(job, launch),
@@ -228,6 +247,7 @@ def _mpi(job: Job, launch: Launch) -> Plain:
         "nodes": nodes if nodes == 1 or each is not None and tasks is not None and nodes == tasks // each else None,
         "tasks": tasks,
         "tasks_per_node": each,
+        "gpus_on_node": None,
         "gpus_per_task": None,
         "processes": tasks,
         "launcher": None,

@@ -16,7 +16,7 @@ from .plan_view import (
     Plan,
     View,
     counted,
-    gpus_on_node,
+    gpus_seen,
     heading,
     left_over,
     nodes_of_job,
@@ -164,7 +164,7 @@ def _nodes(step: Plan, plan: Plan, width: float) -> Drawn:
     tasks = _tasks(step)
     shown = tasks[:MOST_TASKS]
     nodes = step["nodes"]
-    gpus = gpus_on_node(step, plan)
+    gpus = step["gpus_on_node"]
     boxes: list[tuple[str, Drawn]] = []
     notes: list[str] = []
     columns = 1
@@ -222,7 +222,7 @@ def _node(name: str, tasks: list[Task], width: float, gpus: int | None) -> Drawn
     pen.text(10, 19, fitting(name, width - 20), "strong")
     x, y, tallest = 10.0, 28.0, 0.0
     for task in tasks:
-        size, drawn = _task(task, width - 20)
+        size, drawn = _task(task, width - 20, gpus)
         if x > 10 and x + size > width - 10:
             x, y, tallest = 10.0, y + tallest + 8, 0.0
         pen.box(x + 0.5, y + 0.5, size - 1, drawn.height - 1, "task")
@@ -245,10 +245,16 @@ def _node(name: str, tasks: list[Task], width: float, gpus: int | None) -> Drawn
     return Drawn(pen.body(), y + 2)
 
 
-def _task(task: Task, most: float) -> tuple[float, Drawn]:
-    """The width and the inside of a task's box: a small box for each process, with its RANK."""
+def _task(task: Task, most: float, gpus: int | None) -> tuple[float, Drawn]:
+    """The width and the inside of a task's box: a small box for each process, with its RANK.
+
+    Its GPUs are named where it sees another part of them than all `gpus` of its node.
+    """
     pen = Pen()
     name = task.get("name") or f"task {task['task']}"
+    seen = task.get("gpus")
+    if seen and gpus is not None and len(seen) != gpus:
+        name += f": GPU{'s' if len(seen) > 1 else ''} {gpus_seen(task)}"
     pen.text(7, 16, name)
     processes: list[dict[str, str]] | None = task["processes"]
     if processes is None:

@@ -167,9 +167,15 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
     job_nodes = nodes_of_job(plan)
     if job_nodes is not None and step["nodes"] is not None and step["nodes"] < job_nodes:
         yield f"on {step['nodes']} of the job's {job_nodes} nodes"
-    if step["gpus_per_task"]:
-        yield f"each task sees {counted(step['gpus_per_task'], 'GPU')}"
-    elif step["gpus_per_task"] is None and asks_for_gpus(plan):
+    seen, there = step["gpus_per_task"], step["gpus_on_node"]
+    if seen:
+        part = there is not None and seen < there
+        yield (
+            f"each task sees {seen} of the {there} GPUs of its node"
+            if part
+            else f"each task sees {counted(seen, 'GPU')}"
+        )
+    elif seen is None and asks_for_gpus(plan):
         yield "GPUs that a task sees: ? (depends on how Slurm binds them)"
 
 
@@ -213,23 +219,6 @@ def asks_for_gpus(plan: Plan) -> bool:
     return len(components) == 1 and bool(components[0]["gpus"])
 
 
-def gpus_on_node(step: Plan, plan: Plan) -> int | None:
-    """How many GPUs a step has on each of its nodes; 0 for none, None where that is not known."""
-    components = plan["request"]["components"]
-    if len(components) > 1:
-        return None
-    asked = components[0]["gpus"] or {}
-    if not asked:
-        # --gpus-per-node and --gpus-per-task of srun look alike here
-        return None if step["gpus_per_task"] else 0
-    if isinstance(asked.get("per_node"), int):
-        return int(asked["per_node"])
-    each = step["tasks_per_node"]
-    if set(asked) == {"per_task"} and isinstance(each, int):
-        return int(asked["per_task"]) * each
-    return None
-
-
 # --- ranks ------------------------------------------------------------------------------------------------
 
 
@@ -253,7 +242,7 @@ def table(step: Plan, most: int) -> Table | None:
         else:
             names[name] = None
     columns = ["node", "task", *IDENTITIES, "processes", *(name for name in names if name not in IDENTITIES)]
-    if step["gpus_per_task"]:
+    if any(task["gpus"] for task in shown) or step["gpus_per_task"]:
         columns.append("GPUs")
     rows = []
     for task, each in zip(shown, values, strict=True):
@@ -262,10 +251,16 @@ def table(step: Plan, most: int) -> Table | None:
             "node": "?" if task["node"] is None else str(task["node"]),
             "task": str(task["task"]),
             "processes": "?" if processes is None else str(len(processes)),
-            "GPUs": str(step["gpus_per_task"]),
+            "GPUs": gpus_seen(task) or "?",
         }
         rows.append([cells[name] if name in cells else each.get(name, "?") for name in columns])
     return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
+
+
+def gpus_seen(task: Plan) -> str | None:
+    """The numbers of the GPUs that a task sees, `none`, or None where they are not known."""
+    gpus = task.get("gpus")
+    return None if gpus is None else ranges(map(str, gpus)) if gpus else "none"
 
 
 def _values(task: Plan) -> dict[str, str]:

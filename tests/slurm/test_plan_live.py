@@ -188,6 +188,13 @@ def differences(step: Step, ran: Ran) -> list[str]:
         seen = {len(each["environment"].get("CUDA_VISIBLE_DEVICES", "").split(",")) for each in tops}
         if seen != {step["gpus_per_task"]}:
             found.append(f"gpus_per_task: {step['gpus_per_task']}, but really {seen}")
+    for each in tops:
+        place = (each["environment"].get("SLURM_NODEID"), each["environment"].get("SLURM_LOCALID"))
+        for task in step["by_task"] or []:
+            if task["gpus"] and (str(task["node"]), str(task["local"])) == place:
+                real_gpus = each["environment"].get("CUDA_VISIBLE_DEVICES", "")
+                if real_gpus != ",".join(map(str, task["gpus"])):
+                    found.append(f"GPUs of task {task['task']}: {task['gpus']}, but really {real_gpus}")
     if step["command"] not in ("srun", None):
         workers = [each for record in tops for each in ran.workers(record)]
         if step["processes"] not in (None, len(workers)):
