@@ -6,7 +6,8 @@ of its arguments, and a program that takes its rank from Slurm runs as many time
 apptainer and singularity hand the environment on, unless `--cleanenv` or `--containall` say otherwise.
 
 An error where a shell in the container expands such a variable, or a launcher takes its settings from it. A warning
-where it is only printed, and for exported settings of libraries (NCCL_DEBUG) where all programs run in such containers.
+where it is only printed, where nobody can look into the program that MASTER_ADDR and its kin are exported for, and for
+exported settings of libraries (NCCL_DEBUG) where all programs run in such containers.
 
 ## Fix
 

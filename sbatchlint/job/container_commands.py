@@ -9,7 +9,20 @@ from __future__ import annotations
 from ..shell.values import Pieces, is_open, shown_text, span_of, text_of
 from ..source.records import NamedTuple
 from .containers import Container, Mount, bind, binds, hides_binds, mount_of
-from .words import Argv, Given, Lookup, Syntax, assignment_of, hides_options, is_unknown, partition, read, split, syntax
+from .words import (
+    Argv,
+    Given,
+    Lookup,
+    Reading,
+    Syntax,
+    assignment_of,
+    hides_options,
+    is_unknown,
+    partition,
+    read,
+    split,
+    syntax,
+)
 
 _APPTAINER = syntax(
     "add-caps app apply-cgroups authfile B/bind bind blkio-weight blkio-weight-device cpu-shares cpus cpuset-cpus "
@@ -390,6 +403,13 @@ def charliecloud(argv: Argv) -> Entry | None:
     if index is not None and index < len(argv) and text_of(argv[index]) == "--":
         index += 1
     return Entry(container, index if index is not None and index < len(argv) else None)
+
+
+def behind_image(container: Container, argv: Argv) -> Reading | None:
+    """What stands behind the image, read as if it were options of the engine; None where there is no image."""
+    at = next((index for index, field in enumerate(argv) if field is container.image), None)
+    known = {"apptainer": _APPTAINER, "docker": _DOCKER, "podman": _PODMAN}.get(container.kind)
+    return None if at is None or known is None else read(argv, at + 1, known)
 
 
 def enter(name: str, argv: Argv, lookup: Lookup) -> Entry | None:

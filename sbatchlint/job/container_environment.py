@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..shell.builtins import ENVIRONMENT_NAMES
-from ..shell.values import Phase
+from ..shell.values import Phase, shown_text
 from ..slurm.environment import find
 from ..source.edits import Edit
 from ..source.records import NamedTuple
@@ -201,6 +201,7 @@ def _of_programs(start: ContainerStart, lost: _Lost) -> None:
     launchers = {id(each.invocation): each.launcher for each in start.launches}
     for command in start.program:
         wanted: list[str] = []
+        certain = True
         launcher = launchers.get(id(command))
         if launcher is not None:
             wanted += [name for name in launcher.variables.values() if name in own]
@@ -213,11 +214,22 @@ def _of_programs(start: ContainerStart, lost: _Lost) -> None:
                 lost.ranks = lost.ranks or gets(start, "SLURM_PROCID") is False
             elif python.kind in ("script", "module"):
                 wanted += sorted(own & _RENDEZVOUS)
+                certain = not _RENDEZVOUS.isdisjoint(start.container.passed)
+        elif several and _is_script(command):
+            wanted += sorted(own & _RENDEZVOUS)
+            certain = not _RENDEZVOUS.isdisjoint(start.container.passed)
         for name in wanted:
             set_inside = name in command.state.variables or name in dict(command.variables)
             if not set_inside and gets(start, name) is False:
                 lost.by_programs[name] = None
-                lost.harmful.add(name)
+                if certain:
+                    lost.harmful.add(name)
+
+
+def _is_script(command: Invocation) -> bool:
+    """Whether it runs a script that cannot be read here: `bash train.sh`, `./train.sh`."""
+    words = command.argv[:2] if command.name in ("bash", "sh") else command.argv[:1]
+    return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
 
 
 def _passing(start: ContainerStart, names: list[str]) -> tuple[Edit, ...]:

@@ -16,6 +16,7 @@ from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
+from .container_commands import behind_image
 from .container_starts import removed_word
 from .docker import on_processors
 from .evidence import STRONG, gpu_signs
@@ -63,7 +64,7 @@ _OTHER_WAYS = (
     "annotation",
 )
 _GPU_PATHS = Regex(r"nvidia|libcuda|cuda|rocm|/dev/(?:kfd|dri|dxg)|^/dev/?$")
-_LATE = {"apptainer": ("--nv", "--nvccli", "--rocm"), "docker": ("--gpus",), "podman": ("--gpus",)}
+_LATE = {"apptainer": ("nv", "nvccli", "rocm"), "docker": ("gpus",), "podman": ("gpus",)}
 _NO_PROGRAMS = frozenset({"pip", "venv", "json.tool", "ensurepip", "compileall"})
 _TRUE = frozenset({"1", "true", "yes", "y", "on"})
 
@@ -304,25 +305,22 @@ def _vendor(job: Job, start: ContainerStart) -> str | None:
 def _late(ways: list[ContainerStart]) -> Blind | None:
     """An option for GPUs behind the image, where the engine takes it for the program or its argument."""
     start = ways[0]
-    container = start.container
     argv = start.invocation.argv
-    image = next((at for at, field in enumerate(argv) if field is container.image), None)
-    if image is None or image + 1 >= len(argv) or start.verb not in ("exec", "run"):
+    reading = behind_image(start.container, argv) if start.verb in ("exec", "run") else None
+    if reading is None or reading.operand is None or not reading.given:
         return None
-    names = _LATE.get(container.kind, ())
-    word = text_of(argv[image + 1]) or ""
-    name, equals, _ = word.partition("=")
-    if name not in names or not all(access(each).kind in (NONE, UNKNOWN) and each.container.certain for each in ways):
+    names = _LATE.get(start.container.kind, ())
+    option = next((each for each in reading.given if each.name in names), None)
+    if option is None or not all(access(each).kind in (NONE, UNKNOWN) and each.container.certain for each in ways):
         return None
-    last = image + 1 if equals or container.kind == "apptainer" else image + 2
-    following = argv[last + 1] if last + 1 < len(argv) else None
-    if following is None or start.verb == "run" and not _is_program(shown_text(following)):
+    if start.verb == "run" and not _is_program(shown_text(argv[reading.operand])):
         return None
-    moved = [argv[at] for at in range(image + 1, last + 1)]
+    moved = [argv[at] for at in range(option.at, option.value_at + 1)]
     removed = [removed_word(start.job, field) for field in moved]
     added = start.added(" ".join(shown_text(field) for field in moved))
     edits = () if added is None or None in removed else (added, *(edit for edit in removed if edit is not None))
-    return Blind(start, "", span_of(argv[image + 1]), word, start.verb == "exec", True, edits, True)
+    word = shown_text(argv[option.at]).partition("=")[0]
+    return Blind(start, "", span_of(argv[option.at]), word, start.verb == "exec", True, edits, True)
 
 
 def _is_program(text: str) -> bool:

@@ -29,7 +29,7 @@ _DAEMONS = frozenset({"docker", "nvidia-docker"})
 _BLANKS = (" ", "\t")
 _CLOSING = ('"', "'", ")")
 # Commands that give what they start a terminal.
-_TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect", "ssh"})
+_TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
 
 
 class ContainerStart:
