@@ -120,5 +120,6 @@ WHEN: dict[str, str] = {
     "sb607_bare_torchrun": "torchrun beside uv",
     "sb608_pythonpath_missing": "Megatron's own script",
     "sb710_exit_status_lost": "several statements",
+    "sb811_rm_before_resume": "rm",
     "sb902_secret_on_command_line": "secret",
 }

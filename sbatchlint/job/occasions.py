@@ -193,6 +193,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "rare option": _has_rare_option,
     "refused": lambda job: bool(job.directives.refused),
     "repeat": lambda job: len({each.name for each in job.directives.settings}) < len(job.directives.settings),
+    "rm": lambda job: any(each.name == "rm" for each in job.invocations),
     "secret": lambda job: _SECRET.search(job.source.text) is not None,
     "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
     "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),

@@ -112,7 +112,7 @@ def _is_fetched(job: Job, path: Pieces, index: int) -> bool:
     for each in job.invocations:
         if each.index <= index or each.name in _HANDLING:
             continue
-        if any(under(target, wanted) for target in _names(each)):
+        if any(under(target, wanted) for target in named_paths(each)):
             return True
         if each.name in _TRANSFERS:
             for source in _sources(each):
@@ -127,7 +127,7 @@ def _may_be(path: str, pattern: str) -> bool:
     return path.startswith(pattern.partition("%")[0]) and (path.endswith(ending) or "*" in path)
 
 
-def _names(command: Invocation) -> list[str]:
+def named_paths(command: Invocation) -> list[str]:
     """The paths among a command's words, those in options too."""
     return [key(each) for field in command.argv[1:] if field for each in _paths(field)]
 
@@ -145,7 +145,7 @@ def _sources(command: Invocation) -> list[str]:
     return [re.sub(r"/[*?]+$", "", each) for each in (operands if packing else operands[:-1])]
 
 
-def _targets(command: Invocation) -> list[str]:
+def made_paths(command: Invocation) -> list[str]:
     """The paths that a command makes."""
     found = _redirected(command)
     words, operands = _words(command), _operands(command)
@@ -235,7 +235,7 @@ def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
     """Whether the path is where the script put something on the nodes, to be read."""
     wanted = key(path)
     copying = [each for each in job.invocations if each.index < command.index and each.name in _TRANSFERS | _ELSEWHERE]
-    return any(under(wanted, target) and target.count("/") > 1 for each in copying for target in _targets(each))
+    return any(under(wanted, target) and target.count("/") > 1 for each in copying for target in made_paths(each))
 
 
 # --- files for others ------------------------------------------------------------------------------
@@ -374,10 +374,10 @@ def _is_made_there(job: Job, made: _Made, user: Invocation) -> bool:
         if each.phase is not Phase.TASK:
             continue
         # a redirection makes a file, and not its folder
-        targets = _targets(each)[len(_redirected(each)) if made.folder else 0 :]
+        targets = made_paths(each)[len(_redirected(each)) if made.folder else 0 :]
         if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
             return True
         if made.folder and each.index < user.index and each.name not in NEUTRAL and each.text is None:
-            if any(under(name, path) for name in _names(each)):
+            if any(under(name, path) for name in named_paths(each)):
                 return True
     return False

@@ -12,6 +12,7 @@ from ..source.text import Span
 from .environment import step_around
 from .launches import container_of
 from .paths import SHARED
+from .questions import is_asked_for
 from .tool_environments import Install, environment_place, install_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _judged(job: Job, install: Install, installs: list[Install]) -> RepeatedInst
         if install.kind != "uv run" and _sleeps(job, command):
             return RepeatedInstall("sleep", install, step, warm)
         return None
-    if context.conditional or context.looped:
+    if context.looped or is_asked_for(command):
         return None
     if install.kind == "uv run":
         if step.geometry.several is not True:

@@ -19,6 +19,7 @@ from ..source.regex import Regex
 from ..source.text import Span
 from .containers import Container
 from .environment import step_around
+from .questions import is_asked_for
 
 if TYPE_CHECKING:
     from . import Job
@@ -241,7 +242,7 @@ class Secrets:
             if found is not None:
                 yield Traced(found[0], self.job.span(0, end if end >= 0 else len(self.job.text.string)), "-x", found[1])
         for command in self.job.invocations:
-            if command.name == "set" and not command.context.conditional and _tracing(command) is True:
+            if command.name == "set" and not is_asked_for(command) and _tracing(command) is True:
                 found = self._first_traced(command.index, command)
                 if found is not None:
                     yield Traced(found[0], command.span, "set -x", found[1])

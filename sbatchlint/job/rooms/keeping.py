@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..caches import CacheSetting, UnsetCache
     from ..compile_caches import SharedCompileCache
     from ..outputs import Output
+    from ..removals import Removal
     from ..renamed_caches import RenamedCache
     from ..steps import Step
 
@@ -78,3 +79,9 @@ class KeepingRooms(Ground):
         from ..outputs import lost_outputs
 
         return lost_outputs(self.job)
+
+    def removals(self) -> Iterable[Removal]:
+        """What the job removes although it, or another of its tasks, needs it."""
+        from ..removals import removals
+
+        return removals(self.job)
