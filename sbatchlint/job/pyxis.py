@@ -87,7 +87,7 @@ def ignored(step: Step) -> Ignored | None:
     own = tuple(each for each in options if not each.inherited)
     if not own or not step.certain or any(each.name in STARTING for each in options) or is_heterogeneous(step):
         return None
-    if step.invocation.state.sourced or any(is_given(step, name) for name in PYXIS_STARTS):
+    if any(is_given(step, name) for name in PYXIS_STARTS):
         return None
     return Ignored(step, own)
 

@@ -24,7 +24,7 @@ from .steps import Step
 if TYPE_CHECKING:
     from . import Job
 
-_PATH = Regex(r"(?:/[\w.+@%-]|\$\{\w+\}/)[\w.+@%/${}-]*")
+_PATH = Regex(r"/[\w.+@%-][\w.+@%/${}-]*|\$\{\w+\}(?:/[\w.+@%/${}-]*)?")
 # Commands that make a path, only print it, or take it for a pattern.
 _PATTERNS = frozenset({"sed", "awk", "grep", "egrep", "perl", "find"})
 _MAKING = frozenset({"mkdir", "touch", "tee", "ln", "rm"})
@@ -142,7 +142,7 @@ def _is_of_host(field: Pieces, command: Invocation) -> bool:
     if first.text is not None:
         return first.text.startswith("/")
     expansion = first.expansion
-    if expansion is None or len(field) == 1 or not known_prefix(field[1:]).startswith("/"):
+    if expansion is None or len(field) > 1 and not known_prefix(field[1:]).startswith("/"):
         return False
     if not expansion.name.isidentifier():
         return False
@@ -180,8 +180,8 @@ class _Host:
         """Why a path is not seen, and which mount of which container tells; '' where it may be."""
         container, path = use.container, key(use.field)
         nothing = ("", None, None)
-        if not container.certain or container.kind == "pyxis" and container.name is not None:
-            return nothing
+        if not container.certain or container.kind == "pyxis" and container.image is None:
+            return nothing  # a container of that name may run already, with other mounts
         if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in container.mounts):
             return nothing
         if _OUTPUT.search(use.option) and classify(use.field, self.job.site, container).private:
@@ -238,7 +238,7 @@ def _may_hold(mount: Mount, path: str) -> bool:
         return target.partition("/")[0] != path.partition("/")[0] or "${" in target[2:]
     if "${" in target:
         return path.startswith(target.partition("${")[0])
-    return path.startswith("$") and _same(mount)
+    return path.startswith("$") and _same(mount) and not brought_along(target)
 
 
 def find_left_behind(job: Job) -> Iterator[Unmounted]:
