@@ -31,15 +31,16 @@ def check(job: Job) -> Iterator[Finding]:
         name = found.invocation.name or "the program" if found.launch is None else found.launch.launcher.name
         fix = None if found.repair is None else Fix(*found.repair)
         if found.launch is not None:
-            consequence = (
-                f"it waits for {others}, where nobody starts it, until its time-out"
-                if found.waits
-                else f"{others} stay{'s' * (rest == 1)} idle"
-            )
+            if found.waits:
+                consequence = f"it waits for {others}, where nobody starts it, until its time-out"
+                advice = "start it with srun, once on each node"
+            else:
+                consequence = f"{others} stay{'s' * (rest == 1)} idle"
+                advice = "ask for one node, or start it with srun and tell it of all of them"
             yield Finding(
                 found.place,
                 f"the batch script runs on the first of {found.nodes} nodes, and {name} with it: {consequence}; "
-                "start it with srun, once on each node",
+                f"{advice}",
                 fix=fix,
             )
             continue

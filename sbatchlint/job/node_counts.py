@@ -90,8 +90,17 @@ def _is_lonely(job: Job, world: World) -> bool:
         return False
     if launcher.cpu or launcher.hostfile is not None or world.asked.number != 1:
         return False
-    assert world.launch is not None
-    return world.starts_per_node == 1 or is_crowded(job, world.launch)
+    return _is_for_a_node(job, world)
+
+
+def _is_for_a_node(job: Job, world: World) -> bool:
+    """Whether one start of the launcher is meant to fill its node, though a step may start it more often."""
+    step, launch = world.step, world.launch
+    if step is None or launch is None:
+        return False
+    asked = step.option("ntasks-per-node")
+    ignored = step.geometry.ignored is not False and asked is not None and asked.text == "1"
+    return world.starts_per_node == 1 or ignored or is_crowded(job, launch)
 
 
 def _tell_all(job: Job, launch: Launch) -> Repair | None:
@@ -193,10 +202,7 @@ def _is_mismatch(job: Job, world: World) -> bool:
         return False  # one of several steps that may be one world
     if asked.least is None or asked.most is None or asked.most < 2 or asked.least <= nodes <= asked.most:
         return False
-    if world.starts_per_node is not None and world.starts_per_node > 1:
-        assert world.launch is not None
-        return is_crowded(job, world.launch)  # else each task may count as a node
-    return world.starts_per_node == 1
+    return _is_for_a_node(job, world)  # else each task may count as a node
 
 
 def _count_instead(job: Job, world: World) -> Repair | None:

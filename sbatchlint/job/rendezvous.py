@@ -74,8 +74,8 @@ def meets_others(job: Job, world: World) -> bool | None:
     if world.step is None and world.mpi is None:
         return False
     asked = world.asked
-    if asked.several is False or world.nodes == 1 and not asked.several:
-        return False
+    if asked.several is False or world.nodes == 1 and (not asked.several or not world.apart):
+        return False  # alone on its node, it has another fault
     if asked.several:
         return True
     if asked.of_job:
