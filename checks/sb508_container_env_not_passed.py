@@ -41,9 +41,10 @@ def check(job: Job) -> Iterator[Finding]:
         lines = sorted({job.line(span.start) for span in lost.reads})
         where = f", read on line {lines[0]}," if lines and lines[0] != job.line(lost.start.place.start) else ""
         if lost.cleaned is not None:
-            cause, advice = f"{lost.cleaned} drops the environment", f'add --env {lost.names[0]}="${lost.names[0]}"'
+            cause, advice = f"{lost.cleaned} drops the environment", "leave it out, or hand them in with --env"
         elif lost.dropped_by_sudo:
-            cause, advice = f"sudo drops what {engine} is to hand on", f'write -e {lost.names[0]}="${lost.names[0]}"'
+            cause = f"sudo drops what {engine} is to hand on"
+            advice = f"write sudo --preserve-env={','.join(lost.names)}"
         else:
             cause, advice = f"{engine} hands no variable of the job on", f"add {flags}"
         if lost.unexported and lost.cleaned is None:

@@ -34,15 +34,15 @@ def check(job: Job) -> Iterator[Finding]:
         assert option is not None
         own = "the one" if each.gpus == 1 else f"the {each.gpus}"
         if kind == "all":
-            effect = f"every GPU of the node, not only {own} of the job"
+            effect = f"every GPU of the node, not only {own} of the job, and other jobs may have the others"
         elif kind == "count":
-            first = "first GPU" if text == "1" else f"first {text} GPUs"
-            effect = f"the node's {first}, whichever Slurm gave to the job"
+            first, those = ("first GPU", "it") if text == "1" else (f"first {text} GPUs", "them")
+            effect = f"the node's {first}, whichever Slurm gave to the job: another job may have {those}"
         else:
-            effect = f"GPU {text} of the node, whichever Slurm gave to the job"
+            effect = f"GPU {text} of the node, whichever Slurm gave to the job: another job may have it"
         yield Finding(
             option.span,
-            f"docker's daemon gives the container {effect}, and so those of other jobs; write --gpus "
+            f"docker's daemon gives the container {effect}; write --gpus "
             r'"\"device=$SLURM_JOB_GPUS\""',
             fix=Fix("name the job's GPUs", each.edits, safe=False) if each.edits else None,
         )

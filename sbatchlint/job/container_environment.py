@@ -109,7 +109,8 @@ def _drops_environment(start: ContainerStart) -> bool:
     container = start.container
     if container.kind in ("docker", "podman"):
         return start.verb in ("run", "shared-run") and start.is_certain and not container.inherits
-    return container.kind == "apptainer" and _cleaning(start) is not None and start.is_certain
+    instance = shown_text(container.image or ()).startswith("instance:")
+    return container.kind == "apptainer" and _cleaning(start) is not None and start.is_certain and not instance
 
 
 def _cleaning(start: ContainerStart) -> str | None:

@@ -122,7 +122,9 @@ def access(start: ContainerStart) -> Access:
     if any(_GPU_PATHS.search(shown_text(mount.source or mount.target)) for mount in container.mounts):
         return Access(UNKNOWN)
     if container.kind == "apptainer":
-        return _of_apptainer(start)
+        # an instance has what it was started with
+        instance = shown_text(container.image or ()).startswith("instance:")
+        return Access(UNKNOWN) if instance else _of_apptainer(start)
     if container.kind in ("docker", "podman") and start.verb == "run":
         return _of_docker(start)
     return Access(UNKNOWN)

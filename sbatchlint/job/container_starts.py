@@ -96,7 +96,8 @@ class ContainerStart:
         each = self.invocation.context.parent
         while each is not None and not isinstance(getattr(each.spawn, "info", None), Step):
             if getattr(each.spawn, "kind", "") == "sudo":
-                return bool(getattr(each.spawn, "cleared", False))
+                kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
+                return bool(getattr(each.spawn, "cleared", False)) and not kept
             each = each.context.parent
         return False
 
