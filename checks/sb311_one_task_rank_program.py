@@ -2,13 +2,13 @@
 
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
 each task is a rank, and takes one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
-that nobody starts. Lightning refuses to begin where SLURM_NTASKS_PER_NODE says otherwise than `devices`, and hangs
-where it says nothing.
+that nobody starts. Lightning refuses to begin where SLURM_NTASKS_PER_NODE says otherwise than `devices`, where there
+are several tasks and it says nothing, and hangs with one.
 
 ## Fix
 
 Asks for as many tasks per node as the program has devices, or the node GPUs, and shares the CPUs of the one task among
-them. Unsafe: what the program does with its tasks is not written in the job.
+them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: what the program does with its tasks is not written in the job.
 
 ## References
 
@@ -51,6 +51,25 @@ def check(job: Job) -> Iterator[Finding]:
             severity="info" if all(each.sign.kind == "jax" for each in ranks) else None,
             related=[(each.sign.span, each.sign.words) for each in ranks],
             fix=fix,
+        )
+    known = {each.invocation.span for each in all_of_them}
+    for refused in job.refused_tasks():
+        if refused.invocation.span in known:
+            continue
+        span, option = refused.reason
+        line = job.line(refused.invocation.span.start)
+        if refused.per_node:
+            what = f"the program of line {line} is told of {refused.devices} devices: Lightning refuses to start"
+            message = f"`{option}` starts {refused.tasks} tasks on each node, and {what}"
+        else:
+            message = f"without --ntasks-per-node, `{option}` makes Lightning (line {line}) refuse to start"
+        advice = "" if refused.expected is None else f"; write --ntasks-per-node={refused.expected}"
+        edits = refused.edits
+        yield Finding(
+            span,
+            message + (advice or "; write --ntasks-per-node"),
+            related=[(refused.sign.span, refused.sign.words)],
+            fix=None if edits is None else Fix(f"ask for {refused.expected} tasks per node", edits),
         )
 
 
@@ -95,6 +114,19 @@ CASES = [
         srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID python pretrain_gpt.py --bf16'
         """,
         title="another step runs once a node: no fix",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 «--ntasks=4» --gpus-per-node=4
+        srun python train.py --trainer.devices=4
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4 --gpus-per-node=4
+        srun python train.py --trainer.devices=4
+        """,
+        title="Lightning wants the tasks of a node",
     ),
     Good(
         """\

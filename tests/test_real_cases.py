@@ -44,8 +44,8 @@ FOUND_BY = {
     "srun-task-count-unset": {"SB329"},
     "mpi-launcher": {"SB318"},
 }
-# Lightning's own demands on --ntasks: not seen yet. A mask of devices that a container renumbers: no script tells.
-MISSED = {"007-lightning-ntasks-only", "046-host-gpu-mask-into-container"}
+# A mask of devices that a container renumbers: no script tells.
+MISSED = {"046-host-gpu-mask-into-container"}
 SCRIPTS = sorted(CASES.glob("*/*.sh"))
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ..shell.values import shown_text
 from ..slurm.grammar.numbers import whole
+from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
-from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits
+from .crowds import Repair, is_neutral_step, literal_number, own_option, task_edits, value_span
 from .evidence import RankSign, rank_sign
 from .launches import exported, is_set
 from .steps import Step
@@ -56,6 +57,74 @@ class LoneRank(NamedTuple):
     def place(self) -> Span:
         """What to change: the directive or the option, else the srun."""
         return self.step.invocation.name_span if self.reason is None else self.reason[0]
+
+
+class Refused(NamedTuple):
+    """Tasks that Lightning refuses when it starts.
+
+    `reason`: what counts them (where, and how it is written). `tasks`: all of them, or those of a node where
+    `per_node`. `devices`: what the program is told; None: it is not told, or the tasks are refused as such. `edits`:
+    as a guess.
+    """
+
+    step: Step
+    invocation: Invocation
+    sign: RankSign
+    reason: tuple[Span, str]
+    tasks: int
+    per_node: bool
+    devices: int | None
+    expected: int | None
+    edits: tuple[Edit, ...] | None
+
+
+def find_refused(job: Job) -> list[Refused]:
+    """Steps of Lightning whose tasks it does not take, each program once.
+
+    lightning/fabric/plugins/environments/slurm.py (2.5): SLURM_NTASKS above 1 without SLURM_NTASKS_PER_NODE is a
+    RuntimeError, and SLURM_NTASKS_PER_NODE that is not the number of devices a ValueError.
+    """
+    found: dict[Span, Refused] = {}
+    for step in job.steps:
+        geometry = step.geometry
+        if geometry.ignored is not False or geometry.reason is None or not step.certain or _is_spread(job, step):
+            continue
+        for each in step.program:
+            sign = _sign(each, step)
+            if sign is None or sign.kind != "lightning" or is_set(each, "SLURM_NTASKS_PER_NODE"):
+                continue
+            refused = _refused(job, step, each, sign)
+            if refused is not None:
+                found.setdefault(each.span, refused)
+    return list(found.values())
+
+
+def _refused(job: Job, step: Step, invocation: Invocation, sign: RankSign) -> Refused | None:
+    geometry, request = step.geometry, job.request
+    assert geometry.reason is not None
+    if not request.directives.certain or request.heterogeneous:
+        return None
+    if request.asked("ntasks-per-node") or "ntasks-per-node" in step.options:
+        each = geometry.tasks_per_node
+        if each is None or each < 2 or sign.devices is None or sign.devices == each:
+            return None
+        return Refused(step, invocation, sign, geometry.reason, each, True, sign.devices, sign.devices, None)
+    tasks, nodes = geometry.tasks, geometry.nodes
+    if tasks is None or tasks < 2 or not geometry.reason[1].lstrip("-").startswith(("ntasks", "n")):
+        return None
+    expected = sign.devices
+    if expected is None and nodes and tasks % nodes == 0:
+        expected = tasks // nodes
+    if expected is not None and nodes and expected * nodes != tasks:
+        expected = tasks // nodes if tasks % nodes == 0 else None
+    edits = None
+    span = geometry.reason[0]
+    option = own_option(step, span)
+    place = request.given("ntasks") if option is None else None
+    literal = value_span(option) if option is not None else None if place is None else place.value_span
+    if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
+        edits = (Edit(span, f"--ntasks-per-node={expected}"),)
+    return Refused(step, invocation, sign, geometry.reason, tasks, False, None, expected, edits)
 
 
 def find_lone_ranks(job: Job) -> list[LoneRank]:
@@ -124,7 +193,8 @@ def _repair(job: Job, lone: LoneRank, all_of_them: list[LoneRank]) -> Repair | N
     if lone.reason is not None and own_option(lone.step, lone.reason[0]) is not None:
         return _change_option(job, lone.step, lone.expected)
     alike = {each.step.span for each in all_of_them if each.expected == lone.expected}
-    return _change_directive(job, lone.step, lone.expected, alike)
+    all_lightning = all(each.sign.kind == "lightning" for each in all_of_them)
+    return _change_directive(job, lone.step, lone.expected, alike, all_lightning)
 
 
 def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
@@ -136,7 +206,7 @@ def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
     return Repair(f"run {expected} tasks per node in this step", tuple(edits), False)
 
 
-def _change_directive(job: Job, step: Step, expected: int, alike: set[Span]) -> Repair | None:
+def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all_lightning: bool) -> Repair | None:
     """More tasks for the whole job, where no other step would feel it but those that want the same."""
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
@@ -156,7 +226,10 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span]) -> 
     if tasks is not None:
         if literal_number(job, tasks.value_span) is None or step.nodes is None:
             return None
-        edits.append(directives.replacement(tasks, str(expected * step.nodes)))
+        if per_node is None and all_lightning and job.source.slice(tasks.span)[:1] == "-":
+            edits.append(Edit(tasks.span, f"--ntasks-per-node={expected}"))  # it refuses --ntasks alone
+        else:
+            edits.append(directives.replacement(tasks, str(expected * step.nodes)))
     if not edits:
         edits.append(directives.insertion(f"--ntasks-per-node={expected}"))
     shared = []

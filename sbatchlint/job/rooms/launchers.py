@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
+    from ..lone_ranks import Refused
     from ..mpi_slots import Mismatch
     from ..nested_launchers import Nested
     from ..totals import Total
@@ -22,6 +23,14 @@ class LauncherRooms(Ground):
         from ..totals import find_totals
 
         return find_totals(self.job)
+
+    def refused_tasks(self) -> list[Refused]:
+        """Tasks of a step that Lightning refuses when it starts; see `job.lone_ranks`."""
+        if "trainer" not in self.source.text and "num_nodes" not in self.source.text:
+            return []
+        from ..lone_ranks import find_refused
+
+        return find_refused(self.job)
 
     def nested_launchers(self) -> list[Nested]:
         """Launchers that another launcher starts; see `job.nested_launchers`."""
