@@ -14,6 +14,7 @@ from sbatchlint.job.launchers import (
     python_command,
     recognise,
 )
+from sbatchlint.job.launchers.ray import Ray
 from sbatchlint.shell.values import shown_text, text_of
 
 
@@ -376,6 +377,36 @@ def test_other_launchers() -> None:
     assert not launcher("tune run lora_finetune_single_device --config c").spawns
     assert launcher("tune run --nnodes 2 --nproc_per_node 8 recipe --config c").nnodes == 2
     assert program("ray start --head --port=6379 --block") is None
+
+
+def test_a_node_of_ray_is_a_head_or_joins_one() -> None:
+    head = launcher("ray start --head --port 6379 --block")
+    assert isinstance(head, Ray) and head.head and head.blocks and head.address is None
+    worker = launcher("ray start --address $HEAD:6379 --num-gpus=8")
+    assert isinstance(worker, Ray) and not worker.head and not worker.blocks and worker.address is not None
+    assert worker.processes_per_task is None and worker.program is None
+
+
+def test_ft_launcher_is_a_torchrun_that_meets_by_c10d() -> None:
+    found = launcher(
+        "ft_launcher --nnodes=4 --nproc-per-node 8 --ft-rank-heartbeat-timeout 600 --ft-ignore-missing-cfg "
+        "--master_addr n1 --max-restarts=3 train.py --lr 1"
+    )
+    assert found.kind == "torchrun" and found.nnodes == 4 and found.processes_per_task == 8
+    assert found.program_name == "train.py"
+    rendezvous = found.rendezvous
+    assert rendezvous is not None and rendezvous.backend == "c10d"
+    assert rendezvous.address is not None and rendezvous.address.text == "n1"
+    given = launcher("ft_launcher --rdzv_endpoint=n2:29500 --master_addr=n1 train.py").rendezvous
+    assert given is not None and given.address is not None and given.address.text == "n2"
+    module = launcher("python -m nvidia_resiliency_ext.fault_tolerance.launcher --nproc-per-node=4 -m train")
+    assert module.program_kind == "module" and module.processes_per_task == 4
+
+
+def test_one_start_of_torchpack_counts_the_workers_of_all_hosts() -> None:
+    found = launcher("torchpack dist-run -np 16 -H n1:8,n2:8 python x.py")
+    assert found.total_processes is not None and found.total_processes.number == 16
+    assert found.hostfile is not None
 
 
 @pytest.mark.parametrize(

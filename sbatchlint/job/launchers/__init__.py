@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from ...shell.values import Pieces, span_of, text_of
 from ...source.text import Span
 from ..words import Argv, Lookup, basename
-from . import accelerate, deepspeed, mpi, others, swift, torchrun
+from . import accelerate, deepspeed, mpi, swift, torchrun
 from .accelerate import Accelerate
 from .deepspeed import DeepSpeed
 from .model import Launcher, Rendezvous, Setting
 from .mpi import Mpi
-from .others import Other
 from .python import Python, is_python, python_command
 from .swift import Swift
 from .torchrun import Torchrun
@@ -20,7 +21,6 @@ __all__ = [
     "DeepSpeed",
     "Launcher",
     "Mpi",
-    "Other",
     "Python",
     "Rendezvous",
     "Setting",
@@ -38,6 +38,29 @@ _FILES = {
     "accelerate/commands/launch.py": "accelerate.commands.launch",
     "deepspeed/launcher/runner.py": "deepspeed.launcher.runner",
     "deepspeed/launcher/launch.py": "deepspeed.launcher.launch",
+}
+
+# Launchers with fewer users, by name: the module that knows them.
+_RARE = {
+    "colossalai": "colossalai",
+    "composer": "composer",
+    "fabric": "fabric",
+    "ft_launcher": "ft_launcher",
+    "horovodrun": "horovod",
+    "ray": "ray",
+    "torchpack": "horovod",
+    "tune": "fabric",
+}
+_READERS = {"horovodrun": "horovod"}
+_RARE_MODULES = {
+    "colossalai.cli": "colossalai",
+    "composer": "composer",
+    "composer.cli.launcher": "composer",
+    "horovod.run": "horovodrun",
+    "horovod.runner.launch": "horovodrun",
+    "lightning.fabric.cli": "fabric",
+    "nvidia_resiliency_ext.fault_tolerance.launcher": "ft_launcher",
+    "ray.scripts.scripts": "ray",
 }
 
 
@@ -95,8 +118,8 @@ def _module(module: str, name: str, argv: Argv, command: Python, span: Span, env
         return accelerate.accelerate(name, argv, index, after, span, environment)
     if module in deepspeed.MODULES:
         return deepspeed.deepspeed(deepspeed.MODULES[module], name, argv, index, after, span, environment)
-    if module in others.MODULES:
-        return others.other(others.MODULES[module], name, argv, index, after, span, environment)
+    if module in _RARE_MODULES:
+        return _rare(_RARE_MODULES[module], name, argv, index, after, span, environment)
     if module in swift.MODULES:
         return swift.swift(name, argv, index, after, span, environment)
     return None
@@ -117,9 +140,16 @@ def _named(
         return swift.swift(name, argv, index, after, span, environment)
     if base in mpi.NAMES:
         return mpi.mpi(name, argv, index, after, span, environment)
-    if base in others.NAMES:
-        return others.other(base, name, argv, index, after, span, environment)
+    if base in _RARE:
+        return _rare(base, name, argv, index, after, span, environment)
     return None
+
+
+def _rare(base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """A launcher with fewer users, whose module is loaded where a script calls it."""
+    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), _READERS.get(base, base))
+    found: Launcher | None = read(name, argv, index, after, span, environment)
+    return found
 
 
 def _accelerate(

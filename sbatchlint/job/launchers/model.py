@@ -52,8 +52,8 @@ class Launcher:
     """A launcher as it is called.
 
     `kind`: `torchrun`, `torch.distributed.launch`, `accelerate`, `deepspeed`, `deepspeed.launch`, `swift`, `mpi`,
-    `colossalai`, `composer`, `ray`, `horovod`, `torchpack`. `name`: as written (`python -m torch.distributed.run`).
-    `index`, `span`: of the word that names it. `spawns`: it starts several workers on its own node.
+    `fabric`, `colossalai`, `composer`, `ray`, `horovod`, `torchpack`. `name`: as written (`python -m
+    torch.distributed.run`). `index`, `span`: of the word that names it. `spawns`: it starts several workers on a node.
     `options`: canonical name to the option that counts; `flags` to the flags given. `given`: all of them in order.
     `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script` (a
     Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.

@@ -7,21 +7,23 @@ unique beginnings of them will do; the first word that is no option is the progr
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ...shell.values import Pieces
 from ...source.text import Span
 from ..words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, count, host_and_port, nodes
 
-_VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
+VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
 start_method event_log_handler role log_dir r/redirects t/tee local_ranks_filter duplicate_stdout_filters
 duplicate_stderr_filters node_rank master_addr master_port local_addr logs_specs numa_binding signals_to_handle
 shutdown_timeout"""
-_FLAGS = "standalone m/module no_python run_path virtual_local_rank h/help"
+FLAGS = "standalone m/module no_python run_path virtual_local_rank h/help"
 
-SYNTAX = syntax(_VALUES, _FLAGS, underscores=True, abbreviations=True, numbers=True)
-LAUNCH_SYNTAX = syntax(_VALUES, _FLAGS + " use_env", underscores=True, abbreviations=True, numbers=True)
+SYNTAX = syntax(VALUES, FLAGS, underscores=True, abbreviations=True, numbers=True)
+LAUNCH_SYNTAX = syntax(VALUES, FLAGS + " use_env", underscores=True, abbreviations=True, numbers=True)
 
-_VARIABLES = {
+VARIABLES = {
     name: "PET_" + name.upper() for name in (SYNTAX.values | SYNTAX.flags) - {"logs_specs", "numa_binding", "help"}
 }
 
@@ -37,6 +39,8 @@ class Torchrun(Launcher):
     """torchrun and its module forms."""
 
     __slots__ = ()
+
+    default_backend: ClassVar[str] = "static"
 
     def _flag(self, name: str) -> bool:
         if name in self.flags:
@@ -73,12 +77,12 @@ class Torchrun(Launcher):
             # run.py: standalone replaces backend, endpoint and id by a c10d store on a free port of localhost.
             return Rendezvous("c10d", None, None, None)
         given = self.setting("rdzv_backend")
-        backend = "static" if given is None and self.certain else None if given is None else given.text
+        backend = self.default_backend if given is None and self.certain else None if given is None else given.text
         endpoint = self.setting("rdzv_endpoint")
         if endpoint is not None and endpoint.text != "":
             address, port = host_and_port(endpoint)
             return Rendezvous(backend, address, port, endpoint)
-        if given is not None and backend is not None and backend != "static":
+        if backend is not None and backend != "static":
             return Rendezvous(backend, None, None, None)
         return Rendezvous(backend, self.setting("master_addr"), self.setting("master_port"), None)
 
@@ -87,9 +91,14 @@ def torchrun(kind: str, name: str, argv: Argv, index: int, after: int, span: Spa
     """Reads the options that begin at `argv[after]`; the launcher is named by `argv[index]`."""
     known = LAUNCH_SYNTAX if kind == "torch.distributed.launch" else SYNTAX
     reading = read(argv, after, known)
-    launcher = Torchrun(kind, name, index, span, argv, reading, environment, variables=_VARIABLES)
+    launcher = Torchrun(kind, name, index, span, argv, reading, environment, variables=VARIABLES)
+    set_program_kind(launcher)
+    return launcher
+
+
+def set_program_kind(launcher: Torchrun) -> None:
+    """What the program is by the launcher's flags: a module, a command, or else a Python file."""
     if launcher._flag("module"):
         launcher.program_kind = "module"
     elif launcher._flag("no_python"):
         launcher.program_kind = "command"
-    return launcher

@@ -1,0 +1,56 @@
+"""`colossalai run`, as in colossalai/cli/launcher: reaches its hosts by ssh, and starts torchrun on each.
+
+Without `--hostfile` and `--host` it starts the workers of its own node only. The port of the rendezvous is that of
+`--master_port` (29500), its address the first host.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces, text_of
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, count, nodes
+
+SYNTAX = syntax(
+    "H/host host hostfile include exclude num_nodes nproc_per_node master_port master_addr extra_launch_args ssh-port",
+    "m help",
+    single_dash=True,
+)
+
+
+class ColossalAi(Launcher):
+    """`colossalai run`."""
+
+    __slots__ = ()
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        found = count(self.setting("nproc_per_node"))
+        return None if isinstance(found, int) and found < 0 else found
+
+    @property
+    def machines(self) -> Setting | None:
+        return self.setting("num_nodes")
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        return nodes(self.setting("num_nodes"))
+
+    @property
+    def hostfile(self) -> Setting | None:
+        return self.setting("hostfile", "host")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
+
+
+def colossalai(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """`colossalai run`; None for its other commands."""
+    if after >= len(argv) or text_of(argv[after]) != "run":
+        return None
+    reading = read(argv, after + 1, SYNTAX)
+    launcher = ColossalAi("colossalai", f"{name} run", index, span, argv, reading, environment)
+    if "m" in launcher.flags:
+        launcher.program_kind = "module"
+    return launcher

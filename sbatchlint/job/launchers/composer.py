@@ -1,0 +1,66 @@
+"""`composer` of MosaicML, as in composer/cli/launcher.py.
+
+It starts `--nproc` workers on its own node, as many as there are GPUs without it; `--world_size` counts those of all
+nodes, and `--base_rank` or `--node_rank` tells which they are. Each option takes its default from a variable.
+"""
+
+from __future__ import annotations
+
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, count
+
+SYNTAX = syntax(
+    "n/nproc nproc stdout stderr world_size base_rank node_rank master_addr master_port",
+    "version v/verbose verbose m/module_mode module_mode c/command_mode command_mode help",
+    abbreviations=True,
+    numbers=True,
+)
+
+VARIABLES = {
+    "nproc": "LOCAL_WORLD_SIZE",
+    "world_size": "WORLD_SIZE",
+    "base_rank": "BASE_RANK",
+    "node_rank": "NODE_RANK",
+    "master_addr": "MASTER_ADDR",
+    "master_port": "MASTER_PORT",
+}
+
+
+class Composer(Launcher):
+    """The launcher of composer."""
+
+    __slots__ = ()
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        setting = self.setting("nproc")
+        if setting is None:
+            return "auto" if self.certain else None
+        return count(setting)
+
+    @property
+    def total_processes(self) -> Setting | None:
+        return self.setting("world_size")
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return self.setting("node_rank", "base_rank")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
+
+
+def composer(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """Reads the options that begin at `argv[after]`; None for PHP's package manager, which has the same name."""
+    launcher = Composer(
+        "composer", name, index, span, argv, read(argv, after, SYNTAX), environment, variables=VARIABLES
+    )
+    if "command_mode" in launcher.flags:
+        launcher.program_kind = "command"
+    elif "module_mode" in launcher.flags:
+        launcher.program_kind = "module"
+    elif not (launcher.program_name or ".py").endswith(".py"):
+        return None
+    return launcher

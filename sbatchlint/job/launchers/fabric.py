@@ -1,0 +1,63 @@
+"""`fabric run` of Lightning and `tune run` of torchtune, the launchers that come with libraries of training loops.
+
+lightning/fabric/cli.py: `fabric run` hands --num_nodes, --node_rank, --main_address and --main_port to torchrun, with
+--devices as the workers of a node. torchtune/_cli/run.py: `tune run` takes torchrun's options; without any of them it
+starts one process.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces, text_of
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous, Setting, count, nodes
+from .torchrun import Torchrun, torchrun
+
+SYNTAX = syntax(
+    "accelerator strategy devices num_nodes node_rank main_address main_port precision", "help", underscores=True
+)
+
+
+class Fabric(Launcher):
+    """`fabric run`."""
+
+    __slots__ = ()
+
+    @property
+    def processes_per_task(self) -> int | str | None:
+        found = count(self.setting("devices"))
+        return None if isinstance(found, int) and found < 0 else found
+
+    @property
+    def machines(self) -> Setting | None:
+        return self.setting("num_nodes")
+
+    @property
+    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
+        return nodes(self.setting("num_nodes"))
+
+    @property
+    def node_rank(self) -> Setting | None:
+        return self.setting("node_rank")
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        return Rendezvous("static", self.setting("main_address"), self.setting("main_port"), None)
+
+
+def fabric(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """`fabric run`; None for its other commands."""
+    if after >= len(argv) or text_of(argv[after]) != "run":
+        return None
+    return Fabric("fabric", f"{name} run", index, span, argv, read(argv, after + 1, SYNTAX), environment)
+
+
+def tune(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """`tune run`, a torchrun where it has options of one; None for its other commands."""
+    if after >= len(argv) or text_of(argv[after]) != "run":
+        return None
+    launcher = torchrun("torchrun", f"{name} run", argv, index, after + 1, span, environment)
+    assert isinstance(launcher, Torchrun)
+    launcher.program_kind = "command"
+    launcher.spawns = bool(launcher.given) or not launcher.certain
+    return launcher

@@ -1,0 +1,41 @@
+"""`ft_launcher` of NVIDIA's resiliency extension: torchrun with a watch over its workers.
+
+nvidia_resiliency_ext/fault_tolerance/launcher.py and cli_args.py: the options of torchrun and their PET_ variables,
+without abbreviations; all `--ft-*` options but one take a value. The rendezvous is c10d where nothing is said, no other
+is taken, and without an endpoint it meets at `--master_addr` and `--master_port`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Rendezvous
+from .torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
+
+# --ft-*, --fault-tol-* and --term-timeout take a value: `greedy` covers them.
+SYNTAX = syntax(VALUES, FLAGS + " ft_ignore_missing_cfg", underscores=True, numbers=True, greedy=True)
+
+
+class FtLauncher(Torchrun):
+    """ft_launcher; its kind is `torchrun`."""
+
+    __slots__ = ()
+
+    default_backend: ClassVar[str] = "c10d"
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        found = super().rendezvous
+        if self.standalone or found.endpoint is not None:
+            return found
+        return found._replace(address=self.setting("master_addr"), port=self.setting("master_port"))
+
+
+def ft_launcher(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+    """Reads the options that begin at `argv[after]`."""
+    reading = read(argv, after, SYNTAX)
+    launcher = FtLauncher("torchrun", name, index, span, argv, reading, environment, variables=VARIABLES)
+    set_program_kind(launcher)
+    return launcher

@@ -1,0 +1,56 @@
+"""horovodrun and `torchpack dist-run`: one start of either reaches all hosts, by ssh or through mpirun.
+
+horovod/runner/launch.py (0.28): `-np` counts the workers of all hosts, which `-H` or `--hostfile` names with their
+slots; without both, those of its own. torchpack/launch/launchers/drunner.py takes the same and calls mpirun.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import text_of
+from ...source.text import Span
+from ..words import Argv, Lookup, read, syntax
+from .model import Launcher, Setting
+
+SYNTAX = syntax(
+    "np/num-proc num-proc H/hosts hosts hostfile/hostfile hostfile p/ssh-port ssh-port i/ssh-identity-file "
+    "ssh-identity-file start-timeout network-interface network-interfaces output-filename config-file min-np max-np "
+    "slots-per-host host-discovery-script mpi-args",
+    "v/version cb/check-build disable-cache verbose gloo mpi jsrun tcp help autotune timeline-mark-cycles",
+    single_dash=True,
+    greedy=True,
+)
+TORCHPACK = syntax(
+    "np/num-proc nproc/num-proc num-proc H/hosts hosts hostfile", "v/verbose verbose help", single_dash=True
+)
+
+
+class Horovod(Launcher):
+    """One of them; `kind` tells which."""
+
+    __slots__ = ()
+
+    @property
+    def total_processes(self) -> Setting | None:
+        return self.setting("num-proc")
+
+    @property
+    def hostfile(self) -> Setting | None:
+        return self.setting("hostfile", "hosts")
+
+    @property
+    def config_file(self) -> Setting | None:
+        return self.setting("config-file")
+
+
+def horovod(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+    """Reads the options that begin at `argv[after]`."""
+    reading = read(argv, after, SYNTAX)
+    return Horovod("horovod", name, index, span, argv, reading, environment, program_kind="command")
+
+
+def torchpack(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """`torchpack dist-run`; None for its other commands."""
+    if after >= len(argv) or text_of(argv[after]) != "dist-run":
+        return None
+    reading = read(argv, after + 1, TORCHPACK)
+    return Horovod("torchpack", f"{name} dist-run", index, span, argv, reading, environment, program_kind="command")
