@@ -230,7 +230,8 @@ def _sharing(step: Step, version: str) -> Sharing | None:
     elif total:
         on_node = total if nodes == 1 else 1 if nodes == total else None
     else:
-        on_node = 0
+        # A job that asks for none has them all where the site does not manage its GPUs, or hands out whole nodes.
+        on_node = 0 if request.asks_for_gpus else None
     if request.asked("ntasks-per-gpu"):
         share = 1  # there are as many tasks as GPUs, or some times as many
     return Sharing(

@@ -72,8 +72,12 @@ STEPS = (
     "--overlap",
 )
 
-# Jobs of which the script alone does not say how many GPUs each node, or how many tasks each step has.
-UNEVEN = ("--nodes=2 --ntasks-per-node=1 --gpus=8",)
+# Jobs of which the script alone does not say how many GPUs each node has.
+UNEVEN = (
+    "--nodes=2 --ntasks-per-node=1 --gpus=8",
+    "--nodes=2 --ntasks-per-node=2 --exclusive",
+    "--nodes=1 --ntasks=4",
+)
 
 
 class Ran(NamedTuple):

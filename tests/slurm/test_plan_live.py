@@ -185,15 +185,17 @@ def differences(step: Step, ran: Ran) -> list[str]:
         if not any(same_command(step["argv"], record) for record in tops):
             found.append(f"{step['argv']}, but really {[record['argv'] for record in tops]}")
     if step["gpus_per_task"] is not None:
-        seen = {len(each["environment"].get("CUDA_VISIBLE_DEVICES", "").split(",")) for each in tops}
+        devices = [each["environment"].get("CUDA_VISIBLE_DEVICES", "") for each in tops]
+        seen = {len(each.split(",")) if each else 0 for each in devices}
         if seen != {step["gpus_per_task"]}:
             found.append(f"gpus_per_task: {step['gpus_per_task']}, but really {seen}")
     for each in tops:
         place = (each["environment"].get("SLURM_NODEID"), each["environment"].get("SLURM_LOCALID"))
         for task in step["by_task"] or []:
             if task["gpus"] and (str(task["node"]), str(task["local"])) == place:
-                real_gpus = each["environment"].get("CUDA_VISIBLE_DEVICES", "")
-                if real_gpus != ",".join(map(str, task["gpus"])):
+                # Jobs run side by side here, so that their GPUs do not count from 0; see test_gpus.
+                real_gpus = each["environment"].get("CUDA_VISIBLE_DEVICES", "").split(",")
+                if len(real_gpus) != len(task["gpus"]):
                     found.append(f"GPUs of task {task['task']}: {task['gpus']}, but really {real_gpus}")
     if step["command"] not in ("srun", None):
         workers = [each for record in tops for each in ran.workers(record)]
