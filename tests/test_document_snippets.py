@@ -417,10 +417,85 @@ FAULTY = [
         torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 finetune.py
         """,
     ),
+    Snippet(
+        "a world that the experts' grid does not divide",
+        "SB325",
+        6,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        export NNODES=2 NPROC_PER_NODE=8 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+        srun bash -c 'NODE_RANK=$SLURM_NODEID megatron rlhf --rlhf_type dpo --load ckpt \\
+            --pipeline_model_parallel_size 2 --tensor_model_parallel_size 4 \\
+            --expert_model_parallel_size 6 --expert_tensor_parallel_size 1 --global_batch_size 16'
+        """,
+    ),
+    Snippet(
+        "every node is told that it is the first",
+        "SB316",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        srun docker run --rm --gpus all --shm-size=50G -v $PWD:/app -e NNODES=2 \\
+            -e NODE_RANK=0 -e MASTER_ADDR=node1 -e MASTER_PORT=29500 -e NPROC_PER_NODE=8 swift:3.7 \\
+            bash -c "cd /app && megatron rlhf --rlhf_type dpo --load ckpt"
+        """,
+    ),
+    Snippet(
+        "WORLD_SIZE is exported, and torchrun sets it itself",
+        "SB324",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+        export NNODES=$SLURM_NNODES GPUS_PER_NODE=8
+        export WORLD_SIZE=$((NNODES * GPUS_PER_NODE))
+        srun --ntasks=$NNODES --ntasks-per-node=1 bash -c 'uv run python -m torch.distributed.run \\
+            --nnodes='"$NNODES"' --nproc-per-node='"$GPUS_PER_NODE"' --node-rank=$SLURM_NODEID \\
+            --master-addr='"$MASTER_ADDR"' pretrain_gpt.py --bf16'
+        """,
+    ),
+    Snippet(
+        "the number of nodes is called WORLD_SIZE",
+        "SB324",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
+        cat > run.sh <<EOF
+        WORLD_SIZE=\\${SLURM_NTASKS}
+        RANK=\\${SLURM_PROCID}
+        ARGS=(--nproc_per_node 4 --nnodes \\$WORLD_SIZE --node_rank \\$RANK --master_addr $(hostname))
+        torchrun "\\${ARGS[@]}" pretrain_gpt.py --bf16
+        EOF
+        srun bash run.sh
+        """,
+    ),
+    Snippet(
+        "one queue for FSDP",
+        "SB327",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=h100:8
+        export CUDA_DEVICE_MAX_CONNECTIONS=1
+        torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --use-torch-fsdp2 --num-layers 8 --hidden-size 64
+        """,
+    ),
 ]
 
 # Nothing of SB3 and SB4 is said of these.
 RIGHT = {
+    "TP 4, PP 2 and EP 8 on 16 processes: EP is no factor of the world": """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        export NNODES=2 NPROC_PER_NODE=8 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+        srun bash -c 'NODE_RANK=$SLURM_NODEID megatron rlhf --rlhf_type dpo --load ckpt \\
+            --pipeline_model_parallel_size 2 --tensor_model_parallel_size 4 --expert_tensor_parallel_size 1 \\
+            --expert_model_parallel_size 8 --global_batch_size 16 --micro_batch_size 1'
+        """,
     "single quotes with splices of double-quoted variables": """\
         #!/bin/bash
         #SBATCH --nodes=4

@@ -203,7 +203,9 @@ class Layout:
 
     def place(self, fault: Indivisible) -> Span:
         """What to change: the whole, or one of its parts, where they are given; else the command."""
-        names = (*fault.parts[::-1], "tensor") if fault.whole == "world" else (fault.whole, *fault.parts)
+        names = (fault.whole, *fault.parts)
+        if fault.rule == "world":
+            names = fault.parts[::-1]
         told = [self.told[name] for name in names if name in self.told]
         more = [each.span for each in told if each.number != 1]
         return more[0] if more else self.command

@@ -72,17 +72,16 @@ def _faults(job: Job, world: World) -> list[SwiftFault]:
     launcher, launch = world.launcher, world.launch
     if not isinstance(launcher, Swift) or launch is None or launcher.method not in TRAINING or not launcher.certain:
         return []
-    if job.request.heterogeneous or world.apart or world.starts_per_node != 1 or _is_contained(launch):
+    container = container_of(launch.invocation)
+    if container is not None and container.hidden_environment:
+        return []
+    if job.request.heterogeneous or world.apart or world.starts_per_node != 1:
         return []
     found = _of_nodes(job, world, launch, launcher) if world.step is not None else None
     processes = _of_processes(job, world, launch, launcher)
-    return [each for each in (found, processes) if each is not None]
-
-
-def _is_contained(launch: Launch) -> bool:
-    """Whether it runs in a container that gets a list of variables from elsewhere, or none at all."""
-    container = container_of(launch.invocation)
-    return container is not None and (not container.inherits or container.hidden_environment)
+    closed = container is not None and not container.inherits
+    # what such a container is not given may be there outside, and is another finding
+    return [each for each in (found, processes) if each is not None and not (closed and each.missing)]
 
 
 def _of_nodes(job: Job, world: World, launch: Launch, launcher: Swift) -> SwiftFault | None:
@@ -150,6 +149,9 @@ def _repair(
     job: Job, launch: Launch, launcher: Swift, names: tuple[str, ...], processes: int | None = None
 ) -> tuple[Edit, ...]:
     """Sets what is missing: lines before the step for what all nodes share, and in the task for the node's own rank."""
+    container = container_of(launch.invocation)
+    if container is not None and not container.inherits:
+        return ()  # SLURM_NODEID does not get there
     lines = []
     if "NNODES" in names:
         lines.append("export NNODES=$SLURM_JOB_NUM_NODES")
