@@ -16,6 +16,7 @@ from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
+from .container_starts import runs_script
 from .evidence import rank_sign
 from .launchers import python_command
 from .uses import DEFAULTS
@@ -216,7 +217,7 @@ def _of_programs(start: ContainerStart, lost: _Lost) -> None:
             elif python.kind in ("script", "module"):
                 wanted += sorted(own & _RENDEZVOUS)
                 certain = not _RENDEZVOUS.isdisjoint(start.container.passed)
-        elif several and _is_script(command):
+        elif several and runs_script(command):
             wanted += sorted(own & _RENDEZVOUS)
             certain = not _RENDEZVOUS.isdisjoint(start.container.passed)
         for name in wanted:
@@ -225,12 +226,6 @@ def _of_programs(start: ContainerStart, lost: _Lost) -> None:
                 lost.by_programs[name] = None
                 if certain:
                     lost.harmful.add(name)
-
-
-def _is_script(command: Invocation) -> bool:
-    """Whether it runs a script that cannot be read here: `bash train.sh`, `./train.sh`."""
-    words = command.argv[:2] if command.name in ("bash", "sh") else command.argv[:1]
-    return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
 
 
 def _passing(start: ContainerStart, names: list[str]) -> tuple[Edit, ...]:

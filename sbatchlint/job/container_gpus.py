@@ -17,7 +17,7 @@ from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
 from .container_commands import behind_image
-from .container_starts import removed_word
+from .container_starts import removed_word, runs_script
 from .docker import on_processors
 from .evidence import STRONG, gpu_signs
 from .gpu_use import GPU_OPTIONS, LOOKING
@@ -48,7 +48,7 @@ _NVIDIA_IMAGES = Regex(
 # Machines and software of AMD, wherever the script speaks of them: their sites bring the libraries in by modules.
 _AMD = Regex(
     r"rocm|\bHIP_|\bROCR_|amdgpu|\bmi[23]\d\d|(?<![a-z])lumi|(?:standard|small|dev)-g\b"
-    r"|adastra|frontier|setonix|dardel",
+    r"|project_46\d{7}|adastra|frontier|setonix|dardel",
     re.IGNORECASE,
 )
 _MASKS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -65,6 +65,9 @@ _OTHER_WAYS = (
 )
 _GPU_PATHS = Regex(r"nvidia|libcuda|cuda|rocm|/dev/(?:kfd|dri|dxg)|^/dev/?$")
 _LATE = {"apptainer": ("nv", "nvccli", "rocm"), "docker": ("gpus",), "podman": ("gpus",)}
+_PROGRAMS = frozenset(
+    {"gmx", "gmx_mpi", "namd3", "lmp", "colabfold_batch", "dorado", "guppy_basecaller", "pbrun", "relion_refine"}
+)
 _NO_PROGRAMS = frozenset({"pip", "venv", "json.tool", "ensurepip", "compileall"})
 _TRUE = frozenset({"1", "true", "yes", "y", "on"})
 
@@ -256,6 +259,9 @@ def _use(job: Job, start: ContainerStart, starts: list[list[ContainerStart]]) ->
 
 
 def _runs_program(command: Invocation) -> bool:
+    """Whether a command may be what the job asks for GPUs for."""
+    if runs_script(command) or command.name in _PROGRAMS:
+        return True
     python = python_command(command.argv)
     return (
         python is not None and python.kind in ("script", "module") and python.text not in ("pip", "venv", "json.tool")
@@ -271,9 +277,8 @@ def _others_use(job: Job, starts: list[list[ContainerStart]]) -> bool:
         return True
     if any(id(each.invocation) not in inside for each in job.launches):
         return True
-    return any(
-        id(each) not in inside and (python_command(each.argv) is not None or _strong(each)) for each in job.invocations
-    )
+    outside = [each for each in job.invocations if id(each) not in inside]
+    return any(_runs_program(each) or _strong(each) for each in outside)
 
 
 def _strong(command: Invocation) -> bool:

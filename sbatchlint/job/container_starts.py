@@ -171,6 +171,12 @@ def removed_word(job: Job, field: Pieces) -> Edit | None:
     return Edit(Span(span.start, stop), "") if stop > end and text[stop : stop + 1] not in ("\n", "") else None
 
 
+def runs_script(command: Invocation) -> bool:
+    """Whether a command runs a script of the shell that cannot be read here: `bash train.sh`, `./train.sh`."""
+    words = command.argv[:2] if command.name in ("bash", "sh") else command.argv[:1]
+    return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
+
+
 def find_starts(job: Job) -> list[list[ContainerStart]]:
     """The starts of a job, all ways of one command together, in the order of running."""
     found: dict[tuple[Span, Span], list[ContainerStart]] = {}
