@@ -7,7 +7,8 @@ forgotten. Lightning compares the numbers, and refuses to begin.
 ## Fix
 
 Puts the job's own number in place of the literal one. Safe where torchrun alone gets it, unsafe where something else
-reads it too. A program without a launcher is given the nodes that it is told of: unsafe, as the job then asks for more.
+reads it too, and in a job of one node. A program without a launcher is given the nodes that it is told of: unsafe, as
+the job then asks for more.
 
 ## References
 
@@ -28,17 +29,22 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for found in job.node_count_mismatches():
         launcher, nodes, step = found.world.launcher, found.nodes, found.world.step
-        assert launcher is not None and nodes is not None and step is not None
+        assert launcher is not None and nodes is not None
+        started = f"srun starts it on {nodes}" if step is not None else "the batch script starts it on the only one"
+        # a command line may ask for more, where the script says nothing
+        silent = nodes == 1 and not job.request.asked("nodes")
         if found.number > nodes:
             rest = found.number - nodes
             consequence = f"it waits for {rest} node{'s' * (rest > 1)} that nobody starts, and hangs until its time-out"
         else:
             consequence = f"{found.number} of them train, and the others fail or hang"
+        advice = f"ask for {found.number} with --nodes, or " if nodes == 1 else ""
         yield Finding(
             found.place,
-            f"{launcher.name} is told of {found.number} nodes, and srun starts it on {nodes}: {consequence}; "
-            "write $SLURM_JOB_NUM_NODES",
-            related=[(step.invocation.name_span, f"started on {nodes} nodes here")],
+            f"{launcher.name} is told of {found.number} nodes, and {started}: {consequence}; "
+            f"{advice}write $SLURM_JOB_NUM_NODES",
+            "warning" if silent else None,
+            related=[] if step is None else [(step.invocation.name_span, f"started on {nodes} here")],
             fix=None if found.repair is None else Fix(*found.repair),
         )
     for program in job.misled_programs():
@@ -90,6 +96,20 @@ CASES = [
         srun bash -c "torchrun --nnodes $NNODES --node_rank \\$SLURM_NODEID --master_addr $HEAD train.py"
         """,
         title="a variable that was forgotten",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        torchrun «--nnodes=2» --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500 train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        torchrun --nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=8 --rdzv_backend=c10d \
+--rdzv_endpoint=$(hostname):29500 train.py
+        """,
+        title="a job of one node",
     ),
     Bad(
         """\

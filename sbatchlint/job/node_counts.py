@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.values import Pieces, expansions, text_of
+from ..shell.values import Phase, Pieces, expansions, text_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.text import Span
@@ -15,6 +15,7 @@ from .crowds import is_crowded
 from .evidence import told_nodes
 from .launcher_options import replaced, with_options
 from .rendezvous import common_address, missing_address
+from .steps import job_nodes
 from .worlds import World, by_place
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _meet_instead(job: Job, launch: Launch) -> Repair | None:
 
 
 def find_mismatches(job: Job) -> list[NodeCount]:
-    """Launchers on several nodes that are told of several, but not of so many."""
+    """Launchers that are told of several nodes, but not of so many as they are started on."""
     found = []
     for place in by_place(job.worlds):
         if all(_is_mismatch(job, each) for each in place):
@@ -196,13 +197,26 @@ def _is_mismatch(job: Job, world: World) -> bool:
     launcher, asked, nodes = world.launcher, world.asked, world.nodes
     if launcher is None or launcher.kind not in KINDS or not launcher.spawns or launcher.standalone:
         return False
-    if world.step is None or not is_started_once(job, world) or nodes is None or nodes < 2:
+    if asked.least is None or asked.most is None or asked.most < 2 or nodes is None:
         return False
-    if world.apart == "part" and world.step.invocation.context.background:
-        return False  # one of several steps that may be one world
-    if asked.least is None or asked.most is None or asked.most < 2 or asked.least <= nodes <= asked.most:
+    if asked.least <= nodes <= asked.most or job.request.heterogeneous:
         return False
+    if nodes == 1:
+        return _has_one_node(job, world)
+    if world.step is None or not is_started_once(job, world):
+        return False
+    if world.apart == "part" and (asked.least > nodes or world.step.invocation.context.background):
+        return False  # the step is smaller than the job; or one of several that may be one world
     return _is_for_a_node(job, world)  # else each task may count as a node
+
+
+def _has_one_node(job: Job, world: World) -> bool:
+    """Whether the whole job has one node, and nothing of it may be a part of something larger."""
+    if job_nodes(job.request) != 1 or job.request.array is not None or world.apart or job.phase is not Phase.BATCH:
+        return False
+    if world.step is None:
+        return world.in_batch_shell and not world.invocation.context.conditional
+    return _is_for_a_node(job, world)
 
 
 def _count_instead(job: Job, world: World) -> Repair | None:
@@ -217,7 +231,7 @@ def _count_instead(job: Job, world: World) -> Repair | None:
     if edits is None:
         return None
     own = launch.invocation.span.start <= number.start and number.end <= launch.invocation.span.end
-    safe = own or _only_this(job, number, launch)
+    safe = world.nodes != 1 and (own or _only_this(job, number, launch))
     return Repair("write the job's number of nodes", tuple(edits), safe)
 
 
