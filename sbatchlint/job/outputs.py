@@ -72,6 +72,11 @@ class Output(NamedTuple):
     user: Invocation | None = None
 
 
+def names_output(option: str) -> bool:
+    """Whether an option's name, with or without dashes, says that its value is a place to write to."""
+    return _RESULTS.fullmatch(option) is not None or _LOGS.fullmatch(option) is not None
+
+
 def lost_outputs(job: Job) -> Iterator[Output]:
     """Each once, by its place."""
     seen: set[int] = set()
@@ -198,7 +203,7 @@ def _places(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     for number, field in enumerate(argv[1:], 1):
         name, value = partition(field, "=")
         text = shown_text(name)
-        if not (_RESULTS.fullmatch(text) or _LOGS.fullmatch(text)):
+        if not names_output(text):
             continue
         if value is None and text.startswith("-") and number + 1 < len(argv):
             value = argv[number + 1]

@@ -18,6 +18,7 @@ from ..source.regex import Regex
 from ..source.text import Span
 from .containers import Container, Mount
 from .launches import container_of
+from .outputs import names_output
 from .paths import SHARED_VARIABLES, brought_along, classify, key, mount_of, under
 from .steps import Step
 
@@ -30,11 +31,13 @@ _PATTERNS = frozenset({"sed", "awk", "grep", "egrep", "perl", "find"})
 _MAKING = frozenset({"mkdir", "touch", "tee", "ln", "rm"})
 _PRINTING = frozenset({"echo", "printf", "export", "declare", "local", "readonly", "test", "[", "[["})
 _SKIPPED = _PATTERNS | _MAKING | _PRINTING
-_OUTPUT = Regex(
-    r"(?:^|[-_.])(?:out|output|outputs|save|log|logs|result|results|tensorboard|dump|export|cache)(?=$|[-_.])"
-)
 _CLEARLY_HOST = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"
+)
+# File systems of clusters: who mounts one of them into a container has a site that mounts none for everybody.
+_STORAGE = Regex(
+    r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|scratch|projects?|nfs)\w*/"
+    r"|/mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs)\w*/"
 )
 _HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
 _BROUGHT = Regex(r"/(?:workspace|opt|app|code|mnt/\w+)(?:/|$)")
@@ -184,7 +187,7 @@ class _Host:
             return nothing  # a container of that name may run already, with other mounts
         if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in container.mounts):
             return nothing
-        if _OUTPUT.search(use.option) and classify(use.field, self.job.site, container).private:
+        if names_output(use.option) and classify(use.field, self.job.site, container).private:
             return nothing  # what is written there is lost, which is another fault
         own = next((each for each in container.mounts if _holds(each, path) and not _same(each)), None)
         if own is not None and (container.kind != "apptainer" or not key(own.source).startswith(("$", "."))):
@@ -199,7 +202,13 @@ class _Host:
         if container.kind in TOLD_EVERYTHING:
             return ("host", None, None) if self._is_clearly_host(use, path) else nothing
         if path.startswith("/"):
-            beside = (each for each in container.mounts if _same(each) and _root(key(each.source)) == _root(path))
+            storage = _STORAGE.match(path) is not None
+            beside = (
+                each
+                for each in container.mounts
+                if _same(each)
+                and (_root(key(each.source)) == _root(path) or storage and _STORAGE.match(key(each.source)))
+            )
             mount = next(beside, None)
             if mount is not None:
                 return "beside", mount, container
