@@ -39,6 +39,8 @@ def check(job: Job) -> Iterator[Finding]:
             what = "this srun waits for the CPUs and memory that the srun around it holds, and that one waits for it"
             what += f" (line {job.line(each.outer_span.start)}): the job hangs until its time is over; "
             what += "give the outer one --overlap, or start this one in the batch script"
+        elif each.kind == "step in mpi":
+            what = f"{outer} starts srun {times}, and each starts a step with tasks of its own; use one of the two"
         elif each.kind == "in mpi":
             size = "workers for all GPUs of a node" if each.each is None else f"{each.each} workers"
             what = f"{outer} starts {inner} {times}, and each starts {size}: they clash on GPUs and ports"

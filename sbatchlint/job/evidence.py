@@ -276,6 +276,9 @@ _MEGATRON = Regex(
 )
 _JAX = Regex(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
 _DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")
+# What a parser of Lightning's arguments calls them without a prefix; only together they are its.
+_PLAIN_DEVICES, _PLAIN_NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
+_STRATEGY = Regex(r"(?:ddp|fsdp|deepspeed)(?:_\w+)?")
 _NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
 # Methods of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
 _LITGPT = ("pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter", "finetune_adapter_v2")
@@ -315,6 +318,8 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     nodes: int | None = None
     place: Span | None = None
     launcher: Span | None = None
+    plain: dict[str, int | None] = {}
+    lightning: Span | None = None
     for option, value, field in _options(argv[python.after :]):
         text = None if value is None else text_of(value)
         number = int(text) if text is not None and text.isdigit() else None
@@ -324,6 +329,14 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
             nodes, place = number, place or span_of(field)
         elif option in ("--launcher", "launcher") and text == "slurm":
             launcher = span_of(field)
+        elif option in _PLAIN_DEVICES and number is not None:
+            plain["devices"], lightning = number, span_of(field)
+        elif option in _PLAIN_NODES and number is not None:
+            plain["nodes"] = number
+        elif option == "--strategy" and text is not None and _STRATEGY.fullmatch(text):
+            plain["strategy"] = None
+    if place is None and lightning is not None and len(plain) > 1:
+        devices, nodes, place = plain["devices"], plain.get("nodes"), lightning
     target = span_of(argv[python.at])
     if launcher is not None:
         return RankSign("slurm-launcher", "the program takes its rank from Slurm", launcher, devices, nodes)

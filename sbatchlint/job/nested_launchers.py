@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Where the inner one is: in the tasks of a step (an MPI job, a step), under an mpirun, in another launcher's workers.
 MPI_IN_STEP, STEP_IN_STEP, IN_MPI, IN_WORKERS = "mpi in step", "step in step", "in mpi", "in workers"
+STEP_IN_MPI = "step in mpi"  # an srun that an mpirun starts
 
 # Launchers that reach the other nodes by themselves.
 REACHING = frozenset({"mpi", "horovod", "torchpack"})
@@ -81,8 +82,8 @@ def _in_step(job: Job, world: World) -> Nested | None:
         return None
     if world.invocation.context.restricted or any(name in step.options for name in ("external-launcher", "multi-prog")):
         return None
-    if launcher.kind != "mpi" and step.several_nodes is not True:
-        return None  # several on one node are a crowd
+    if launcher.kind != "mpi" and (step.several_nodes is not True or step.geometry.several is not False):
+        return None  # several on a node are a crowd
     if _inside_mpi(world.invocation):
         return None
     geometry = step.geometry
@@ -178,7 +179,9 @@ def _as_program(outer: Launcher) -> Launcher | None:
 
 def _step_in_step(job: Job, invocation: Invocation) -> Nested | None:
     outer = step_around(invocation.context)
-    if outer is None or invocation.context.conditional or invocation.context.restricted or not outer.certain:
+    if outer is None:
+        return _step_in_mpi(job, invocation)
+    if invocation.context.conditional or invocation.context.restricted or not outer.certain:
         return None
     if any(name in outer.options for name in _LEAVING) or _is_told(outer.invocation.state, _LEAVING_VARIABLES):
         return None
@@ -195,6 +198,20 @@ def _step_in_step(job: Job, invocation: Invocation) -> Nested | None:
         STEP_IN_STEP, "srun", invocation.name_span, "srun", outer.invocation.name_span, outer.tasks, False, None,
         None if given is None else tuple(given.edits),
     )  # fmt: skip
+
+
+def _step_in_mpi(job: Job, invocation: Invocation) -> Nested | None:
+    """An srun that each process of an mpirun starts."""
+    for each in invocation.ancestors():
+        outer = getattr(each.spawn, "info", None)
+        if isinstance(outer, Launcher) and outer.kind == "mpi":
+            total = outer.total_processes
+            times = job.request.tasks if total is None else total.number
+            if times is None or times < 2 or invocation.context.restricted or _is_told(invocation.state, _JOB):
+                return None
+            span = invocation.name_span
+            return Nested(STEP_IN_MPI, "srun", span, outer.name, outer.span, times, False, None, None)
+    return None
 
 
 def _is_told(state: State, names: tuple[str, ...]) -> bool:
