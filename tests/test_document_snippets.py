@@ -484,6 +484,117 @@ FAULTY = [
         torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --use-torch-fsdp2 --num-layers 8 --hidden-size 64
         """,
     ),
+    Snippet(
+        "tokens are exported once more in the text of a step",
+        "SB902",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        COMMAND="export NCCL_NVLS_ENABLE=0 && \\
+        export HF_TOKEN=$HF_TOKEN && \\
+        export HF_HOME=$HF_HOME && \\
+        cd $PROJECT && python finetune.py"
+        srun --container-image=train.sqsh bash -c "$COMMAND"
+        """,
+    ),
+    Snippet(
+        "every task logs in with a key that the host expands",
+        "SB902",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        COMMAND="cd $PROJECT && \\
+        wandb login $WANDB_API_KEY &&
+        uv run --no-sync python finetune.py"
+        srun --container-image=train.sqsh bash -c "$COMMAND"
+        """,
+    ),
+    Snippet(
+        "a traced script sets a key",
+        "SB902",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -ex
+        export WANDB_API_KEY=$(cat ~/.wandb)
+        srun python finetune.py
+        """,
+    ),
+    Snippet(
+        "seven of eight tasks sleep while one syncs",
+        "SB606",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        COMMAND="if [ \\"\\$SLURM_LOCALID\\" -eq 0 ]; then uv sync; else sleep 10; fi && "
+        COMMAND="${COMMAND}uv run --no-sync python finetune.py"
+        srun --container-image=train.sqsh bash -c "$COMMAND"
+        """,
+    ),
+    Snippet(
+        "a plain uv run in each of eight tasks",
+        "SB606",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        srun --container-image=train.sqsh bash -c "cd $PROJECT && uv run python finetune.py"
+        """,
+    ),
+    Snippet(
+        "torchrun is not started through uv",
+        "SB607",
+        5,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        srun --ntasks=1 uv sync
+        # the training itself
+        srun --ntasks=1 torchrun --nproc_per_node=8 finetune.py
+        """,
+    ),
+    Snippet(
+        "Megatron's script runs without its folder on the path",
+        "SB608",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        COMMAND="cd $PROJECT && torchrun --nproc_per_node=8 3rdparty/Megatron-LM/pretrain_gpt.py --bf16"
+        srun bash -c "$COMMAND"
+        """,
+    ),
+    Snippet(
+        "old runs are removed by a job that is requeued",
+        "SB811",
+        4,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --requeue
+        #SBATCH --ntasks-per-node=8
+        rm -rf nemo_experiments
+        srun python scripts/training/run_recipe.py --recipe llama3_8b_pretrain
+        """,
+    ),
+    Snippet(
+        "logs on a path of one node",
+        "SB604",
+        3,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --output=/tmp/logs/%x-%j.out
+        srun python finetune.py
+        """,
+    ),
 ]
 
 # Nothing of SB3 and SB4 is said of these.

@@ -148,7 +148,7 @@ def binds(field: Pieces, separator: str = ",") -> list[Mount]:
     """A list of binds; an unknown piece that is a whole element may be several mounts and gives none."""
     found = []
     for each in split(field, separator):
-        if each and not (len(each) == 1 and each[0].text is None):
+        if each and not _may_be_several(each):
             mount = bind(each)
             if mount is not None:
                 found.append(mount)
@@ -157,7 +157,19 @@ def binds(field: Pieces, separator: str = ",") -> list[Mount]:
 
 def hides_binds(field: Pieces, separator: str = ",") -> bool:
     """Whether a list of binds holds an element of which nothing is known (`--container-mounts=$MOUNTS`)."""
-    return any(len(each) == 1 and each[0].text is None for each in split(field, separator))
+    return any(_may_be_several(each) for each in split(field, separator))
+
+
+# Variables, and a command, that hold one folder whatever it is.
+_ONE_FOLDER = frozenset({"PWD", "HOME", "SLURM_SUBMIT_DIR", "SCRATCH", "TMPDIR", "SLURM_TMPDIR", "$(pwd)"})
+
+
+def _may_be_several(element: Pieces) -> bool:
+    """Whether nothing is known of an element of a list of binds, not even that it is one folder."""
+    if len(element) != 1 or element[0].text is not None:
+        return False
+    expansion = element[0].expansion
+    return expansion is None or expansion.name not in _ONE_FOLDER
 
 
 def key_values(field: Pieces) -> dict[str, Pieces]:
