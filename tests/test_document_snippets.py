@@ -27,6 +27,20 @@ class Snippet(NamedTuple):
 
 FAULTY = [
     Snippet(
+        "a node has eight GPUs, and the variable for the launcher says four",
+        "SB310",
+        6,
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1
+        #SBATCH --gres=gpu:8
+        GPUS_PER_NODE=4
+        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+        srun bash -c "torchrun --nnodes $SLURM_NNODES --nproc_per_node $GPUS_PER_NODE --rdzv_backend c10d \
+            --rdzv_endpoint $HEAD:6000 train.py"
+        """,
+    ),
+    Snippet(
         "a collective step is told to go on when a node fails",
         "SB323",
         4,

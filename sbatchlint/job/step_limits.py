@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.values import Phase
+from ..shell.values import Phase, expansions
 from ..source.records import NamedTuple
 from ..source.text import Span
 from .gpu_sharing import FORMS
@@ -56,8 +56,11 @@ class TooManyNodes(NamedTuple):
     option: StepOption | None
 
 
-# With one of these srun asks for resources of another job, or of its own.
-_ELSEWHERE = ("jobid", "het-group")
+def _is_elsewhere(step: Step) -> bool:
+    """Whether srun asks for resources of another job, or of a component of this one."""
+    jobid = step.option("jobid")
+    own = jobid is None or {each.name for each in expansions(jobid.value or ())} & {"SLURM_JOB_ID", "SLURM_JOBID"}
+    return not own or "het-group" in step.options
 
 
 def steps_with_too_many_gpus(job: Job) -> Iterator[TooManyGpus]:
@@ -68,7 +71,7 @@ def steps_with_too_many_gpus(job: Job) -> Iterator[TooManyGpus]:
     if request.heterogeneous or request.asked("exclusive") or request.asked("gpus-per-socket"):
         return  # an exclusive job has all GPUs of its nodes
     for step in job.steps:
-        if step.certain and not any(name in step.options for name in _ELSEWHERE):
+        if step.certain and not _is_elsewhere(step):
             found = _too_many(job, step) or _whole_total(job, step)
             if found is not None:
                 yield found

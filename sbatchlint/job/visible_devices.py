@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..shell.values import Phase, Pieces, text_of
+from ..shell.values import Phase, Pieces, span_of, text_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
@@ -18,6 +18,7 @@ from ..source.text import Span
 from .gpu_sharing import DEVICE_VARIABLES
 from .launches import is_set
 from .ranks import QUIET
+from .words import assignment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +100,12 @@ def _settings(job: Job) -> Iterator[_Setting]:
                 ids = _ids(fields[0]) if len(fields) == 1 else None
                 if ids:
                     yield _Setting(assigned.name, ids, assigned.span, assigned.context, _command(job, assigned.span))
+    for invocation in job.invocations:
+        if invocation.name == "env" and invocation.phase is Phase.BATCH:
+            for name, field in map(_assignment, invocation.argv[1:]):
+                ids = _ids(field) if name in DEVICE_VARIABLES and field else None
+                if ids and name is not None:
+                    yield _Setting(name, ids, span_of(field), invocation.context, invocation)
 
 
 def _command(job: Job, span: Span) -> Invocation | None:
@@ -107,6 +114,12 @@ def _command(job: Job, span: Span) -> Invocation | None:
         if invocation.variables and invocation.span.start <= span.start < invocation.name_span.start:
             return invocation
     return None
+
+
+def _assignment(field: Pieces) -> tuple[str | None, Pieces]:
+    """The name and the value of a word `NAME=value`."""
+    found = assignment_of(field)
+    return (None, ()) if found is None else found
 
 
 def _ids(field: Pieces) -> tuple[int, ...] | None:
