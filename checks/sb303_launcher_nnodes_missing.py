@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             found.place,
             f"srun starts {launcher.name} on {nodes}, {told}: {consequence}; {advice}",
-            "warning" if accelerate and setting is None else None,
+            "warning" if accelerate and setting is None or not found.always else None,
             related=[] if step is None else [(step.invocation.name_span, "started on each node here")],
             fix=None if found.repair is None else Fix(*found.repair),
         )

@@ -16,7 +16,7 @@ from .evidence import told_nodes
 from .launcher_options import replaced, with_options
 from .rendezvous import common_address, missing_address
 from .steps import job_nodes
-from .worlds import World, by_place
+from .worlds import World, by_place, from_outside
 
 if TYPE_CHECKING:
     from . import Job
@@ -38,7 +38,8 @@ class NodeCount(NamedTuple):
     """A launcher and the number of nodes that it is told, which is not that of its step.
 
     `place`: what says so, the launcher's name where nothing does. `number`: what it is told, `nodes`: on how many it is
-    started (None: several). `alone`: nothing makes one world of the nodes, so that each is one of its own.
+    started (None: several). `alone`: nothing makes one world of the nodes, so that each is one of its own. `always`:
+    not only where the environment of the submission says nothing else.
     """
 
     world: World
@@ -47,6 +48,7 @@ class NodeCount(NamedTuple):
     nodes: int | None
     alone: bool
     repair: Repair | None
+    always: bool = True
 
 
 class ProgramNodes(NamedTuple):
@@ -73,14 +75,21 @@ def find_lonely(job: Job) -> list[NodeCount]:
     """Launchers on several nodes that are told of one, so that each node is on its own."""
     found = []
     for place in by_place(job.worlds):
-        if all(_is_lonely(job, each) for each in place):
-            world = place[0]
+        lonely = [each for each in place if _is_lonely(job, each)]
+        if lonely and all(each in lonely or _number_from_outside(each) for each in place):
+            world = lonely[0]
             assert world.launch is not None
             setting = world.asked.setting
             span = world.launch.launcher.span if setting is None else setting.span
             alone = world.launch.launcher.kind == "accelerate" or missing_address(world)
-            found.append(NodeCount(world, span, 1, world.nodes, alone, _tell_all(job, world.launch)))
+            repair = _tell_all(job, world.launch) if len(lonely) == len(place) else None
+            found.append(NodeCount(world, span, 1, world.nodes, alone, repair, len(lonely) == len(place)))
     return found
+
+
+def _number_from_outside(world: World) -> bool:
+    """Whether the number is what the environment of the submission may have, as in `${NNODES:-1}`."""
+    return world.asked.setting is not None and from_outside(world.asked.setting.value)
 
 
 def _is_lonely(job: Job, world: World) -> bool:

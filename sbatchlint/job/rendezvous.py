@@ -17,7 +17,7 @@ from ..source.text import Span
 from .launcher_options import line_before, replaced, with_options
 from .launches import container_of, exported
 from .varying import NODE, variation
-from .worlds import World, by_place
+from .worlds import World, by_place, from_outside
 
 if TYPE_CHECKING:
     from . import Job
@@ -190,16 +190,23 @@ def find_unshared(job: Job) -> list[Meeting]:
             continue
         each = [_unshared(world) for world in place]
         kinds = [one for one in each if one is not None]
-        if not kinds or len(kinds) < len(place):
+        others = [world for world, one in zip(place, each, strict=True) if one is None]
+        if not kinds or not all(_address_from_outside(world) for world in others):
             continue
         kind, span, words = kinds[0]
-        certain = all(meets_others(job, world) for world in place)
-        world = place[0]
+        certain = not others and all(meets_others(job, world) for world in place)
+        world = place[each.index(kinds[0])]
         repair = None
         if kind in ("local", "task") and world.launch is not None:
             repair = _share(job, world.launch)
         found.append(Meeting(world, kind, span, words, certain, repair))
     return found
+
+
+def _address_from_outside(world: World) -> bool:
+    """Whether the address is what the environment of the submission may have, as in `${MASTER_ADDR:-localhost}`."""
+    rendezvous = None if world.launcher is None else world.launcher.rendezvous
+    return rendezvous is not None and rendezvous.address is not None and from_outside(rendezvous.address.value)
 
 
 def _unshared(world: World) -> tuple[str, Span, str] | None:

@@ -297,6 +297,14 @@ def counts_nodes(value: Pieces | None) -> bool:
     return counting and any(mark in name for name in (*names, expansion.name) for mark in _NODE_LISTS)
 
 
+def from_outside(value: Pieces | None) -> bool:
+    """Whether a value is that of a variable which only the environment of the submission could have set."""
+    if value is None or len(value) != 1 or value[0].text is not None or value[0].expansion is None:
+        return False
+    name = value[0].expansion.name
+    return name.isidentifier() and not name.startswith("SLURM")
+
+
 def find_worlds(job: Job) -> list[World]:
     """The worlds of a job's launches, one for each, in order of running."""
     return [World(job, launch.invocation, launch, launch.step) for launch in job.launches]
