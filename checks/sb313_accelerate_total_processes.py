@@ -21,7 +21,9 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card(
+    "SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0", when="accelerate"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -61,7 +61,7 @@ WHEN: dict[str, str] = {
     "sb310_nproc_gpu_mismatch": "launch",
     "sb311_one_task_rank_program": "step",
     "sb312_launcher_not_under_srun": "several nodes",
-    "sb313_accelerate_total_processes": "launch",
+    "sb313_accelerate_total_processes": "accelerate",
     "sb314_deepspeed_under_srun": "deepspeed",
     "sb315_deepspeed_without_hostfile": "deepspeed",
     "sb316_swift_launch_environment": "launch",

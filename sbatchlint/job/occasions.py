@@ -48,6 +48,9 @@ _INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
 _SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
 
+# Programs, and packages of modules, that start others.
+_LAUNCHERS = frozenset({"accelerate", "composer", "deepspeed", "mpiexec", "mpirun", "torch", "torchrun", "python"})
+
 
 def _asks(job: Job, *names: str) -> bool:
     return any(each.name in names for each in job.directives.settings)
@@ -103,15 +106,12 @@ def _has_late_option(job: Job) -> bool:
 
 
 def _may_nest(job: Job) -> bool:
-    """Whether an srun stands in another, or a launcher that a step, an mpirun or another one may start."""
-    if any(
-        each.launcher.kind == "mpi"
-        or each.step is not None
-        or each.launcher.program_kind != "script"
-        or (each.launcher.program_name or ".py")[-3:] != ".py"
-        for each in job.launches
-    ):
-        return True
+    """Whether an srun stands in another, or a launcher in a place where another one starts it several times."""
+    for launch in job.launches:
+        launcher = launch.launcher
+        name = (launcher.program_name or "").rpartition("/")[2].partition(".")[0]
+        if launcher.kind in ("mpi", "horovod", "torchpack") or name in _LAUNCHERS:
+            return True
     return sum(each.name == "srun" for each in job.invocations) > len(job.steps)
 
 
@@ -140,6 +140,7 @@ def _has_several_nodes(job: Job) -> bool:
 OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "cache for compiled code": lambda job: bool(job.steps) and _COMPILED.search(job.source.text) is not None,
     "cache with an old name": lambda job: _OLD_CACHE.search(job.source.text) is not None,
+    "accelerate": lambda job: any(each.launcher.kind == "accelerate" for each in job.launches),
     "array": lambda job: bool(job.directives.refused) or _asks(job, "array"),
     "assignment": lambda job: bool(job.assigned or job.trace.reads),
     "carriage return": lambda job: "\r" in job.source.text,
