@@ -28,7 +28,8 @@ _LOCAL_ROOTS = Regex(
 # Folders that images bring along.
 _IMAGE_ROOTS = Regex(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
 # The folder in which a script's shell works at its start.
-HERE = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}", "${$(pwd)}", "${`pwd`}"})
+HERE = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}"})
+_PRINTED_FOLDER = frozenset({"$(pwd)", "$( pwd )", "`pwd`", "$(pwd -P)"})
 _HOME_ROOTS = Regex(r"/(?:home|users|root)(?:/|$)")
 _SYSTEM = Regex(r"/(?:dev|proc|sys)(?:/|$)")
 
@@ -74,13 +75,17 @@ class Location(NamedTuple):
 
 
 def key(path: Pieces) -> str:
-    """A path as text that can be compared: `${NAME}` for each unknown piece, no doubled or final slashes."""
+    """A path as text that can be compared: `${NAME}` for each unknown piece, no doubled or final slashes.
+
+    `$(pwd)` is `${PWD}`.
+    """
     parts = []
     for piece in path:
         if piece.text is not None:
             parts.append(piece.text)
         else:
-            parts.append("${" + (piece.expansion.name if piece.expansion is not None else "") + "}")
+            name = piece.expansion.name if piece.expansion is not None else ""
+            parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
     text = re.sub(r"/(?:\./|/)+", "/", "".join(parts))
     if text == "~" or text.startswith("~/"):
         text = "${HOME}" + text[1:]

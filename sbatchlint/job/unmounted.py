@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..shell.programs import file_name
 from ..shell.trace import Invocation
-from ..shell.values import Phase, Pieces, cut, expansions, known_prefix, shown_text, span_of
+from ..shell.values import Phase, Pieces, cut, known_prefix, shown_text, span_of
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
@@ -40,7 +40,7 @@ _STORAGE = Regex(
     r"|/mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs)\w*/"
 )
 _HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
-_BROUGHT = Regex(r"/(?:workspace|opt|app|code|mnt/\w+)(?:/|$)")
+_BROUGHT = Regex(r"/(?:workspace|opt|app|code)(?:/|$)")
 _HOME = Regex(r"\$\{HOME\}/|/home/\w")
 TOLD_EVERYTHING = frozenset({"docker", "podman"})
 
@@ -90,16 +90,12 @@ def find_unmounted(job: Job) -> Iterator[Unmounted]:
         if container is not None and command.phase is not Phase.SUBMIT and command.name not in _SKIPPED:
             for use in _paths(command, container):
                 uses.setdefault((use.span, container.span), []).append(use)
-    for step in job.steps:
-        workdir = step.container.workdir if step.container is not None else None
-        if (
-            workdir
-            and step.container is not None
-            and _is_of_host(workdir, step.invocation)
-            and _PATH.fullmatch(key(workdir))
-        ):
-            use = _Use(workdir, "workdir", step.invocation, step.container)
-            uses.setdefault((use.span, step.container.span), []).append(use)
+    for command in job.invocations:
+        entered = _entered(command)
+        workdir = None if entered is None or command.phase is Phase.SUBMIT else entered.workdir
+        if entered is not None and workdir and _is_of_host(workdir, command) and _PATH.fullmatch(key(workdir)):
+            use = _Use(workdir, "workdir", command, entered)
+            uses.setdefault((use.span, entered.span), []).append(use)
     if not uses:
         return
     host = _Host(job)
@@ -147,7 +143,7 @@ def _is_of_host(field: Pieces, command: Invocation) -> bool:
     expansion = first.expansion
     if expansion is None or len(field) > 1 and not known_prefix(field[1:]).startswith("/"):
         return False
-    if not expansion.name.isidentifier():
+    if not key(field[:1]).strip("${}").isidentifier():
         return False
     shell = None
     for each in (command, *command.ancestors()):
@@ -218,8 +214,7 @@ class _Host:
 
     def _is_clearly_host(self, use: _Use, path: str) -> bool:
         if path.startswith("$"):
-            names = {each.name for each in expansions(use.field[:1])}
-            return bool(names & _HOST_FOLDERS)
+            return path[2 : path.index("}")] in _HOST_FOLDERS
         if _CLEARLY_HOST.match(path):
             return True
         return any(under(path, each) and each.count("/") > 1 for each in self.used) or any(
