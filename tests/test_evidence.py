@@ -118,11 +118,11 @@ def test_the_strongest_sign() -> None:
         ("python tools/train.py cfg.py --launcher slurm", "slurm-launcher"),
         ("python tools/train.py cfg.py --launcher=slurm", "slurm-launcher"),
         ("python -m MaxText.train conf.yml", "jax"),
-        ("python -m levanter.main.train_lm", "jax"),
         # One process drives all devices, spawns the others itself, or nothing is known.
         ("python main.py trainer.devices=1", None),
         ("python tools/train.py --launcher pytorch", None),
         ("python -m vllm.entrypoints.api_server --tensor-parallel-size 8", None),
+        ("python -m levanter.main.train_lm", None),
         ("python pretrain_gpt.py --num_gpus 8", None),
         ("python main.py --multiprocessing-distributed --world-size 2", None),
         ("python train.py --lr 3", None),

@@ -274,7 +274,13 @@ def strongest(signs: Iterable[Sign]) -> Sign | None:
 _MEGATRON = Regex(
     r"(?:^|/)(?:run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|hybrid|retro)\.py)$"
 )
-_JAX = Regex(r"(?:^|[/._-])(?:maxtext|levanter|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
+# Not levanter, which shares the GPUs of a node among its tasks, however many (levanter/distributed.py).
+_JAX = Regex(r"(?:^|[/._-])(?:maxtext|maxdiffusion|easylm|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
+_LEVANTER = Regex(r"(?:^|[/._-])levanter(?:[/._-]|$)")
+_JAX_VARIABLES = (
+    "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64", "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_PREALLOCATE",
+)  # fmt: skip
 _DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")
 # What a parser of Lightning's arguments calls them without a prefix; only together they are its.
 _PLAIN_DEVICES, _PLAIN_NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
@@ -349,7 +355,9 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
         found = lookup(name)
         if name != "WORLD_SIZE" and found is not None and any(e.name == source for e in expansions(found)):
             return RankSign("rank-variables", f"{name} is made from ${source}", span_of(found))
-    if _JAX.search(program) or any(lookup(name) is not None for name in ("JAX_COORDINATOR_ADDRESS", "XLA_FLAGS")):
+    if _LEVANTER.search(program):
+        return None
+    if _JAX.search(program) or any(lookup(name) is not None for name in _JAX_VARIABLES):
         return RankSign("jax", "JAX expects one task for each GPU", target)
     return None
 

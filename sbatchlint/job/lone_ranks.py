@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from . import Job
 
 # Who sets these has told each process which GPUs are its own.
-CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS")
+# MaxText takes these of JAX_COORDINATOR_IP's node; JAX_PROCESS_ID is for programs that tell JAX all of it themselves.
+CHOOSING = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS",
+            "JAX_COORDINATOR_IP", "JAX_PROCESS_ID")  # fmt: skip
 # Lightning does not look at Slurm any more where these were changed.
 DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
 # Strategies of one process, a submitter of jobs, and machines without GPUs.
@@ -182,7 +184,7 @@ def _sign(invocation: Invocation, step: Step) -> RankSign | None:
     if sign.kind == "lightning" and any(name in invocation.state.variables for name in DETECTED_BY):
         return None
     if sign.kind == "jax" and step.several_nodes is not True:
-        return None  # alone on its node, one process of JAX has all GPUs
+        return None  # alone on its node, one process of JAX has all GPUs, unless it asks Slurm
     return sign
 
 
