@@ -4,35 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from grammar_helper import check_table, option, said, words
 from sbatchlint.slurm.grammar import refusals, sizes, times
-from sbatchlint.slurm.options import Option, find
 from sbatchlint.slurm.versions import MAJORS
-
-SEEN = ("22.05", "23.11", "24.11", "26.05")
-
-
-def words(text: str, *others: str) -> list[str]:
-    return [*text.split(), *others]
-
-
-def option(name: str) -> Option:
-    found = find(name)
-    assert found is not None
-    return found
-
-
-def said(name: str, value: str, version: str) -> str:
-    found = refusals(option(name), value, (version,))
-    return found[0].message if found else ""
-
-
-def check_table(name: str, message: str, taken: list[str], refused: list[str]) -> None:
-    for version in SEEN:
-        for value in taken:
-            assert said(name, value, version) == "", (version, value)
-        for value in refused:
-            assert said(name, value, version) == message, (version, value)
-
 
 TIMES = words(
     "10 0 00 24:00 1:30 01:00:00 1-0 1-12:30 1-12:30:30 1- -5 -1 0:75:00 99:99:99 0-25:00 00:00:30 infinite Unlimited"

@@ -6,35 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grammar_helper import SEEN, check_table, option, said, words
 from sbatchlint.slurm.grammar import arrays, hosts, numbers, refusals, signals, sizes, times
-from sbatchlint.slurm.options import Option, find
 from sbatchlint.slurm.versions import MAJORS
-
-SEEN = ("22.05", "23.11", "24.11", "26.05")
-
-
-def words(text: str, *others: str) -> list[str]:
-    return [*text.split(), *others]
-
-
-def option(name: str) -> Option:
-    found = find(name)
-    assert found is not None
-    return found
-
-
-def said(name: str, value: str, version: str) -> str:
-    found = refusals(option(name), value, (version,))
-    return found[0].message if found else ""
-
-
-def check_table(name: str, message: str, taken: list[str], refused: list[str]) -> None:
-    for version in SEEN:
-        for value in taken:
-            assert said(name, value, version) == "", (version, value)
-        for value in refused:
-            assert said(name, value, version) == message, (version, value)
-
 
 COUNTS = ["1", "04", "+4", "999999999", "2147483646", " 4", "\t4"]
 NO_COUNTS = words("0 -0 -1 4.0 4x x4 4k 1-2 1,2 2:4 0x4 1e2 none * 4; \uff14 -99999999999999999999")

@@ -33,7 +33,6 @@ _CONTAINERS = (
     "ch-run",
 )
 _SIZES = Regex(r"parallel[_-]size|batch[_-]size|megatron|run_recipe")
-_CUT = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 _COMPILED = Regex(
     r"(?:TRITON_(?:CACHE_DIR|HOME)|TORCH(?:INDUCTOR_CACHE|_EXTENSIONS)_DIR|MIOPEN_|NUMBA_CACHE|CUDA_CACHE|XDG_CACHE)"
 )
@@ -61,31 +60,11 @@ def _in_directives(job: Job, signs: str) -> bool:
     return any(sign in string[line.words_start : line.end] for line in job.directives.lines for sign in signs)
 
 
-def _has_comments(job: Job) -> bool:
-    """Whether there are other comments than directives where these are read, or a line that may be one."""
-    directives = job.directives
-    string = job.directives.text.string
-    stop = len(string) if directives.stop is None else directives.stop.start
-    others = string.count("#", 0, stop) - len(directives.lines) - string.startswith("#!")
-    return bool(others) or "#SLURM" in string or "SBATCH" in string[stop : stop + 40]
-
-
-def _has_later_value(job: Job) -> bool:
-    """Whether an option gets its value from another line."""
-    return any(each.value_line is not None and each.value_line is not each.line for each in job.directives.settings)
-
-
 def _has_rare_option(job: Job) -> bool:
     """Whether not every release may take all options, and their values, of the job and its steps."""
     if job.directives.problems or job.directives.refused or job.directives.components > 1:
         return True
     return any(step.problems or step.has_rare_options or "cpu-bind" in step.options for step in job.steps)
-
-
-def _has_short_option(job: Job) -> bool:
-    """Whether an option is written with another number of dashes than two."""
-    words = [each.written for each in job.directives.settings] + [each.written for each in job.directives.problems]
-    return any(word[:2] != "--" or word[2:3] == "-" for word in words)
 
 
 def _has_late_option(job: Job) -> bool:
@@ -147,13 +126,13 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "collective step": lambda job: (
         any(step.several_nodes for step in job.steps) and bool(job.launches or "python" in job.source.text)
     ),
-    "comment": _has_comments,
+    "comment": lambda job: job.directives.has_comments,
     "comment in a directive": lambda job: any(line.comment is not None for line in job.directives.lines),
     "conflict": lambda job: bool(job.conflicts()),
     "container": lambda job: any(word in job.source.text for word in _CONTAINERS),
     "continuation": lambda job: _in_directives(job, "\\"),
     "count": lambda job: bool(job.directives.refused) or _asks(job, "nodelist"),
-    "cut command": lambda job: _CUT.search(job.source.text) is not None,
+    "cut command": lambda job: job.may_break_commands,
     "deepspeed": lambda job: "deepspeed" in job.source.text and bool(job.launches),
     "CUDA connections": lambda job: (
         "CUDA_DEVICE_MAX_CONNECTIONS" in job.source.text or _SIZES.search(job.source.text) is not None
@@ -199,7 +178,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
     "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),
     "several nodes": _has_several_nodes,
-    "short option": _has_short_option,
+    "short option": lambda job: job.directives.has_other_dashes,
     "spelling": lambda job: bool(
         job.directives.problems or any(each.written[2:] != each.name for each in job.directives.settings)
     ),
@@ -225,7 +204,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
         or bool(job.launches)
         and "RANK=" in job.source.text
     ),
-    "value": lambda job: bool(job.directives.refused or job.directives.problems) or _has_later_value(job),
+    "value": lambda job: bool(job.directives.refused or job.directives.problems) or job.directives.has_later_values,
 }
 
 

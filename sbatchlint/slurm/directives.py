@@ -143,10 +143,16 @@ class Directives:
 
         return wrong_values(self, kinds)
 
+    @property
+    def has_later_values(self) -> bool:
+        """Whether an option gets its value from another line."""
+        return any(each.value_line is not None and each.value_line is not each.line for each in self.settings)
+
     def missing_values(self) -> list[ValueMissing]:
         """Options that have no value where they need one, or one where they take none."""
-        later = any(each.value_line is not None and each.value_line is not each.line for each in self.settings)
-        if not later and not any(each.kind in ("missing-value", "unexpected-value") for each in self.problems):
+        if not self.has_later_values and not any(
+            each.kind in ("missing-value", "unexpected-value") for each in self.problems
+        ):
             return []
         from .mistakes.wrong_values import missing_values
 
@@ -195,10 +201,15 @@ class Directives:
         found = [(setting, self.gap(setting)) for setting in self.settings]
         return [(setting, gap) for setting, gap in found if gap is not None]
 
+    @property
+    def has_other_dashes(self) -> bool:
+        """Whether an option is written with another number of dashes than two."""
+        words = [each.written for each in self.settings] + [each.written for each in self.problems]
+        return any(word[:2] != "--" or word[2:3] == "-" for word in words)
+
     def misdashed(self) -> list[Misdashed]:
         """Long options with one dash or three (`-nodes=2`)."""
-        words = [each.written for each in self.settings] + [each.written for each in self.problems]
-        if not any(word[:2] != "--" or word[2:3] == "-" for word in words):
+        if not self.has_other_dashes:
             return []
         from .mistakes.slips import misdashed
 
@@ -222,13 +233,18 @@ class Directives:
 
         return continuations(self)
 
-    def near_misses(self) -> list[NearMiss]:
-        """Comments of the option block that were meant for directives, and directives that were not."""
+    @property
+    def has_comments(self) -> bool:
+        """Whether there are other comments than `#SBATCH` lines where these are read, or a line that may be one."""
         string = self.text.string
         stop = len(string) if self.stop is None else self.stop.start
         others = string.count("#", 0, stop) - len(self.lines) - string.startswith("#!")
         old = any(line.magic != "#SBATCH" for line in self.lines)
-        if not others and not old and "SBATCH" not in string[stop : stop + 40]:
+        return bool(others) or old or "SBATCH" in string[stop : stop + 40]
+
+    def near_misses(self) -> list[NearMiss]:
+        """Comments of the option block that were meant for directives, and directives that were not."""
+        if not self.has_comments:
             return []
         from .mistakes.near_misses import near_misses
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..inner_quotes import InnerQuotes
     from ..status import ExitStatus
 
-# A backslash, or a line that begins with an option: without either no command is cut.
 _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
 
@@ -81,15 +80,20 @@ class ScriptRooms(Ground):
             self._programs = [(self.text, self.program), *((text, self.parsed(text.string)) for text in texts.values())]
         return self._programs
 
+    @property
+    def may_break_commands(self) -> bool:
+        """Whether there is a backslash, or a line that begins with an option; without either no command is cut."""
+        return _BREAK.search(self.source.text) is not None
+
     def broken_commands(self) -> list[Broken]:
         """Commands that end in the middle, because a backslash is missing or has something behind it."""
         if self.phase is Phase.SUBMIT and not self.text.string.startswith("#!"):
             return []
-        file = self.source.text
-        if _BREAK.search(file) is None:
+        if not self.may_break_commands:
             return []
         from ...shell.broken_commands import find_broken
 
+        file = self.source.text
         return [each for text, program in self.programs() for each in find_broken(text, program, file)]
 
     def dollar_names(self) -> Iterable[DollarName]:
