@@ -4,6 +4,8 @@ The standard input of a batch script, and of the tasks that srun starts, is no t
 docker refuses before it has started anything: `the input device is not a TTY`, exit status 1. It is the habit of the
 command line, where `-it` is right; `srun --pty` and `script` make a terminal, and with `-d` docker does not look.
 
+A warning where the script asks for no resources, so that it may be meant for a terminal.
+
 podman only warns, and docker takes `-t` without `-i`: there the container runs, each line of its log ends in a carriage
 return, and errors are mixed into the output. That is told as advice.
 
@@ -46,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             each.option.span,
             message,
-            "error" if each.refused else "info",
+            ("warning" if each.by_hand else "error") if each.refused else "info",
             fix=Fix("run it without a terminal", each.edits, safe=True) if each.edits else None,
         )
 

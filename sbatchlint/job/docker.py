@@ -17,6 +17,7 @@ from ..source.regex import Regex
 from ..source.text import Span
 from .evidence import PROCESSORS, gpu_signs
 from .launchers import python_command
+from .request import GPU_OPTIONS
 from .words import integer
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ _LOADERS = Regex(
 )
 # Variables that tell a program its place among others, where no launcher does.
 _RANKS = frozenset({"RANK", "NODE_RANK", "WORLD_SIZE"})
+# Options of scripts that are for sbatch, and not for a terminal with a few directives left in them.
+_RESOURCES = (
+    *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
+    *("partition", "account", "qos", "constraint", "nodelist", "array"),
+)
 _LETTERS = Regex(r"-[A-Za-z]+")
 
 
@@ -40,12 +46,14 @@ class Terminal(NamedTuple):
     """A container that asks for a terminal where there is none.
 
     `option`: the one that asks. `refused`: whether docker refuses to start; else it runs, with a terminal's line ends.
-    `edits`: what takes the request out; none where its words stand nowhere in the file.
+    `by_hand`: the script asks for no resources, and may be meant for a terminal. `edits`: what takes the request out;
+    none where its words stand nowhere in the file.
     """
 
     start: ContainerStart
     option: Given
     refused: bool
+    by_hand: bool
     edits: tuple[Edit, ...]
 
 
@@ -91,7 +99,8 @@ def terminals(starts: list[list[ContainerStart]]) -> Iterator[Terminal]:
         detached = any(each.flag("detach") for each in ways)
         refused = start.by_daemon and not detached and all(_takes_input(each) for each in ways)
         if refused or not detached:
-            yield Terminal(start, option, refused, _without_terminal(ways) or ())
+            by_hand = not any(start.job.request.asked(name) for name in _RESOURCES)
+            yield Terminal(start, option, refused, by_hand, _without_terminal(ways) or ())
 
 
 def _asks_for_terminal(start: ContainerStart) -> bool:
