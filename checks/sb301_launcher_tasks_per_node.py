@@ -36,7 +36,8 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None if crowd.repair is None else Fix(crowd.repair.title, crowd.repair.edits, crowd.repair.safe)
         yield Finding(
             span,
-            f"{where} {launch.launcher.name} {_counts(launch)}: {_consequence(launch)}; start one task per node",
+            f"{where} {launch.launcher.name} {_counts(launch)}: {_consequence(launch, crowd.takes_places)}; "
+            "start one task per node",
             related=[(each.launcher.span, "started by every task") for each in crowd.launches],
             fix=fix,
         )
@@ -56,10 +57,10 @@ def _counts(launch: Launch) -> str:
     if not isinstance(each, int):
         return f"{times}, and each starts the workers of a whole node"
     total = f" ({crowd * each} on a node)" if crowd else ""
-    return f"{times}, and each starts {each} workers{total}"
+    return f"{times}, and each starts {each} worker{'s' * (each != 1)}{total}"
 
 
-def _consequence(launch: Launch) -> str:
+def _consequence(launch: Launch, takes_places: bool) -> str:
     launcher, step = launch.launcher, launch.step
     if launcher.kind == "ray":
         return "each claims all CPUs and GPUs of the node for itself"
@@ -68,6 +69,11 @@ def _consequence(launch: Launch) -> str:
         return f"{copies} identical trainings share the same GPUs, and the job still ends with exit status 0"
     rendezvous = launcher.rendezvous
     backend = None if rendezvous is None else rendezvous.backend
+    if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
+        # it looks whether the port is free, and else takes another one; two that look at once clash
+        return "each trains alone on the same GPUs, or ends as another has its port (EADDRINUSE)"
+    if backend == "static" and takes_places:
+        return "those of the first nodes take all places, and the others wait for theirs until the time-out"
     if backend == "static":
         return "they clash on the rendezvous port (EADDRINUSE), and what is left trains in a smaller world than written"
     if backend is not None:

@@ -2,8 +2,9 @@
 
 srun starts `torchrun` once on each node, but torchrun reckons with one node unless `--nnodes` says otherwise. Without
 an address in common each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite
-each other's checkpoints, and the job ends with exit status 0. With one, the first node trains alone and the others wait
-for it, and fail. `accelerate launch` does the same without `--num_machines`.
+each other's checkpoints, and the job ends with exit status 0. With `--rdzv_backend=c10d` and an endpoint in common the
+first node trains alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one
+store, and clash there or not, as it happens. `accelerate launch` makes a copy on each node without `--num_machines`.
 
 ## Fix
 
@@ -11,7 +12,8 @@ Tells torchrun the job's number of nodes, and to meet at the first of them. Unsa
 
 ## References
 
-torch/distributed/run.py; https://github.com/meta-llama/llama-cookbook/issues/491; runs of torch 2.6 on two hosts
+torch/distributed/run.py; https://github.com/meta-llama/llama-cookbook/issues/491; runs of torch 2.6
+and 2.13 on two hosts
 """
 
 from __future__ import annotations
@@ -34,15 +36,17 @@ def check(job: Job) -> Iterator[Finding]:
         told = f"without {option}" if setting is None else "told of one"
         each = found.world.processes
         own = f" ({each} processes in each world)" if each and not accelerate else ""
-        consequence = (
-            f"each node trains a copy of its own{own}, and the job still ends with exit status 0"
-            if found.alone
-            else "the first node trains alone, and the others fail to join it"
-        )
+        rendezvous = launcher.rendezvous
+        if found.alone:
+            consequence = f"each node trains a copy of its own{own}, and the job still ends with exit status 0"
+        elif rendezvous is not None and rendezvous.backend == "static":
+            consequence = "all claim the same ranks at the store of the first, and clash there, or train a copy each"
+        else:
+            consequence = "the first node trains alone, and the others fail to join it"
         advice = f"write {option}=$SLURM_NNODES"
         if accelerate:
             advice += ", and --num_processes for all of them"
-        elif launcher.rendezvous is not None and launcher.rendezvous.address is None:
+        elif rendezvous is not None and rendezvous.address is None:
             advice += " and --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's name"
         step = found.world.step
         yield Finding(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.values import expansions, text_of
+from ..shell.values import Phase, expansions, text_of
 from ..slurm.grammar.numbers import whole
 from ..source.edits import Edit
 from ..source.records import NamedTuple
@@ -58,6 +58,13 @@ class Crowd(NamedTuple):
     launches: tuple[Launch, ...]
     repair: Repair | None
 
+    @property
+    def takes_places(self) -> bool:
+        """Whether the launchers are numbered by task, so that those of the first nodes make the whole world."""
+        rank = self.launches[0].launcher.node_rank
+        found = expansions(rank.value) if rank is not None and rank.value is not None else []
+        return [(each.name, each.phase) for each in found] == [("SLURM_PROCID", Phase.TASK)]
+
 
 def find_crowds(job: Job) -> list[Crowd]:
     """The crowds of a job, by the place that decides."""
@@ -105,7 +112,8 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
     launcher = launch.launcher
     each = launcher.processes_per_task
     if each == 1:
-        return True
+        # as many as there are nodes, and no more, can join a world of so many
+        return not (isinstance(launcher.nnodes, int) and 1 < launcher.nnodes == step.nodes)
     bound = any(name in step.options or job.request.asked(name) for name in PER_TASK_GPUS)
     bound = bound or _picks_gpus(launch)
     counts_tasks = _counts_tasks(launch, step)
@@ -167,6 +175,8 @@ def own_option(step: Step, span: Span) -> StepOption | None:
 
 
 def _repair(job: Job, launches: list[Launch], reason: Span) -> Repair | None:
+    if any(launch.launcher.processes_per_task == 1 for launch in launches):
+        return None  # a worker of each task was meant, or a launcher of all GPUs
     steps: dict[Span, Step] = {}
     for launch in launches:
         assert launch.step is not None

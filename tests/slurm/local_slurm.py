@@ -27,6 +27,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from .networks import Networks
+
 NODES, CPUS, GPUS = 2, 64, 8
 FEATURES = ("blue", "green", "rack1")
 CONTROLLER = "controller"
@@ -48,7 +50,7 @@ PATTERNS = ("StdErr", "StdIn", "StdOut")
 
 CONFIGURATION = """\
 ClusterName=tests
-SlurmctldHost={controller}(127.0.0.1)
+SlurmctldHost={controller}({address})
 SlurmctldPort={port}
 SlurmUser=root
 AuthType=auth/munge
@@ -76,7 +78,6 @@ SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=2000
 SlurmdParameters=config_overrides
 GresTypes=gpu
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -123,7 +124,8 @@ class LocalSlurm:
 
     `prefix`: where a Slurm of one's own is installed; the one in PATH without it. `partitions`: the partitions that it
     has beside `batch`, which is the default. `features`: what all nodes have beside FEATURES.
-    `nodes`: how many there are.
+    `nodes`: how many there are. `apart`: each node has a network and a /dev/shm of its own, and a job, whose memory is
+    all that its nodes have, never shares them with another; without it all share those of this machine.
     """
 
     def __init__(
@@ -132,8 +134,11 @@ class LocalSlurm:
         partitions: Iterable[str] = (),
         features: Iterable[str] = (),
         nodes: int = NODES,
+        apart: bool = False,
     ) -> None:
         self.nodes = nodes
+        self.apart = apart
+        self.networks: Networks | None = None
         self.hosts = (CONTROLLER, *(f"node{number}" for number in range(1, nodes + 1)))
         self.partitions = sorted(set(partitions) - {"batch"})
         self.features = sorted({*FEATURES, *features})
@@ -164,8 +169,15 @@ class LocalSlurm:
         for name in ("etc", "gpu", "log", "munge", "run", "spool", "state", "work"):
             (self.root / name).mkdir()
         self._key()
-        (self.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {' '.join(self.hosts)}\n")
-        probe = subprocess.run(self._in_namespace("probe", "true"), capture_output=True, text=True)
+        hosts = f"127.0.0.1 localhost {' '.join(self.hosts)}\n"
+        if self.apart:
+            try:
+                self.networks = Networks(self.hosts, self.path)
+            except OSError as error:
+                raise Unavailable(f"no networks for the nodes: {error}") from None
+            hosts = self.networks.hosts_file()
+        (self.root / "etc" / "hosts").write_text(hosts)
+        probe = subprocess.run(self._in_namespace(CONTROLLER, "true"), capture_output=True, text=True)
         if probe.returncode:
             raise Unavailable(f"namespaces are not allowed here: {probe.stderr.strip()}")
         self._configure()
@@ -195,6 +207,8 @@ class LocalSlurm:
             process.kill()
             process.wait(10)
         self._pool.shutdown(cancel_futures=True)
+        if self.networks is not None:
+            self.networks.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _key(self) -> None:
@@ -204,9 +218,11 @@ class LocalSlurm:
 
     def _in_namespace(self, host: str, *argv: str) -> list[str]:
         # The shell stays as the namespace's first process, so that it reaps what jobs leave behind.
-        init = 'hostname "$1" && mount --bind "$2" /etc/hosts && shift 2 && { "$@" & wait $!; }'
-        return [self.programs["unshare"], "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                "sh", "-c", init, "sh", host, str(self.root / "etc" / "hosts"), *argv]  # fmt: skip
+        memory = "mount -t tmpfs tmpfs /dev/shm &&" if self.apart else ""
+        init = f'hostname "$1" && mount --bind "$2" /etc/hosts && {memory} shift 2 && {{ "$@" & wait $!; }}'
+        own = [self.programs["unshare"], "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+               "sh", "-c", init, "sh", host, str(self.root / "etc" / "hosts"), *argv]  # fmt: skip
+        return own if self.networks is None else self.networks.enter(host, *own)
 
     def _run_daemon(self, name: str, argv: Sequence[str]) -> None:
         # They end with this process, even where it is killed.
@@ -220,16 +236,19 @@ class LocalSlurm:
             ))  # fmt: skip
 
     def _configure(self) -> None:
+        addresses = dict.fromkeys(self.hosts, "127.0.0.1") if self.networks is None else self.networks.addresses
         sockets = [socket.socket() for _ in self.hosts]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         ports = [each.getsockname()[1] for each in sockets]
         for each in sockets:
             each.close()
-        configuration = CONFIGURATION
+        # TmpFS: where each node puts the files of PMIx
+        more = "TmpFS={root}/spool/%n\n" if self.apart else "DefMemPerCPU=2000\n"
+        configuration = CONFIGURATION + more
         for host, port in list(zip(self.hosts, ports))[1:]:
             configuration += (
-                f"NodeName={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} SocketsPerBoard=2"
+                f"NodeName={host} NodeAddr={addresses[host]} Port={port} CPUs={CPUS} SocketsPerBoard=2"
                 f" CoresPerSocket={CPUS // 2} RealMemory={CPUS * 8000} Gres=gpu:{GPUS}"
                 f" Feature={','.join(self.features)}\n"
             )
@@ -243,7 +262,8 @@ class LocalSlurm:
             folder.mkdir()
             (folder / "gres.conf").write_text(f"Name=gpu File={self.root}/gpu/nvidia[0-{GPUS - 1}]\n")
             (folder / "cgroup.conf").write_text(cgroup)
-            text = configuration.format(root=self.root, host=host, port=ports[0], controller=CONTROLLER, anchor=ANCHOR)
+            text = configuration.format(root=self.root, host=host, port=ports[0], controller=CONTROLLER, anchor=ANCHOR,
+                                        address=addresses[CONTROLLER])  # fmt: skip
             (folder / "slurm.conf").write_text(text)
 
     def _idle(self) -> bool:
@@ -264,7 +284,9 @@ class LocalSlurm:
 
     def client(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a client command, without the caller's own Slurm variables, which would change what it does."""
-        return subprocess.run([self.programs[program], *arguments], env=self._environment(), cwd=self.work,
+        argv = [self.programs[program], *arguments]
+        argv = argv if self.networks is None else self.networks.enter(CONTROLLER, *argv)
+        return subprocess.run(argv, env=self._environment(), cwd=self.work,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=COMMAND_SECONDS)  # fmt: skip
 
@@ -337,8 +359,10 @@ class LocalSlurm:
         """
         master, terminal = pty.openpty()
         with tempfile.TemporaryFile() as said, os.fdopen(master, "rb", buffering=0) as output:
+            argv = [self.programs["sbatch"], "--parsable", how, path.name]
             process = subprocess.Popen(
-                [self.programs["sbatch"], "--parsable", how, path.name], env=self._environment(), cwd=path.parent,
+                argv if self.networks is None else self.networks.enter(CONTROLLER, *argv),
+                env=self._environment(), cwd=path.parent,
                 stdin=subprocess.DEVNULL, stdout=terminal, stderr=said, close_fds=True,
             )  # fmt: skip
             os.close(terminal)
