@@ -48,14 +48,14 @@ def check(job: Job) -> Iterator[Finding]:
             fix=None if each.edit is None else Fix(f"give the task {each.processes} GPUs", [each.edit]),
         )
     for rank in job.bound_ranks():
-        (span, words), line = rank.reason, job.line(rank.place.start)
+        (span, words), taken = rank.reason, rank.taken
+        line = job.line(taken.place.start)
         yield Finding(
             span,
             f"`{words}` shows each task just its own GPU, as GPU 0, but line {line} counts on all of the node "
-            f"({rank.how}): all tasks but the first die of `invalid device ordinal`; write {rank.instead}, or use "
-            "device 0",
-            "warning" if rank.sure else "info",
-            related=[(rank.place, rank.how)],
+            f"({taken.how}): {taken.consequence}; write {rank.instead}, or let each take the one that it sees",
+            "warning" if taken.sure else "info",
+            related=[(taken.place, taken.how)],
             fix=None if rank.edit is None else Fix("show each task all GPUs of its node", [rank.edit]),
         )
     for shared in job.shared_gpus():

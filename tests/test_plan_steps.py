@@ -187,6 +187,8 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
         ("srun --gres=nic:1 python t.py", "26.05", None),
         ("srun --nodes=3 --ntasks=2 python t.py", "24.11", None),
         ("srun --gpus-per-task=1 python t.py", "23.11", None),
+        ("srun --gpus-per-node=9 python t.py", "24.11", "the job has 8 GPUs a node, and srun asks for 9"),
+        ("srun --gpus=17 python t.py", "24.11", "the job has 16 GPUs, and srun asks for 17"),
     ],
 )
 def test_a_step_that_srun_refuses_says_why(commands: str, version: str, why: str | None) -> None:

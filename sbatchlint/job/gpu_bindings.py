@@ -39,6 +39,9 @@ _LAUNCHERS = frozenset({"torchrun", "torch.distributed.launch", "accelerate", "d
                        | {"composer", "colossalai", "fabric", "torchpack"})  # fmt: skip
 
 
+_INVALID = "all tasks but the first die of `invalid device ordinal`"
+
+
 class BoundLauncher(NamedTuple):
     """A launcher whose tasks see fewer GPUs than it starts processes. `always`: in every release of the range."""
 
@@ -50,17 +53,28 @@ class BoundLauncher(NamedTuple):
     edit: Edit | None
 
 
+class Taken(NamedTuple):
+    """How a program takes a GPU by its number on the node.
+
+    `place`: what says so; `how`: in words; `sure`: the script says it, and it is not only usual; `consequence`: what
+    becomes of the tasks where each sees one GPU.
+    """
+
+    place: Span
+    how: str
+    sure: bool = True
+    consequence: str = _INVALID
+
+
 class BoundRank(NamedTuple):
     """A program that takes a GPU by its number on the node, where it sees just its own.
 
-    `place`: what takes it; `how`: in words; `sure`: the script says so, and it is not only usual.
+    `taken`: how it takes it; `instead`: what shows it all of them.
     """
 
     step: Step
     invocation: Invocation
-    place: Span
-    how: str
-    sure: bool
+    taken: Taken
     reason: tuple[Span, str]
     edit: Edit | None
     instead: str
@@ -158,45 +172,42 @@ def bound_ranks(job: Job) -> Iterator[BoundRank]:
             continue
         for invocation in step.program:
             found = _taken(invocation)
-            if found is None or (sharing.reason[0], found[1]) in seen:
+            if found is None or (sharing.reason[0], found.how) in seen:
                 continue
-            place, how, sure = found
-            seen.add((sharing.reason[0], how))
+            seen.add((sharing.reason[0], found.how))
             edit, instead = _all_visible(job, step, sharing)
-            yield BoundRank(step, invocation, place, how, sure, sharing.reason, edit, instead)
+            yield BoundRank(step, invocation, found, sharing.reason, edit, instead)
 
 
-def _taken(invocation: Invocation) -> tuple[Span, str, bool] | None:
-    """What takes the GPU: where, in words, and whether the script says so."""
+def _taken(invocation: Invocation) -> Taken | None:
     if not invocation.argv or invocation.context.restricted:
         return None
     for name in DEVICE_VARIABLES:
         value = _set_in_task(invocation, name)
         if value is not None and _is_local_number(value):
-            return value[0].span, f"{name}=$SLURM_LOCALID shows a task the GPU of its number", True
+            hidden = "where the cluster hides other GPUs, all tasks but the first find none"
+            return Taken(value[0].span, f"{name}=$SLURM_LOCALID shows a task the GPU of its number", consequence=hidden)
     if not is_python(invocation.argv[0]):
         return None
     local = _set_in_task(invocation, "LOCAL_RANK")
     if local is not None:
-        return (local[0].span, "LOCAL_RANK is $SLURM_LOCALID", True) if _is_local_number(local) else None
+        return Taken(local[0].span, "LOCAL_RANK is $SLURM_LOCALID") if _is_local_number(local) else None
     for at, field in enumerate(invocation.argv):
         name, equals, _ = shown_text(field).partition("=")
         value = field if equals else invocation.argv[at + 1] if at + 1 < len(invocation.argv) else None
         if _DEVICE_OPTION.fullmatch(name) and value is not None and _is_local_number(value):
-            return Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID", True
+            return Taken(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
     sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
     if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
-        return sign.span, f"Lightning looks for {sign.devices} devices in each task", True
+        how = f"Lightning looks for {sign.devices} devices in each task"
+        return Taken(sign.span, how, consequence="Lightning finds one and refuses to start")
     if sign is not None and sign.kind == "jax":
-        return sign.span, "JAX takes the GPU of its task's number", True
+        return Taken(sign.span, "JAX takes the GPU of its task's number")
     for field in invocation.argv:
         text = text_of(field)
         if text is not None and _DISTRIBUTED.fullmatch(text):
-            return (
-                Span(field[0].start, field[-1].end),
-                f"most programs with {text} take the GPU of their local rank",
-                False,
-            )
+            how = f"most programs with {text} take the GPU of their local rank"
+            return Taken(Span(field[0].start, field[-1].end), how, sure=False)
     return None
 
 

@@ -98,7 +98,7 @@ class Sharing(NamedTuple):
         if self.binding is None:
             return None
         kind, number, _ = self.binding
-        if kind == "single" and (self.binds_one or several or self.share == 1):
+        if kind == "single" and (self.share == 1 or self.on_node and (self.binds_one or several)):
             return 1 if self.on_node != 0 else 0
         if kind == "per_task" and self.share == number:
             return number

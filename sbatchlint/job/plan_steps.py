@@ -384,6 +384,10 @@ def _refused(job: Job, step: Step) -> str | None:
         # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 24.11 takes both)
         if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
             return "srun does not take --gpus-per-task in a job with --cpus-per-task"
+    for each in job.steps_with_too_many_gpus():
+        if each.step is step and each.setting is not None:
+            unit = " a node" if each.by == "node" else ""
+            return f"the job has {each.held} GPUs{unit}, and srun asks for {each.asked}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
     asked = None if option is None else fixed_nodes(option.text)
     # with fewer tasks than nodes srun lowers the nodes

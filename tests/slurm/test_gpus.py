@@ -136,4 +136,5 @@ def test_tasks_see_the_gpus_that_the_model_says(slurm: LocalSlurm, options: str)
             wrong += [f"srun {step}: {each}" for each in contradictions(gpus, real)]
             wrong += [f"srun {step} is not refused" for _ in job.steps_with_too_many_gpus()]
     assert wrong == []
-    assert 2 * known[True] >= known[False] or options in UNEVEN, known
+    # Silence does not pass for truth.
+    assert 3 * known[True] >= known[False] or options in UNEVEN, known
