@@ -99,6 +99,7 @@ def test_the_world_of_plain_programs_is_their_step() -> None:
         ("srun torchrun t.py --shard $SLURM_NODEID", "sharded"),
         ("srun bash -c 'export SHARD=$SLURM_NODEID; torchrun t.py'", "sharded"),
         ("srun bash -c 'export NODE_RANK=$SLURM_NODEID; torchrun t.py'", ""),
+        ("srun bash -c 'export MASTER_ADDR=$(hostname) TRITON_CACHE_DIR=/tmp/$SLURM_NODEID; torchrun t.py'", ""),
         ("srun bash -c 'NODE_RANK=$SLURM_NODEID torchrun t.py'", ""),
         ("srun bash -c 'SHARD=$SLURM_NODEID torchrun t.py'", "sharded"),
         ("srun bash -c 'torchrun --node_rank=$SLURM_NODEID t.py'", ""),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..shell.trace import Invocation
 from ..shell.values import Expansion, Phase, Pieces, expansions, text_of
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from .environment import NODE_COUNTS, TASK_VARIABLES, step_around
 from .launches import Launch
 from .ranks import node_count
@@ -165,7 +166,7 @@ class World:
             return False
         before = self.step.invocation.state.variables
         for name, variable in self.invocation.state.variables.items():
-            if not variable.exported or name in _RANKS or variable is before.get(name):
+            if not variable.exported or _OWN.search(name) or variable is before.get(name):
                 continue
             values = [field for each in variable.alternatives for field in each.fields or ()]
             if any(each.phase is Phase.TASK and _tells_task(each) for field in values for each in expansions(field)):
@@ -248,8 +249,8 @@ class World:
 
 
 _NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
-# What a task may set to its own number without doing other work than the others.
-_RANKS = frozenset({"RANK", "NODE_RANK", "MACHINE_RANK", "LOCAL_RANK", "GROUP_RANK", "PET_NODE_RANK", "WORLD_RANK"})
+# What a task may set to something of its own without doing other work than the others.
+_OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
 
 
 def _tells_task(expansion: Expansion) -> bool:
