@@ -158,7 +158,7 @@ class World:
         launcher = self.launcher
         words = self.invocation.argv if launcher is None else launcher.program_words
         found: list[Expansion] = [each for field in words for each in expansions(field)]
-        set_here = [field for name, field in self.invocation.variables if name not in _RANKS]
+        set_here = [field for name, field in self.invocation.variables if not _OWN.search(name)]
         found.extend(each for field in set_here for each in expansions(field))
         if any(_tells_task(each) or _tells_element(each) for each in found):
             return True
