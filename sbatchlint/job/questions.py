@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 _QUESTION = Regex(r"!?\s*(?:\[|test\b|\(\(|grep\b|command\s+-v\b|which\b|type\b|hash\b|cmp\b|diff\b|pgrep\b)")
 
 
-def is_asked_for(command: Invocation) -> bool:
-    """Whether a command may not run, by what a test in the script says."""
-    if command.context.conditional:
+def is_asked_for(command: Invocation, within: Invocation | None = None) -> bool:
+    """Whether a command may not run, by what a test in the script says; with `within`, once that command runs."""
+    context = command.context
+    if context.conditional and (within is None or not within.context.conditional):
         return True
-    branches = (branch for branch, _ in command.context.guards)
-    return any(isinstance(each, tuple) and each[:1] == ("if",) and _QUESTION.match(str(each[1])) for each in branches)
+    guards = context.guards if within is None else context.guards - within.context.guards
+    branches = (branch for branch, _ in guards)
+    return any(
+        isinstance(each, tuple) and (each[:1] == ("case",) or each[:1] == ("if",) and _QUESTION.match(str(each[1])))
+        for each in branches
+    )

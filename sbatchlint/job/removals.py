@@ -78,12 +78,14 @@ def removals(job: Job) -> Iterator[Removal]:
     restarts = list(_restarts(job))
     seen: set[Span] = set()
     for command in removing:
-        if command.context.restricted or is_asked_for(command):
+        step = step_around(command.context)
+        if command.context.restricted or is_asked_for(command, None if step is None else step.invocation):
             continue
         for field in command.argv[1:]:
             if not field or shown_text(field).startswith("-") or span_of(field) in seen:
                 continue
-            found = _before_restart(job, command, field, restarts) or _in_every_task(job, command, field)
+            found = None if is_asked_for(command) else _before_restart(job, command, field, restarts)
+            found = found or _in_every_task(job, command, field)
             if found is not None:
                 seen.add(found.span)
                 yield found

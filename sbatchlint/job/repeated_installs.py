@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..shell.values import Phase, shown_text, span_of
 from ..source.edits import Edit
 from ..source.records import NamedTuple
+from ..source.regex import Regex
 from ..source.text import Span
 from .environment import step_around
 from .launches import container_of
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from . import Job
     from .containers import Container
     from .steps import Step
+
+# Loops in which the other tasks may wait for a sign.
+_WAITING = Regex(r"\b(?:while|until)\b")
 
 
 class RepeatedInstall(NamedTuple):
@@ -69,7 +73,7 @@ def _judged(job: Job, install: Install, installs: list[Install]) -> RepeatedInst
         if install.kind != "uv run" and _sleeps(job, command):
             return RepeatedInstall("sleep", install, step, warm)
         return None
-    if context.looped or is_asked_for(command):
+    if is_asked_for(command, step.invocation):
         return None
     if install.kind == "uv run":
         if step.geometry.several is not True:
@@ -109,11 +113,11 @@ def _image(container: Container | None) -> str | None:
 def _sleeps(job: Job, command: Invocation) -> bool:
     """Whether the other tasks merely sleep while one runs this command."""
     context = command.context
+    text = None if context.parent is None else context.parent.text
+    if text is not None and _WAITING.search(text.string):
+        return False
     return any(
-        each.name == "sleep"
-        and each.context.parent is context.parent
-        and each.context.restricted == context.restricted
-        and not each.context.looped
+        each.name == "sleep" and each.context.parent is context.parent and each.context.restricted == context.restricted
         for each in job.invocations
     )
 
