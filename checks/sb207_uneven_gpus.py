@@ -13,7 +13,8 @@ SLURM_GPUS, or where steps count tasks of their own.
 
 ## References
 
-Runs on Slurm 22.05, 23.11, 24.11 and 26.05 with nodes of 8 GPUs and 64 CPUs; sbatch(1), --gpus.
+Runs on Slurm 22.05, 23.11, 24.11 and 26.05 with two to four nodes of 8 GPUs and 64 CPUs (16 GPUs on four: 8, 6, 1, 1);
+sbatch(1), --gpus.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ CARD = Card("SB207", "uneven-gpus", severity="warning", fix="sometimes", since="
 def check(job: Job) -> Iterator[Finding]:
     gpus = job.uneven_gpus()
     if gpus is not None:
-        split = f"{gpus.number - gpus.nodes + 1} on one and 1 on each other" if gpus.nodes > 2 else (
-            f"{gpus.number - 1} on one and 1 on the other"
-        )
+        most = gpus.number - gpus.nodes + 1
+        rest = "1 on the other" if gpus.nodes == 2 else "1 on each other"
+        split = f"{most} on one and {rest}" if most <= 8 else "as many as fit on the first"
         advice = f"write {gpus.option}" if gpus.option else "ask for them with --gpus-per-node"
         yield Finding(
             gpus.setting.span,
-            f"a total of {gpus.number} GPUs over {gpus.nodes} nodes may come as {split}, and line "
+            f"a total of {gpus.number} GPUs over {gpus.nodes} nodes may come with {split}, and line "
             f"{job.line(gpus.place.start)} needs {gpus.wanted} on each: where there are fewer, ranks die of an invalid "
             f"device ordinal or share a GPU; {advice}",
             related=[(gpus.place, f"needs {gpus.wanted} on each node")],

