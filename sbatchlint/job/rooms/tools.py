@@ -12,25 +12,30 @@ if TYPE_CHECKING:
     from ..bare_torchrun import BareTorchrun
     from ..megatron_path import MissingPath
     from ..repeated_installs import RepeatedInstall
-    from ..secrets import Exposed, Traced
+    from ..secrets import Exposed, Secrets, Traced
 
 
 class ToolRooms(Ground):
     """What programs are run with: the environments of their tools, the secrets that they are handed."""
 
-    def exposed_secrets(self) -> list[Exposed]:
+    _secrets: Secrets | None = None
+
+    @property
+    def secrets(self) -> Secrets:
+        """Which variables hold a secret, and where their values go."""
+        if self._secrets is None:
+            from ..secrets import Secrets
+
+            self._secrets = Secrets(self.job)
+        return self._secrets
+
+    def exposed_secrets(self) -> Iterable[Exposed]:
         """Secrets that become words of a command, where everybody can read them."""
-        from ..secrets import Secrets
+        return self.secrets.exposed()
 
-        return list(Secrets(self.job).exposed())
-
-    def traced_secrets(self) -> list[Traced]:
+    def traced_secrets(self) -> Iterable[Traced]:
         """Secrets that the shell writes to the job's log, because it traces its commands."""
-        if "-x" not in self.source.text and "xtrace" not in self.source.text and " -" not in self.source.text:
-            return []
-        from ..secrets import Secrets
-
-        return list(Secrets(self.job).traced())
+        return self.secrets.traced()
 
     def repeated_installs(self) -> Iterable[RepeatedInstall]:
         """Installs that every task of a step does again, or that miss the container in which the step runs."""
