@@ -223,6 +223,8 @@ def _has_one_node(job: Job, world: World) -> bool:
     """Whether the whole job has one node, and nothing of it may be a part of something larger."""
     if job_nodes(job.request) != 1 or job.request.array is not None or world.apart or job.phase is not Phase.BATCH:
         return False
+    if job.directives.unread:
+        return False  # the number of nodes may stand where sbatch does not read it
     if world.step is None:
         return world.in_batch_shell and not world.invocation.context.conditional
     return _is_for_a_node(job, world)
@@ -270,6 +272,8 @@ def find_programs(job: Job) -> list[ProgramNodes]:
     for step in job.steps:
         nodes = step.nodes
         if nodes is None or id(step) in spawning or step.geometry.ignored is not False or job.request.heterogeneous:
+            continue
+        if nodes == 1 and job.directives.unread:
             continue
         part = job.request.exact_nodes()
         if part is not None and part != nodes or step.invocation.context.looped and step.invocation.context.background:
