@@ -92,6 +92,8 @@ CASES = (
     Case("--nodes=1 --gpus-per-node=4 --ntasks-per-gpu=1", "srun RECORD"),
     Case("--nodes=2 --gpus-per-node=2 --ntasks-per-gpu=1", "srun RECORD"),
     Case("--gpus=4 --ntasks-per-gpu=1", "srun RECORD"),
+    Case("--nodes=1 --gpus-per-node=4 --ntasks-per-gpu=1", "srun -n1 RECORD"),
+    Case("--nodes=2 --gpus-per-node=4 --ntasks-per-gpu=1", "srun -N1 -n2 RECORD"),
     Case("--gpus=4", "srun RECORD"),
     Case("--nodes=1-2 --ntasks=4", "srun RECORD", "tasks"),
     Case("--nodes=1-2", "srun RECORD"),
