@@ -7,7 +7,8 @@ processes, EP times ETP times PP, where ETP is TP unless `--expert-tensor-parall
 right after the job has waited for its nodes. A layout that was made for another number of nodes, or for nodes of
 another size, is the common cause.
 
-What a recipe (Megatron Bridge, NeMo) fills in is not known; the sizes that are given must divide the world in any case.
+A warning where a size is the default of `${TP:-8}`, which the environment may replace. What a recipe (Megatron
+Bridge, NeMo) fills in is not known; the sizes that are given must divide the world in any case.
 
 ## Fix
 
@@ -34,7 +35,7 @@ SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP", "exp
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for layout, fault in job.broken_layouts("world", "experts' grid"):
+    for layout, fault, certain in job.broken_layouts("world", "experts' grid"):
         world, product = layout.number("world"), layout.product(fault)
         factors = []
         for name in fault.parts:
@@ -58,6 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             layout.place(fault),
             f"{who} cannot be divided by {grid}: {effect}; {advice}",
+            severity=None if certain else "warning",
             related=[(layout.told[name].span, SHORT[name]) for name in fault.parts if name in layout.told],
         )
 

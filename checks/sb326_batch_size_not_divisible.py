@@ -42,7 +42,7 @@ MODEL = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for layout, fault in job.broken_layouts("global batch", *MODEL):
+    for layout, fault, certain in job.broken_layouts("global batch", *MODEL):
         whole, product = layout.number(fault.whole), layout.product(fault)
         if fault.rule == "global batch":
             kind = "default global batch" if layout.default("global_batch") else "global batch"
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             layout.place(fault),
             f"{problem}: {effect}; write {choice}, or other sizes",
-            severity="warning" if fault.rule == "layers" else None,
+            severity="warning" if fault.rule == "layers" or not certain else None,
             related=[(each.span, each.written) for each in map(layout.told.get, fault.parts) if each is not None],
         )
 

@@ -371,18 +371,34 @@ def _whole(text: str | None) -> int | None:
     return int(text) or None
 
 
-def broken_layouts(job: Job, rules: frozenset[str]) -> list[tuple[Layout, Indivisible]]:
-    """The sizes that do not go together, by these rules; where a command may be several, they do not in any of them."""
-    found: list[tuple[Layout, Indivisible]] = []
+class Broken(NamedTuple):
+    """Sizes of a layout that do not go together. `certain`: whatever the variables are that may be set outside."""
+
+    layout: Layout
+    fault: Indivisible
+    certain: bool
+
+
+def broken_layouts(job: Job, rules: frozenset[str]) -> list[Broken]:
+    """The sizes that do not go together, by these rules; where a command may be several, they do not in any of them.
+
+    Where `${TP:-3}` leaves that open it is what the script does by itself that counts, and is not certain.
+    """
+    found: list[Broken] = []
     reported: set[tuple[str, Span]] = set()
     for group in job.layouts:
-        first = group[0]
-        for fault in first.faults:
-            if fault.rule not in rules:
-                continue
-            key = (fault.rule, first.place(fault))
-            if key in reported or not all(any(own.rule == fault.rule for own in each.faults) for each in group):
-                continue
-            reported.add(key)
-            found.append((first, fault))
+        for members in (group, [each for each in group if _takes_defaults(each.invocation)]):
+            for fault in members[0].faults if members else ():
+                key = (fault.rule, members[0].place(fault))
+                if fault.rule not in rules or key in reported:
+                    continue
+                if all(any(own.rule == fault.rule for own in each.faults) for each in members):
+                    reported.add(key)
+                    found.append(Broken(members[0], fault, members is group))
     return found
+
+
+def _takes_defaults(invocation: Invocation) -> bool:
+    """Whether it is what the script comes to where nobody sets the variables of its `${NAME:-default}`."""
+    taken = [arm for branch, arm in invocation.guards if isinstance(branch, tuple) and branch[:1] == ("default",)]
+    return bool(taken) and not any(taken)

@@ -8,8 +8,7 @@ from .ground import Ground
 
 if TYPE_CHECKING:
     from ..connections import Connections
-    from ..layouts import Layout
-    from ..parallelism import Indivisible
+    from ..layouts import Broken, Layout
     from ..world_sizes import WorldSize
 
 
@@ -27,7 +26,7 @@ class TrainingRooms(Ground):
             self._layouts = find_layouts(self.job)
         return self._layouts
 
-    def broken_layouts(self, *rules: str) -> list[tuple[Layout, Indivisible]]:
+    def broken_layouts(self, *rules: str) -> list[Broken]:
         """Sizes of a Megatron-like program that do not divide one another, by these rules of `Indivisible`."""
         from ..layouts import broken_layouts
 
