@@ -6,8 +6,8 @@ megatron/core/parallel_state.py `initialize_model_parallel`; batches, num_microb
 training/initialize.py and ms-swift 4.6 megatron_args.py have the same. What differs between releases:
 
 - until 0.8 TP and PP that exceed the world are lowered to fit (`min`) instead of being refused;
-- until 0.11 the experts' grid was narrower (EP had to divide DP, TP times EP times PP the world), which refuses more;
-- until 0.16 query groups had to be a multiple of TP; now a divisor will do as well.
+- until 0.9 the experts' grid was narrower (EP had to divide DP, TP times EP times PP the world), which refuses more;
+- until 0.15 query groups had to be a multiple of TP; now a divisor will do as well.
 
 Only what all of them refuse is a fault here.
 """
