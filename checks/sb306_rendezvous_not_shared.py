@@ -21,25 +21,24 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB306", "rendezvous-not-shared", severity="error", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card("SB306", "rendezvous-not-shared", severity="error", fix="sometimes", since="0.1.0", when="meeting")
 
 FIRST = 'the first node: $(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1), in the batch shell'
 
 
 def check(job: Job) -> Iterator[Finding]:
     for found in job.unshared_rendezvous():
-        launcher = found.world.launcher
-        assert launcher is not None
-        line = job.line(launcher.span.start)
+        name, span = found.world.name, found.world.span
+        line = job.line(span.start)
         severity = None if found.certain else "warning"
         if found.kind == "local":
             message = (
-                f"{found.words} is another machine on each node: the {launcher.name} of line {line} waits for the "
+                f"{found.words} is another machine on each node: the {name} of line {line} waits for the "
                 f"others at its own address, until the time-out; write {FIRST}"
             )
         elif found.kind == "task":
             message = (
-                f"each task expands {found.words} to its own node, so that the {launcher.name} of line {line} waits "
+                f"each task expands {found.words} to its own node, so that the {name} of line {line} waits "
                 f"for the others at its own address, until the time-out; write {FIRST}"
             )
         elif found.kind == "fallback":
@@ -50,14 +49,14 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             severity = "info"
             message = (
-                f"{found.words} answers 127.0.1.1 where /etc/hosts says so, and then the {launcher.name} of line "
+                f"{found.words} answers 127.0.1.1 where /etc/hosts says so, and then the {name} of line "
                 f"{line} does not find the first node; write the node's name itself, or hostname -I"
             )
         yield Finding(
             found.place,
             message,
             severity,
-            related=[(launcher.span, "the launcher that gets it")],
+            related=[(span, "what gets it")],
             fix=None if found.repair is None else Fix(*found.repair),
         )
 

@@ -54,7 +54,7 @@ WHEN: dict[str, str] = {
     "sb303_launcher_nnodes_missing": "launch",
     "sb304_launcher_nnodes_mismatch": "launch or Python",
     "sb305_rendezvous_missing": "launch",
-    "sb306_rendezvous_not_shared": "launch",
+    "sb306_rendezvous_not_shared": "meeting",
     "sb307_node_rank_missing": "launch",
     "sb308_node_rank_not_node": "launch",
     "sb309_standalone_multi_node": "launch",

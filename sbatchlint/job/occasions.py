@@ -149,6 +149,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "invisible character": lambda job: not job.directives.text.whole.isascii() or "\0" in job.directives.text.whole,
     "late option": _has_late_option,
     "launch": lambda job: bool(job.launches),
+    "meeting": lambda job: bool(job.launches or job.steps and "MASTER_ADDR" in job.source.text),
     "launch or Python": lambda job: bool(job.launches or job.steps and "python" in job.source.text),
     "install in a job with steps": lambda job: bool(job.steps) and _INSTALL.search(job.source.text) is not None,
     "Megatron's own script": lambda job: "pretrain_" in job.source.text,

@@ -177,24 +177,31 @@ def _words(command: Invocation) -> list[str]:
 
 
 def _results(job: Job) -> Iterator[Output]:
+    """Those that are lost in every way in which their command may run."""
+    found: dict[tuple[Span, Span], list[Output | None]] = {}
     for command in job.invocations:
         step = step_around(command.context)
         if command.children or command.text is not None or command.name in NEUTRAL or command.phase is Phase.SUBMIT:
             continue
-        container = container_of(command)
-        if step is None and container is None or step is not None and not step.several_nodes and container is None:
-            continue
         if any(_READERS.search(shown_text(field)) for field in command.argv[:3]) or command.context.restricted:
             continue
         for name, value in _places(command):
-            location = classify(value, job.site, container, _workdir(job, command, container))
-            if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
-                continue
-            if not _is_lost(location, step, container) or _is_prepared(job, value, command):
-                continue
-            if not _is_fetched(job, value, command.index):
-                kind = "program log" if _LOGS.fullmatch(name) else "result"
-                yield Output(kind, name, span_of(value), location, step)
+            found.setdefault((command.span, span_of(value)), []).append(_result(job, command, step, name, value))
+    yield from (first for first, *others in found.values() if first is not None and None not in others)
+
+
+def _result(job: Job, command: Invocation, step: Step | None, name: str, value: Pieces) -> Output | None:
+    container = container_of(command)
+    if container is None and (step is None or not step.several_nodes):
+        return None
+    location = classify(value, job.site, container, _workdir(job, command, container))
+    if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
+        return None
+    if not _is_lost(location, step, container) or _is_prepared(job, value, command):
+        return None
+    if _is_fetched(job, value, command.index):
+        return None
+    return Output("program log" if _LOGS.fullmatch(name) else "result", name, span_of(value), location, step)
 
 
 def _places(command: Invocation) -> Iterator[tuple[str, Pieces]]:

@@ -14,12 +14,17 @@ from ..source.edits import Edit
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
+from .evidence import rank_sign, spawns_others
 from .launcher_options import line_before, replaced, with_options
-from .launches import container_of, exported
+from .launchers import is_python
+from .launches import container_of, exported, is_set
 from .varying import NODE, variation
 from .worlds import World, by_place, from_outside
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..shell.trace import Invocation
     from . import Job
     from .launchers import Setting
     from .launches import Launch
@@ -183,8 +188,8 @@ def _give_address(job: Job, launch: Launch) -> Repair | None:
 
 
 def find_unshared(job: Job) -> list[Meeting]:
-    """Launchers of several nodes whose address is another host for each of them."""
-    found = []
+    """Launchers of several nodes, and programs under srun, whose address is another host for each of them."""
+    found = list(_programs_apart(job))
     for place in by_place(job.worlds):
         if any(meets_others(job, world) is False for world in place):
             continue
@@ -215,15 +220,20 @@ def _unshared(world: World) -> tuple[str, Span, str] | None:
     address = None if rendezvous is None else rendezvous.address
     if address is None or address.value is None or world.apart == "restricted":
         return None
-    text = text_of(address.value)
+    return _whose_address(world.invocation, address.value, _place_of(address))
+
+
+def _whose_address(invocation: Invocation, value: Pieces, place: Span) -> tuple[str, Span, str] | None:
+    """How an address is another host for each node (kind, place, words); None where it is the same for all."""
+    text = text_of(value)
     if text is not None and _LOCAL.fullmatch(text.strip()):
-        return "local", _place_of(address), text.strip()
-    for expansion in expansions(address.value):
+        return "local", place, text.strip()
+    for expansion in expansions(value):
         if expansion.name == "HOSTNAME":
             continue  # Slurm exports the first node's name, and every task's bash keeps it
         if expansion.phase is Phase.TASK:
             if "scontrol" in expansion.name and _LOCAL_WORD.search(expansion.name.partition("||")[2]):
-                if container_of(world.invocation) is not None:
+                if container_of(invocation) is not None:
                     return "fallback", expansion.span, expansion.name
             found = variation(expansion)
             if found is not None and found.by == NODE and found.name:
@@ -275,6 +285,31 @@ def _share(job: Job, launch: Launch) -> Repair | None:
         first = first.replace('"', "").replace("$S", "\\$S")
     edits = replaced(job, launch, span, first, meets)
     return None if edits is None else Repair("meet at the first node", tuple(edits), False)
+
+
+def _programs_apart(job: Job) -> Iterator[Meeting]:
+    """Programs that are the tasks of a step themselves, and find each other at MASTER_ADDR: the env:// of torch."""
+    launchers = {id(world.invocation) for world in job.worlds}
+    found: dict[Span, list[tuple[Invocation, tuple[str, Span, str] | None]]] = {}
+    for step in job.steps:
+        for program in step.program if step.several_nodes else ():
+            if not is_python(program.argv[0] if program.argv else ()) or program.context.restricted:
+                continue
+            if any(id(each) in launchers for each in (program, *program.ancestors())) or spawns_others(program.argv):
+                continue
+            value = exported(program, "MASTER_ADDR")
+            verdict = None if value is None else _whose_address(program, value, span_of(value))
+            found.setdefault(program.span, []).append((program, verdict))
+    for alternatives in found.values():
+        program, verdict = alternatives[0]
+        if verdict is None or any(each is None for _, each in alternatives):
+            continue
+        world = job.world_of(program)
+        ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(program.argv) is not None
+        if world.apart in ("restricted", "loop", "sharded") and not ranked:
+            continue
+        kind, place, words = verdict
+        yield Meeting(world, kind, place, words, ranked, None)
 
 
 # --- ports and names that every task chooses for itself ----------------------------------------------

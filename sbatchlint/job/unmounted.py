@@ -186,7 +186,7 @@ class _Host:
         if names_output(use.option) and classify(use.field, self.job.site, container).private:
             return nothing  # what is written there is lost, which is another fault
         own = next((each for each in container.mounts if _holds(each, path) and not _same(each)), None)
-        if own is not None and (container.kind != "apptainer" or not key(own.source).startswith(("$", "."))):
+        if own is not None and not _is_mounted_by_site(container, own):
             return "moved", own, container
         if container.kind not in (*TOLD_EVERYTHING, "pyxis", "enroot") or brought_along(path):
             return nothing
@@ -222,6 +222,11 @@ class _Host:
             for other in self.containers
             for mount in other.mounts
         )
+
+
+def _is_mounted_by_site(container: Container, mount: Mount) -> bool:
+    """Whether what a mount takes from the host may be seen under its own name too, as sites mount their storage."""
+    return container.kind == "shifter" or container.kind == "apptainer" and key(mount.source).startswith(("$", "."))
 
 
 def _same(mount: Mount) -> bool:

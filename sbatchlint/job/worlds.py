@@ -14,6 +14,7 @@ from ..shell.trace import Invocation
 from ..shell.values import Expansion, Phase, Pieces, expansions, text_of
 from ..source.records import NamedTuple
 from ..source.regex import Regex
+from ..source.text import Span
 from .environment import NODE_COUNTS, TASK_VARIABLES, step_around
 from .launches import Launch
 from .ranks import node_count
@@ -77,6 +78,18 @@ class World:
     @property
     def launcher(self) -> Launcher | None:
         return None if self.launch is None else self.launch.launcher
+
+    @property
+    def name(self) -> str:
+        """What starts it, as one would say: `torchrun`, `python`."""
+        launcher = self.launcher
+        return launcher.name if launcher is not None else self.invocation.name or "program"
+
+    @property
+    def span(self) -> Span:
+        """Where that is written."""
+        launcher = self.launcher
+        return launcher.span if launcher is not None else self.invocation.name_span
 
     # --- where it is started -------------------------------------------------------------------
 

@@ -192,8 +192,8 @@ class LaunchRooms(Ground):
         return find_missing(self.job)
 
     def unshared_rendezvous(self) -> list[Meeting]:
-        """Launchers of several nodes that each look for the others at another address."""
-        if not self._meets:
+        """Launchers and programs of several nodes that each look for the others at another address."""
+        if not self._meets and "MASTER_ADDR" not in self.source.text:
             return []
         from ..rendezvous import find_unshared
 
