@@ -89,7 +89,8 @@ def test_a_wrapper_s_options_count_for_the_script_that_it_submits(
 ) -> None:
     write(
         project,
-        inner_sbatch="#!/bin/bash\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes=4 --nproc_per_node=8 t.py\n",
+        inner_sbatch="#!/bin/bash\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes=$SLURM_NNODES --nproc_per_node=8 "
+        "--rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 t.py\n",
         submit_sh="#!/bin/bash\nsbatch --ntasks-per-node=4 -N4 inner.sbatch\n",
     )
     assert found(capsys, "inner.sbatch") == []
