@@ -4,7 +4,8 @@
 per node each of the eight tasks starts eight workers: 64 processes fight for eight GPUs. What one sees depends on the
 rendezvous. Static: one copy binds the port, the others die of EADDRINUSE, and what is left may train in a smaller world
 than written. c10d: any copies form the world, with two ranks on one GPU, and the rest hang. `--standalone`: as many
-identical trainings as tasks, and the job ends with exit status 0.
+identical trainings as tasks, and the job ends with exit status 0; so does torchrun of torch 2.13 without `--nnodes` and
+`--master_port`, as it takes a free port.
 
 ## Fix
 
@@ -72,6 +73,11 @@ def _consequence(launch: Launch, takes_places: bool) -> str:
     if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
         # it looks whether the port is free, and else takes another one; two that look at once clash
         return "each trains alone on the same GPUs, or ends as another has its port (EADDRINUSE)"
+    if launcher.takes_free_port:
+        return (
+            "each trains a copy of its own on the same GPUs, with exit status 0 (torch 2.13), or they clash on port "
+            "29500 (EADDRINUSE, older releases)"
+        )
     if backend == "static" and takes_places:
         return "those of the first nodes take all places, and the others wait for theirs until the time-out"
     if backend == "static":

@@ -40,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         if found.alone:
             consequence = f"each node trains a copy of its own{own}, and the job still ends with exit status 0"
         elif rendezvous is not None and rendezvous.backend == "static":
-            consequence = "all claim the same ranks at the store of the first, and clash there, or train a copy each"
+            consequence = "each trains a copy of its own, or they clash with the same ranks at the store of the first"
         else:
             consequence = "the first node trains alone, and the others fail to join it"
         advice = f"write {option}=$SLURM_NNODES"

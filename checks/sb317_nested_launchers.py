@@ -43,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"{outer} starts srun {times}, and each starts a step with tasks of its own; use one of the two"
         elif each.kind == "in mpi":
             size = "workers for all GPUs of a node" if each.each is None else f"{each.each} workers"
-            what = f"{outer} starts {inner} {times}, and each starts {size}: they clash on GPUs and ports"
+            what = f"{outer} starts {inner} {times}, and each starts {size}: they share the GPUs, and fixed ports clash"
             what += f"; start one {inner} on each node, {outer} --map-by ppr:1:node"
         else:
             what = f"{outer} starts {inner} in each of its workers, {times}, and each starts workers for the whole node"

@@ -207,6 +207,11 @@ def test_launchers_of_the_batch_shell_are_steps_of_one_task() -> None:
     )  # fmt: skip
 
 
+def test_launchers_under_mpirun_start_processes_of_their_own() -> None:
+    found = step("mpirun -np 2 torchrun --nproc-per-node=4 train.py")
+    assert (found["tasks"], found["processes"]) == (2, 8)
+
+
 def test_a_large_step_shows_its_first_tasks() -> None:
     found = step("srun bash -c 'python t.py $SLURM_PROCID'", HEAD.replace("node=1", "node=100"))
     assert (found["tasks"], found["processes"], len(found["by_task"])) == (200, 200, MOST_TASKS)

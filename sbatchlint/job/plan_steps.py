@@ -249,9 +249,18 @@ def _mpi(job: Job, launch: Launch) -> Plain:
         "tasks_per_node": each,
         "gpus_on_node": None,
         "gpus_per_task": None,
-        "processes": tasks,
+        "processes": _started_by_tasks(job, launch, tasks),
         "launcher": None,
     }
+
+
+def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:
+    """The processes of an mpirun, of which each may be a launcher again."""
+    inner = [each for each in job.launches if launch.invocation in each.invocation.ancestors()]
+    if not inner:
+        return tasks
+    each = _processes_of(inner[0].launcher, job.request.gpus_per_node())
+    return None if tasks is None or each is None or len(inner) > 1 else tasks * each
 
 
 def _launcher(job: Job, launch: Launch) -> Plain:

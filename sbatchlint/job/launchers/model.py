@@ -162,6 +162,11 @@ class Launcher:
         return None
 
     @property
+    def takes_free_port(self) -> bool:
+        """Whether it may meet at a free port of its own node, though nothing says so."""
+        return False
+
+    @property
     def standalone(self) -> bool:
         return False
 

@@ -53,6 +53,17 @@ class Torchrun(Launcher):
         return self._flag("standalone")
 
     @property
+    def takes_free_port(self) -> bool:
+        """So with one node, the static backend, and neither port nor endpoint, in torch 2.13 (run.py, `run`).
+
+        Before pytorch/pytorch#175699 the port was 29500.
+        """
+        rendezvous = self.rendezvous
+        if not self.certain or self.standalone or rendezvous.backend != "static" or rendezvous.endpoint is not None:
+            return False
+        return rendezvous.port is None and self.nnodes in (None, 1) and (self.machines is None or self.nnodes == 1)
+
+    @property
     def processes_per_task(self) -> int | str | None:
         setting = self.setting("nproc_per_node")
         if setting is None:

@@ -5,7 +5,7 @@ import os
 
 import torch
 import torch.distributed
-from train import SECONDS, name, write
+from train import SECONDS, name, stay, write
 
 torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=SECONDS))
 rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -15,4 +15,5 @@ assert total.item() == size
 names = [None] * size
 torch.distributed.all_gather_object(names, name())
 write(rank, size, int(os.environ["LOCAL_RANK"]), names)
+stay()
 torch.distributed.destroy_process_group()
