@@ -16,6 +16,8 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/137402
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
@@ -30,8 +32,13 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             found.place,
             f"{launcher.name} does not look at --{found.name} with {found.because}{more}; take it out",
-            fix=None if found.repair is None else Fix(*found.repair),
+            fix=partial(_fix, job, found),
         )
+
+
+def _fix(job: Job, found: Any) -> Fix | None:
+    repair = job.without_dead_option(found)
+    return None if repair is None else Fix(*repair)
 
 
 CASES = [

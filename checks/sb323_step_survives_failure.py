@@ -17,6 +17,8 @@ srun(1), --kill-on-bad-exit and --no-kill; https://github.com/PrimeIntellect-ai/
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
@@ -35,13 +37,17 @@ def check(job: Job) -> Iterator[Finding]:
                 f"the other nodes of {each.program} hang until a time-out; remove it",
             )
             continue
-        given = job.give([step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
         yield Finding(
             step.invocation.name_span,
             f"when {each.program} fails on one of {step.nodes} nodes, srun lets the others hang until a time-out; "
             f"write {OPTION}",
-            fix=None if given is None else Fix(f"end the step with its first failure, {OPTION}", given.edits, True),
+            fix=partial(_fix, job, step),
         )
+
+
+def _fix(job: Job, step: Any) -> Fix | None:
+    given = job.give([step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
+    return None if given is None else Fix(f"end the step with its first failure, {OPTION}", given.edits, True)
 
 
 CASES = [

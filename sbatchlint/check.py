@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .job import Job, Launch
@@ -93,13 +93,16 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One fault at one place. `severity` None means the card's."""
+    """One fault at one place. `severity` None means the card's.
+
+    `fix`: or what makes it, which is asked only where the finding is reported: for repairs that take long to prove.
+    """
 
     span: Span
     message: str
     severity: str | None = None
     related: Sequence[tuple[Span, str]] = ()
-    fix: Fix | None = None
+    fix: Fix | Callable[[], Fix | None] | None = None
 
 
 def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edit]) -> Finding:

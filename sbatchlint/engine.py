@@ -118,6 +118,9 @@ def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings)
         for finding in check.run(job, *arguments):
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
+                if callable(finding.fix):
+                    shown = settings.shows(entry.code, severity or finding.severity or check.card.severity)
+                    finding = finding._replace(fix=finding.fix() if shown else None)
                 placed, where, reached = _placed(finding, job.source)
                 if not reached or _is_wanted(entry, where.path, settings):
                     found[key] = _diagnostic(placed, where, reached, check, severity)
@@ -144,6 +147,7 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
         if workspace.part(span.start)[0] is source
     ]
     fix = finding.fix
+    assert not callable(fix)
     if fix is not None and any(workspace.part(edit.span.end)[0] is not workspace.own for edit in fix.edits):
         fix = None
     if way is None:
@@ -157,13 +161,14 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
 
 def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, severity: str | None) -> Diagnostic:
     size = len(source.text)
+    fix = finding.fix
+    assert not callable(fix)
     spans = [finding.span, *(span for span, _ in finding.related)]
-    if finding.fix is not None:
-        spans.extend(edit.span for edit in finding.fix.edits)
+    if fix is not None:
+        spans.extend(edit.span for edit in fix.edits)
     for start, end in spans:
         if not 0 <= start <= end <= size:
             raise ValueError(f"span {start}:{end} lies outside of the file ({size} characters)")
-    fix = finding.fix
     if fix is not None and fix.safe and drops_comment(source.text, fix):
         fix = fix._replace(safe=False)
     return Diagnostic(

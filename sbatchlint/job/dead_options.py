@@ -30,7 +30,6 @@ class DeadOption(NamedTuple):
     name: str
     place: Span
     because: str
-    repair: Repair | None
 
 
 def find_dead_options(job: Job) -> list[DeadOption]:
@@ -46,7 +45,7 @@ def find_dead_options(job: Job) -> list[DeadOption]:
             if given.span in seen:
                 continue
             seen.add(given.span)
-            found.append(DeadOption(world, name, given.span, each[0][name], _taken_out(job, world.launch, name)))
+            found.append(DeadOption(world, name, given.span, each[0][name]))
     return found
 
 
@@ -66,7 +65,10 @@ def _dead(world: World) -> dict[str, str]:
     return {name: "--rdzv_endpoint" for name in given if name in STATIC[:2]}
 
 
-def _taken_out(job: Job, launch: Launch, name: str) -> Repair | None:
+def without_dead_option(job: Job, found: DeadOption) -> Repair | None:
+    """Takes a dead option out, where the script evaluated anew shows that nothing else changes."""
+    launch, name = found.world.launch, found.name
+    assert launch is not None
     launcher = launch.launcher
     if len([each for each in launcher.given if each.name == name]) > 1:
         return None

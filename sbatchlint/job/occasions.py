@@ -5,7 +5,6 @@ A check names its occasion on its card (`when`); one without a name is always as
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ _LOCAL = Regex(
 _UV = Regex(r"\buv\b")
 _INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
 # What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
-_SECRET = Regex(r"TOKEN\b|KEY\b|SECRET|PASS|CREDENTIAL|JWT|_PAT\b|PW\b", re.IGNORECASE)
+_SECRETS = ("TOKEN ", "KEY ", "SECRET", "PASS", "CREDENTIAL", "JWT", "_PAT ", "PW ")
 
 # Programs, and packages of modules, that start others.
 _LAUNCHERS = frozenset({"accelerate", "composer", "deepspeed", "mpiexec", "mpirun", "torch", "torchrun", "python"})
@@ -100,6 +99,12 @@ def _has_uncounted_tasks(job: Job) -> bool:
         return False
     whole_nodes = _asks(job, "exclusive") and _asks(job, "cpus-per-task")
     return any("ntasks" not in each.options and (whole_nodes or "cpus-per-task" in each.options) for each in job.steps)
+
+
+def _has_secret(job: Job) -> bool:
+    """Whether a variable of the script has a name like that of a secret."""
+    names = " ".join({each.name for each in job.trace.reads} | {each.name for each in job.assigned}).upper() + " "
+    return any(word in names for word in _SECRETS)
 
 
 def _has_dollar(job: Job) -> bool:
@@ -175,7 +180,7 @@ OCCASIONS: Mapping[str, Callable[[Job], bool]] = {
     "refused": lambda job: bool(job.directives.refused),
     "repeat": lambda job: len({each.name for each in job.directives.settings}) < len(job.directives.settings),
     "rm": lambda job: any(each.name == "rm" for each in job.invocations),
-    "secret": lambda job: _SECRET.search(job.source.text) is not None,
+    "secret": _has_secret,
     "several statements": lambda job: len(job.ran) > 1 or "|" in job.source.text,
     "sh": lambda job: job.interpreter_line[0] in ("sh", "dash"),
     "several nodes": _has_several_nodes,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..shell.evaluate import Spawn
-from ..shell.values import Expansion, Phase, Pieces, cut, shown_text, span_of
+from ..shell.values import Expansion, Phase, Pieces, cut, expansions, shown_text, span_of
 from ..source.records import NamedTuple
 from ..source.regex import Regex
 from ..source.text import Span
@@ -208,10 +208,11 @@ def _places(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The options that say where a program writes, with their values."""
     argv = command.argv
     for number, field in enumerate(argv[1:], 1):
+        written = shown_text(field)
+        if written[:1] != "-" and "=" not in written or not names_output(written.partition("=")[0]):
+            continue
         name, value = partition(field, "=")
         text = shown_text(name)
-        if not names_output(text):
-            continue
         if value is None and text.startswith("-") and number + 1 < len(argv):
             value = argv[number + 1]
         if value and (value is not argv[number] or "=" in shown_text(field)) and "/" in key(value):
@@ -331,6 +332,9 @@ def _used(job: Job, command: Invocation, made: list[_Made], phase: Phase, start:
     """What of it a command is to find."""
     if command.name in _HANDLING:
         return
+    if not made and not any("mktemp" in each.name for field in command.argv for each in expansions(field)):
+        if not any("mktemp" in each.name for to in command.redirects for each in expansions(to.target or ())):
+            return
     fields = [(each, False) for field in _told(command)[start:] for each in _paths(field)]
     fields += [(each.target, True) for each in command.redirects if each.operator in _WRITING and each.target]
     for field, written in fields:

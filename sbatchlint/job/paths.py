@@ -79,15 +79,20 @@ def key(path: Pieces) -> str:
 
     `$(pwd)` is `${PWD}`.
     """
-    parts = []
-    for piece in path:
-        if piece.text is not None:
-            parts.append(piece.text)
-        else:
-            name = piece.expansion.name if piece.expansion is not None else ""
-            parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
-    text = re.sub(r"/(?:\./|/)+", "/", "".join(parts))
-    if text == "~" or text.startswith("~/"):
+    if len(path) == 1 and path[0].text is not None:
+        text = path[0].text
+    else:
+        parts = []
+        for piece in path:
+            if piece.text is not None:
+                parts.append(piece.text)
+            else:
+                name = piece.expansion.name if piece.expansion is not None else ""
+                parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
+        text = "".join(parts)
+    if "//" in text or "/./" in text:
+        text = re.sub(r"/(?:\./|/)+", "/", text)
+    if text[:1] == "~" and (text == "~" or text[1] == "/"):
         text = "${HOME}" + text[1:]
     return text.rstrip("/") or text[:1]
 

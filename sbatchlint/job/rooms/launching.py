@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..node_counts import NodeCount, ProgramNodes
     from ..node_ranks import NodeRank
     from ..placing import Given
-    from ..rendezvous import Meeting
+    from ..rendezvous import Meeting, Repair
     from ..steps import Step
     from ..submission_options import SubmissionOption
     from ..surviving import Surviving
@@ -230,6 +230,12 @@ class LaunchRooms(Ground):
         from ..dead_options import find_dead_options
 
         return find_dead_options(self.job)
+
+    def without_dead_option(self, found: DeadOption) -> Repair | None:
+        """Takes one of these out."""
+        from ..dead_options import without_dead_option
+
+        return without_dead_option(self.job, found)
 
     def ignored_tasks(self) -> list[IgnoredTasks]:
         """Steps whose --ntasks-per-node srun ignores."""
