@@ -52,8 +52,10 @@ def example() -> str:
     """What the command says of the script that the README shows."""
     source = read(str(ROOT / EXAMPLE))
     source.path = EXAMPLE
-    found = lint_source(source, Settings.of_table())
-    text = renderer("full")(Report(found, 1), Terminal(100))
+    settings = Settings.of_table()
+    found = lint_source(source, settings)
+    shown = [each for each in found if settings.shows(each.code, each.severity)]
+    text = renderer("full")(Report(shown, 1, hidden=len(found) - len(shown)), Terminal(100))
     return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
 
 
