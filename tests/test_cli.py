@@ -386,7 +386,7 @@ def test_interrupt(tmp_path: Path) -> None:
 
 def test_the_examples_are_broken_and_their_twins_are_not() -> None:
     scripts = sorted((ROOT / "examples").glob("*.sbatch"))
-    assert len(scripts) == 5
+    assert scripts
 
     def lint(*paths: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "sbatchlint", "--isolated", "--output-format", "json", *map(str, paths)]
