@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .job import Job, Launch
-from .job.containers import PYXIS_OPTIONS, opposite
-from .job.words import quoted
+from .job.commands.words import quoted
+from .job.containers.model import PYXIS_OPTIONS, opposite
 from .slurm.model import Cause
 from .source.edits import Edit
 from .source.records import NamedTuple

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbatchlint.job.foreign import foreign_effects
+from sbatchlint.job.asked.foreign import foreign_effects
 from sbatchlint.shell.values import Text
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
 from sbatchlint.slurm.foreign import Foreign, ForeignSetting, read_foreign

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from sbatchlint.job import Job, Site
-from sbatchlint.job.layouts import Layout
-from sbatchlint.job.parallelism import Sizes, indivisible
+from sbatchlint.job.training.layouts import Layout
+from sbatchlint.job.training.parallelism import Sizes, indivisible
 from sbatchlint.source.text import Source
 
 WORLDS = (1, 2, 3, 4, 6, 8, 12)

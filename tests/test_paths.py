@@ -6,10 +6,10 @@ import pytest
 
 from argv_helper import argv, exported, field
 from sbatchlint.job import Job
-from sbatchlint.job.containers import Container, pyxis_container
-from sbatchlint.job.paths import classify, key, mount_of, outside, under
+from sbatchlint.job.commands.wrappers import unwrap
+from sbatchlint.job.containers.model import Container, pyxis_container
+from sbatchlint.job.keeping.paths import classify, key, mount_of, outside, under
 from sbatchlint.job.site import Site
-from sbatchlint.job.wrappers import unwrap
 from sbatchlint.source.text import Source, Span
 
 

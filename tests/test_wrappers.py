@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported
-from sbatchlint.job.wrappers import WRAPPERS, Wrapped, peel, unwrap
+from sbatchlint.job.commands.wrappers import WRAPPERS, Wrapped, peel, unwrap
 from sbatchlint.shell.values import shown_text, text_of
 
 

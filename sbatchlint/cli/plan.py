@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from ..job import Job
-from ..job.plan import plan_of
+from ..job.planning.plan import plan_of
 from ..report import shown_path
 from ..report.terminal import Terminal
 from ..settings import Overrides, Resolver

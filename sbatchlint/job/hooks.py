@@ -11,14 +11,14 @@ from ..slurm import getopt
 from ..slurm.versions import Range
 from ..source.text import Span
 from ..source.workspace import Workspace
+from .commands.words import assignment_of, split
+from .commands.wrappers import WRAPPERS, unwrap
 from .environment import JobEnvironment
 from .launchers import mpi, recognise
 from .launches import container_of, exported
 from .request import Request
 from .site import Site
 from .steps import Step
-from .words import assignment_of, split
-from .wrappers import WRAPPERS, unwrap
 
 if TYPE_CHECKING:
     from .neighbours import Neighbours
@@ -82,7 +82,7 @@ class JobHooks:
         container = container_of(command)
         if container is None or not container.mounts:
             return []
-        from .paths import outside
+        from .keeping.paths import outside
 
         return outside(path, container)
 

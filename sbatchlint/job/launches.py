@@ -6,7 +6,7 @@ from ..shell.state import merge_guards
 from ..shell.trace import Invocation
 from ..shell.values import Phase, Pieces
 from ..source.records import NamedTuple
-from .containers import Container
+from .containers.model import Container
 from .environment import step_around
 from .launchers import Launcher, recognise
 from .steps import Step

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..shell.values import known_prefix
 from ..slurm.options import find
 from ..source.regex import Regex
-from .containers import is_pyxis_option
+from .containers.model import is_pyxis_option
 
 if TYPE_CHECKING:
     from . import Job
@@ -43,7 +43,7 @@ _LOCAL = Regex(
 )
 _UV = Regex(r"\buv\b")
 _INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
-# What the names of variables that hold a secret end in (`sbatchlint.job.secrets` knows them exactly).
+# What the names of variables that hold a secret end in (`sbatchlint.job.keeping.secrets` knows them exactly).
 _SECRETS = ("TOKEN ", "KEY ", "SECRET", "PASS", "CREDENTIAL", "JWT", "_PAT ", "PW ")
 
 # Programs, and packages of modules, that start others.

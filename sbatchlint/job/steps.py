@@ -14,11 +14,11 @@ from ..slurm.options import find
 from ..slurm.versions import MAJORS, Range
 from ..source.records import NamedTuple
 from ..source.text import Span
-from .containers import Container, Triple, is_pyxis_option, pyxis_container
+from .commands.words import hides_options, is_unknown, names_program
+from .containers.model import Container, Triple, is_pyxis_option, pyxis_container
 from .environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from .request import Nodes, Request, fixed_nodes
 from .site import Site
-from .words import hides_options, is_unknown, names_program
 
 # Variables that make a container step of any srun (pyxis 0.21).
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")

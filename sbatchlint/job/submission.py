@@ -16,8 +16,8 @@ from ..slurm.reading import parse_words, read
 from ..slurm.versions import Range
 from ..source.edits import Edit
 from ..source.text import Span
+from .commands.words import quoted
 from .site import Site
-from .words import quoted
 
 
 class SubmittedDirectives(Directives):

@@ -32,7 +32,7 @@ import pytest
 
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Site
-from sbatchlint.job.plan_steps import steps_of
+from sbatchlint.job.planning.plan_steps import steps_of
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source

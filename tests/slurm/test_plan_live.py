@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from sbatchlint.job import Job, Site
-from sbatchlint.job.plan_steps import steps_of
+from sbatchlint.job.planning.plan_steps import steps_of
 from sbatchlint.source.text import Source
 
 from .conftest import selected

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ...shell.values import Pieces, span_of, text_of
 from ...source.text import Span
-from ..words import Argv, Lookup, basename
+from ..commands.words import Argv, Lookup, basename
 from . import accelerate, deepspeed, mpi, swift, torchrun
 from .accelerate import Accelerate
 from .deepspeed import DeepSpeed
@@ -73,7 +73,7 @@ def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | 
     """The launcher that an argv calls; None where it calls something else, or nobody knows what.
 
     Only the command's own name counts (its last path component), or the module after `python -m`. Wrappers are taken
-    off first (`sbatchlint.job.wrappers`). `environment` gives exported variables: PET_NNODES, NPROC_PER_NODE ….
+    off first (`job.commands.wrappers`). `environment` gives exported variables: PET_NNODES, NPROC_PER_NODE ….
     """
     if not argv:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...shell.values import Pieces
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, host_and_port, nodes
 
 _FLAGS = """h/help q/quiet cpu multi_gpu tpu enable_cpu_affinity dynamo_use_fullgraph dynamo_use_dynamic

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...shell.values import Pieces, text_of
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, count, nodes
 
 SYNTAX = syntax(

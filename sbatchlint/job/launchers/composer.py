@@ -7,7 +7,7 @@ nodes, and `--base_rank` or `--node_rank` tells which they are. Each option take
 from __future__ import annotations
 
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, count
 
 SYNTAX = syntax(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...shell.values import Pieces
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, count, nodes
 
 _FLAGS = """h/help module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training

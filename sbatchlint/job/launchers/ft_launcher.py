@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous
 from .torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...shell.values import Pieces, cut, text_of
 from ...source.records import NamedTuple
 from ...source.text import Span
-from ..words import Argv, Given, Lookup, Reading, integer, partition
+from ..commands.words import Argv, Given, Lookup, Reading, integer, partition
 
 
 class Setting(NamedTuple):

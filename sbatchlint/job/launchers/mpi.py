@@ -10,7 +10,7 @@ import re
 
 from ...shell.values import Pieces
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Setting, count
 
 NAMES = frozenset(
@@ -99,7 +99,7 @@ class Mpi(Launcher):
     @property
     def exported(self) -> tuple[tuple[str, Pieces | None], ...]:
         """The variables that `-x NAME` and `-x NAME=value` hand on."""
-        from ..words import assignment_of
+        from ..commands.words import assignment_of
 
         found: list[tuple[str, Pieces | None]] = []
         for each in self.given:

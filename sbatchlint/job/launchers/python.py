@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...shell.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from ...source.records import NamedTuple
 from ...source.regex import Regex
-from ..words import Argv, basename, hides_options
+from ..commands.words import Argv, basename, hides_options
 
 _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
 _FLAGS = frozenset("bBdEhiIOPqsSuvVx?")

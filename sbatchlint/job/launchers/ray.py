@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...shell.values import text_of
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Setting
 
 SYNTAX = syntax(

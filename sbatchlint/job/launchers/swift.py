@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...shell.values import shown_text, span_of, text_of
 from ...source.text import Span
-from ..words import Argv, Lookup, Reading
+from ..commands.words import Argv, Lookup, Reading
 from .torchrun import Torchrun
 
 SPAWNING = frozenset({"pt", "sft", "rlhf", "infer", "dpo", "orpo", "simpo"})

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ...shell.values import Pieces
 from ...source.text import Span
-from ..words import Argv, Lookup, read, syntax
+from ..commands.words import Argv, Lookup, read, syntax
 from .model import Launcher, Rendezvous, Setting, count, host_and_port, nodes
 
 VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ...slurm.combined.conflicts import Cause
     from ...slurm.combined.counts import Counts
     from ...slurm.combined.gpu_pairs import TwiceAsked
-    from ..foreign import ForeignEffect
-    from ..limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
+    from ..asked.foreign import ForeignEffect
+    from ..asked.limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
 
 # Options without which there is one task on each node.
 _COUNTED = frozenset(("ntasks", "threads-per-core", "cores-per-socket", "sockets-per-node", "extra-node-info", "hint"))
@@ -39,7 +39,7 @@ class RequestRooms(Ground):
         """What the script's `#PBS` or `#BSUB` lines change in the job, or why sbatch refuses them."""
         if self.directives.foreign is None:
             return []
-        from ..foreign import foreign_effects
+        from ..asked.foreign import foreign_effects
 
         return foreign_effects(self.directives)
 
@@ -82,7 +82,7 @@ class RequestRooms(Ground):
         """Limits of time that can be read in two ways (`24:00`)."""
         if not any(each.name in ("time", "time-min") for each in self.directives.settings):
             return ()
-        from ..limits import doubtful_times
+        from ..asked.limits import doubtful_times
 
         return doubtful_times(self.job)
 
@@ -90,7 +90,7 @@ class RequestRooms(Ground):
         """Steps of `--array` that have no effect (`1-10%2:3`)."""
         if self.request.array is None and self.directives.components == 1:
             return ()
-        from ..limits import lost_array_steps
+        from ..asked.limits import lost_array_steps
 
         return lost_array_steps(self.job)
 
@@ -98,7 +98,7 @@ class RequestRooms(Ground):
         """Amounts of memory that were hardly meant as megabytes (`--mem=4`)."""
         if not any(each.name.startswith("mem") for each in self.directives.settings):
             return ()
-        from ..limits import tiny_memory
+        from ..asked.limits import tiny_memory
 
         return tiny_memory(self.job)
 
@@ -106,6 +106,6 @@ class RequestRooms(Ground):
         """Lists of hosts that are longer than `--nodes` allows, for releases before 23.02."""
         if not any(setting.name == "nodelist" for setting in self.directives.settings):
             return ()
-        from ..limits import too_many_hosts
+        from ..asked.limits import too_many_hosts
 
         return too_many_hosts(self.job)

@@ -7,41 +7,41 @@ from typing import TYPE_CHECKING
 from .ground import Ground
 
 if TYPE_CHECKING:
-    from ..lone_ranks import Refused
-    from ..mpi_slots import Mismatch
-    from ..nested_launchers import Nested
-    from ..totals import Total
+    from ..launching.lone_ranks import Refused
+    from ..launching.mpi_slots import Mismatch
+    from ..launching.nested_launchers import Nested
+    from ..launching.totals import Total
 
 
 class LauncherRooms(Ground):
     """What is wrong with single launchers."""
 
     def misplaced_totals(self) -> list[Total]:
-        """Numbers of accelerate's workers that do not go with the machines; see `job.totals`."""
+        """Numbers of accelerate's workers that do not go with the machines; see `job.launching.totals`."""
         if not any(launch.launcher.kind == "accelerate" for launch in self.job.launches):
             return []
-        from ..totals import find_totals
+        from ..launching.totals import find_totals
 
         return find_totals(self.job)
 
     def refused_tasks(self) -> list[Refused]:
-        """Tasks of a step that Lightning refuses when it starts; see `job.lone_ranks`."""
+        """Tasks of a step that Lightning refuses when it starts; see `job.launching.lone_ranks`."""
         if "trainer" not in self.source.text and "num_nodes" not in self.source.text:
             return []
-        from ..lone_ranks import find_refused
+        from ..launching.lone_ranks import find_refused
 
         return find_refused(self.job)
 
     def nested_launchers(self) -> list[Nested]:
-        """Launchers that another launcher starts; see `job.nested_launchers`."""
+        """Launchers that another launcher starts; see `job.launching.nested_launchers`."""
         if not self.job.launches and not self.steps:
             return []
-        from ..nested_launchers import find_nested
+        from ..launching.nested_launchers import find_nested
 
         return find_nested(self.job)
 
     def mpi_mismatches(self) -> list[Mismatch]:
-        """MPI jobs that are larger or smaller than the tasks of the job; see `job.mpi_slots`."""
-        from ..mpi_slots import find_mismatches
+        """MPI jobs that are larger or smaller than the tasks of the job; see `job.launching.mpi_slots`."""
+        from ..launching.mpi_slots import find_mismatches
 
         return find_mismatches(self.job)

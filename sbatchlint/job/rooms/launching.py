@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from ...shell.trace import Invocation
     from ...slurm.mistakes.unknown import Missing
     from ...source.text import Span
-    from ..crowds import Crowd
-    from ..dead_options import DeadOption
-    from ..deepspeed_runners import Runner
-    from ..fixed_ports import FixedPort
-    from ..idle_nodes import IdleNodes
-    from ..ignored_tasks import IgnoredTasks
-    from ..late_options import LateOptions
-    from ..legacy_launch import Legacy
-    from ..lone_ranks import LoneRank
-    from ..node_counts import NodeCount, ProgramNodes
-    from ..node_ranks import NodeRank
-    from ..placing import Given
-    from ..rendezvous import Meeting, Repair
+    from ..asked.submission_options import SubmissionOption
+    from ..launching.crowds import Crowd
+    from ..launching.dead_options import DeadOption
+    from ..launching.deepspeed_runners import Runner
+    from ..launching.fixed_ports import FixedPort
+    from ..launching.idle_nodes import IdleNodes
+    from ..launching.ignored_tasks import IgnoredTasks
+    from ..launching.late_options import LateOptions
+    from ..launching.legacy_launch import Legacy
+    from ..launching.lone_ranks import LoneRank
+    from ..launching.node_counts import NodeCount, ProgramNodes
+    from ..launching.node_ranks import NodeRank
+    from ..launching.placing import Given
+    from ..launching.rendezvous import Meeting, Repair
+    from ..launching.surviving import Surviving
+    from ..launching.swift_environment import SwiftFault
+    from ..launching.uncounted import Uncounted
+    from ..launching.worlds import World
     from ..steps import Step
-    from ..submission_options import SubmissionOption
-    from ..surviving import Surviving
-    from ..swift_environment import SwiftFault
-    from ..uncounted import Uncounted
-    from ..worlds import World
 
 
 class LaunchRooms(Ground):
@@ -40,18 +40,18 @@ class LaunchRooms(Ground):
 
     @property
     def worlds(self) -> list[World]:
-        """What each launcher is told and where it is started, one for each of `launches`; see `job.worlds`."""
+        """What each launcher is told and where it is started, one for each of `launches`; see `launching.worlds`."""
         if self._worlds is None:
             self._worlds = []
             if self.job.launches:
-                from ..worlds import find_worlds
+                from ..launching.worlds import find_worlds
 
                 self._worlds = find_worlds(self.job)
         return self._worlds
 
     def world_of(self, invocation: Invocation) -> World:
         """The world in which a command runs: of its launcher, else of the tasks of its step."""
-        from ..worlds import world_of
+        from ..launching.worlds import world_of
 
         return world_of(self.job, invocation)
 
@@ -59,7 +59,7 @@ class LaunchRooms(Ground):
         """Options of sbatch that sruns were given, and do not take."""
         if not any(step.problems or "wait" in step.options for step in self.steps):
             return []
-        from ..submission_options import submission_options
+        from ..asked.submission_options import submission_options
 
         return [found for step in self.steps for found in submission_options(step, self.versions)]
 
@@ -67,62 +67,62 @@ class LaunchRooms(Ground):
         """Options of the sruns that not all releases of the range have."""
         if not any(step.problems or step.has_rare_options for step in self.steps):
             return []
-        from ..missing import missing_step_options
+        from ..asked.missing import missing_step_options
 
         return missing_step_options(self.job)
 
     def late_options(self) -> list[LateOptions]:
-        """Options of srun that stand behind its command; see `job.late_options`."""
+        """Options of srun that stand behind its command; see `job.launching.late_options`."""
         if not self.steps:
             return []
-        from ..late_options import find_late_options
+        from ..launching.late_options import find_late_options
 
         return find_late_options(self.job)
 
     def deepspeed_runners(self) -> list[Runner]:
-        """Runners of deepspeed, too many in a step or alone in the batch shell; see `job.deepspeed_runners`."""
+        """Runners of deepspeed, too many in a step or alone in the batch shell; see `launching.deepspeed_runners`."""
         if not any(launch.launcher.kind == "deepspeed" for launch in self.job.launches):
             return []
-        from ..deepspeed_runners import find_runners
+        from ..launching.deepspeed_runners import find_runners
 
         return find_runners(self.job)
 
     def legacy_launches(self) -> list[Legacy]:
-        """Launches by `python -m torch.distributed.launch`; see `job.legacy_launch`."""
+        """Launches by `python -m torch.distributed.launch`; see `job.launching.legacy_launch`."""
         if "torch.distributed.launch" not in {launch.launcher.kind for launch in self.job.launches}:
             return []
-        from ..legacy_launch import find_legacy
+        from ..launching.legacy_launch import find_legacy
 
         return find_legacy(self.job)
 
     def swift_faults(self) -> list[SwiftFault]:
-        """Launches of ms-swift whose environment does not say what they need; see `job.swift_environment`."""
+        """Launches of ms-swift whose environment does not say what they need; see `job.launching.swift_environment`."""
         if not any(launch.launcher.kind == "swift" for launch in self.job.launches):
             return []
-        from ..swift_environment import find_swift_faults
+        from ..launching.swift_environment import find_swift_faults
 
         return find_swift_faults(self.job)
 
     def surviving_steps(self) -> list[Surviving]:
-        """Steps of a distributed program that go on when one of their tasks has failed; see `job.surviving`."""
+        """Steps of a distributed program that go on when one of their tasks has failed; see `launching.surviving`."""
         if not any(step.several_nodes for step in self.steps):
             return []
-        from ..surviving import find_surviving
+        from ..launching.surviving import find_surviving
 
         return find_surviving(self.job)
 
     def uncounted_steps(self) -> list[Uncounted]:
-        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `job.uncounted`."""
+        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `job.launching.uncounted`."""
         asked = self.request.asked("cpus-per-task")
         if not any(asked or "cpus-per-task" in step.options for step in self.steps):
             return []
-        from ..uncounted import find_uncounted
+        from ..launching.uncounted import find_uncounted
 
         return find_uncounted(self.job)
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
-        """Puts an option into these steps, each behind its last one whose name is in `like`; see `job.placing`."""
-        from ..placing import give
+        """Puts an option into these steps, each behind its last one whose name is in `like`; see `placing`."""
+        from ..launching.placing import give
 
         return give(self.job, steps, option, like)
 
@@ -131,7 +131,7 @@ class LaunchRooms(Ground):
         """Launchers that a step starts several times on a node, though one start fills it."""
         if not self.steps or not self.job.launches:
             return []
-        from ..crowds import find_crowds
+        from ..launching.crowds import find_crowds
 
         return find_crowds(self.job)
 
@@ -140,7 +140,7 @@ class LaunchRooms(Ground):
         """Programs that want one task for each GPU, in steps of one task per node."""
         if not any(step.tasks_per_node == 1 for step in self.steps):
             return []
-        from ..lone_ranks import find_lone_ranks
+        from ..launching.lone_ranks import find_lone_ranks
 
         return find_lone_ranks(self.job)
 
@@ -155,7 +155,7 @@ class LaunchRooms(Ground):
         """Launchers on several nodes that are told of one."""
         if not self._meets:
             return []
-        from ..node_counts import find_lonely
+        from ..launching.node_counts import find_lonely
 
         return find_lonely(self.job)
 
@@ -163,7 +163,7 @@ class LaunchRooms(Ground):
         """Launchers on several nodes that are told of another number of several."""
         if not self._meets:
             return []
-        from ..node_counts import find_mismatches
+        from ..launching.node_counts import find_mismatches
 
         return find_mismatches(self.job)
 
@@ -171,7 +171,7 @@ class LaunchRooms(Ground):
         """Launchers with `--standalone` where several nodes are to take part."""
         if not any(world.launcher is not None and world.launcher.standalone for world in self.worlds):
             return []
-        from ..node_counts import find_standalone
+        from ..launching.node_counts import find_standalone
 
         return find_standalone(self.job)
 
@@ -179,7 +179,7 @@ class LaunchRooms(Ground):
         """Programs without a launcher that are told of another number of nodes than their step has."""
         if "nodes" not in self.source.text or not self.steps:
             return []
-        from ..node_counts import find_programs
+        from ..launching.node_counts import find_programs
 
         return find_programs(self.job)
 
@@ -187,7 +187,7 @@ class LaunchRooms(Ground):
         """Launchers of several nodes that are not told where to meet."""
         if not self._meets:
             return []
-        from ..rendezvous import find_missing
+        from ..launching.rendezvous import find_missing
 
         return find_missing(self.job)
 
@@ -195,7 +195,7 @@ class LaunchRooms(Ground):
         """Launchers and programs of several nodes that each look for the others at another address."""
         if not self._meets and "MASTER_ADDR" not in self.source.text:
             return []
-        from ..rendezvous import find_unshared
+        from ..launching.rendezvous import find_unshared
 
         return find_unshared(self.job)
 
@@ -203,7 +203,7 @@ class LaunchRooms(Ground):
         """Ports and names of a rendezvous that each node chooses for itself."""
         if not self._meets:
             return []
-        from ..rendezvous import find_differing
+        from ..launching.rendezvous import find_differing
 
         return find_differing(self.job)
 
@@ -211,7 +211,7 @@ class LaunchRooms(Ground):
         """Launchers of several nodes that are not told which they are on."""
         if not self._meets:
             return []
-        from ..node_ranks import find_missing
+        from ..launching.node_ranks import find_missing
 
         return find_missing(self.job)
 
@@ -219,7 +219,7 @@ class LaunchRooms(Ground):
         """Launchers that take the number of a task, or a fixed one, for that of their node."""
         if not self._meets:
             return []
-        from ..node_ranks import find_wrong
+        from ..launching.node_ranks import find_wrong
 
         return find_wrong(self.job)
 
@@ -227,13 +227,13 @@ class LaunchRooms(Ground):
         """Options of a launcher's rendezvous that it does not look at."""
         if not any(each.launcher.kind in ("torchrun", "torch.distributed.launch") for each in self.job.launches):
             return []
-        from ..dead_options import find_dead_options
+        from ..launching.dead_options import find_dead_options
 
         return find_dead_options(self.job)
 
     def without_dead_option(self, found: DeadOption) -> Repair | None:
         """Takes one of these out."""
-        from ..dead_options import without_dead_option
+        from ..launching.dead_options import without_dead_option
 
         return without_dead_option(self.job, found)
 
@@ -241,18 +241,18 @@ class LaunchRooms(Ground):
         """Steps whose --ntasks-per-node srun ignores."""
         if all(step.geometry.ignored is False for step in self.steps):
             return []
-        from ..ignored_tasks import find_ignored_tasks
+        from ..launching.ignored_tasks import find_ignored_tasks
 
         return find_ignored_tasks(self.job)
 
     def idle_nodes(self) -> list[IdleNodes]:
         """What the batch shell starts on the first node, though it is meant for all nodes of the job."""
-        from ..idle_nodes import find_idle_nodes
+        from ..launching.idle_nodes import find_idle_nodes
 
         return find_idle_nodes(self.job)
 
     def fixed_ports(self) -> list[FixedPort]:
         """Ports of a rendezvous that are the same in every job, on a node that may be shared."""
-        from ..fixed_ports import find_fixed_ports
+        from ..launching.fixed_ports import find_fixed_ports
 
         return find_fixed_ports(self.job)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ...slurm.mistakes.invisible import Invisible
     from ...slurm.script import InterpreterFault
     from ...source.text import Span
-    from ..bashisms import Bashism
-    from ..dollar_names import DollarName
-    from ..faults import SyntaxFault
-    from ..generated_files import GeneratedFile
-    from ..inner_quotes import InnerQuotes
-    from ..status import ExitStatus
+    from ..script.bashisms import Bashism
+    from ..script.dollar_names import DollarName
+    from ..script.faults import SyntaxFault
+    from ..script.generated_files import GeneratedFile
+    from ..script.inner_quotes import InnerQuotes
+    from ..script.status import ExitStatus
 
 _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
@@ -53,15 +53,15 @@ class ScriptRooms(Ground):
         """What dash does not understand, in a script that asks for `sh`, in the order of the text."""
         if self.interpreter_line[0] not in ("sh", "dash"):
             return []
-        from ..bashisms import find_bashisms
+        from ..script.bashisms import find_bashisms
 
         return find_bashisms(self.job)
 
     def syntax_fault(self) -> SyntaxFault | None:
-        """The first error of syntax on which bash agrees; see `job.faults`."""
+        """The first error of syntax on which bash agrees; see `job.script.faults`."""
         if not self.program.errors:
             return None
-        from ..faults import syntax_fault
+        from ..script.faults import syntax_fault
 
         return syntax_fault(self.job)
 
@@ -69,7 +69,7 @@ class ScriptRooms(Ground):
         """Placeholders in the commands that bash reads as redirections."""
         if "<" not in self.text.string:
             return []
-        from ..blanks import shell_placeholders
+        from ..script.blanks import shell_placeholders
 
         return shell_placeholders(self.job)
 
@@ -100,7 +100,7 @@ class ScriptRooms(Ground):
         """Assignments whose name begins with a dollar."""
         if "$" not in self.source.text:
             return ()
-        from ..dollar_names import find_dollar_names
+        from ..script.dollar_names import find_dollar_names
 
         return find_dollar_names(self.job)
 
@@ -108,7 +108,7 @@ class ScriptRooms(Ground):
         """Double quotes inside of double quotes, which end the string around them."""
         if self.source.text.count('"') < 3:
             return ()
-        from ..inner_quotes import find_inner_quotes
+        from ..script.inner_quotes import find_inner_quotes
 
         return find_inner_quotes(self.job)
 
@@ -116,13 +116,13 @@ class ScriptRooms(Ground):
         """Files of a fixed name that the batch script writes from a heredoc, and uses."""
         if self.phase is not Phase.BATCH or "<<" not in self.text.string:
             return ()
-        from ..generated_files import find_generated_files
+        from ..script.generated_files import find_generated_files
 
         return find_generated_files(self.job)
 
     @property
     def exit_status(self) -> ExitStatus:
         """Whose exit status is the job's, and whose is lost."""
-        from ..status import ExitStatus
+        from ..script.status import ExitStatus
 
         return ExitStatus(self.job)

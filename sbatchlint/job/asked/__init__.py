@@ -1,0 +1,1 @@
+"""What the job asks for, and what does not go together in it."""

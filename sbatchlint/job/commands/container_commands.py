@@ -1,0 +1,435 @@
+"""Commands that enter a container: apptainer, singularity, docker, podman, podman-hpc, shifter, enroot, ch-run.
+
+Options from the manual pages: apptainer 1.4 (and singularity 3), docker 28, podman 5, shifter 18.03 (udiRoot),
+enroot 3.5, charliecloud 0.38.
+"""
+
+from __future__ import annotations
+
+from ...shell.values import Pieces, is_open, shown_text, span_of, text_of
+from ...source.records import NamedTuple
+from ..containers.model import Container, Mount, bind, binds, hides_binds, mount_of
+from .words import (
+    Argv,
+    Given,
+    Lookup,
+    Reading,
+    Syntax,
+    assignment_of,
+    hides_options,
+    is_unknown,
+    partition,
+    read,
+    split,
+    syntax,
+)
+
+_APPTAINER = syntax(
+    "add-caps app apply-cgroups authfile B/bind bind blkio-weight blkio-weight-device cpu-shares cpus cpuset-cpus "
+    "cpuset-mems cwd pwd/cwd device dns docker-host drop-caps env env-file fusemount H/home home hostname memory "
+    "memory-reservation memory-swap mount netns-path network network-args no-mount o/overlay overlay pem-path "
+    "pids-limit S/scratch scratch security W/workdir workdir cdi-dirs shell",
+    "allow-setuid e/cleanenv cleanenv compat c/contain contain C/containall containall disable-cache docker-login "
+    "f/fakeroot fakeroot ignore-fakeroot-command ignore-subuid ignore-userns i/ipc ipc intel-hpu keep-privs n/net net "
+    "no-compat no-eval no-home no-https nohttps no-init no-pid no-privs no-tmp-sandbox no-umask nv nvccli oci "
+    "oom-kill-disable passphrase p/pid pid rocm sharens tmp-sandbox u/userns userns underlay unsquash uts "
+    "w/writable writable writable-tmpfs vm",
+)
+_APPTAINER_GLOBAL = syntax("c/config config", "d/debug debug nocolor q/quiet quiet s/silent silent v/verbose verbose")
+
+_DOCKER_VALUES = """add-host annotation a/attach attach blkio-weight blkio-weight-device cap-add cap-drop
+cgroup-parent cgroupns cidfile cpu-count cpu-percent cpu-period cpu-quota cpu-rt-period cpu-rt-runtime c/cpu-shares
+cpu-shares cpus cpuset-cpus cpuset-mems detach-keys device device-cgroup-rule device-read-bps device-read-iops
+device-write-bps device-write-iops dns dns-opt dns-option dns-search domainname entrypoint e/env env env-file expose
+gpus group-add health-cmd health-interval health-retries health-start-interval health-start-period health-timeout
+h/hostname hostname io-maxbandwidth io-maxiops ip ip6 ipc isolation kernel-memory l/label label label-file link
+link-local-ip log-driver log-opt mac-address m/memory memory memory-reservation memory-swap memory-swappiness mount
+name net/network network network-alias oom-score-adj pid pids-limit platform p/publish publish pull restart runtime
+security-opt shm-size stop-signal stop-timeout storage-opt sysctl tmpfs ulimit u/user user userns uts v/volume volume
+volume-driver volumes-from w/workdir workdir"""
+_DOCKER_FLAGS = """d/detach detach disable-content-trust help init i/interactive interactive no-healthcheck
+oom-kill-disable privileged P/publish-all publish-all q/quiet quiet read-only rm sig-proxy t/tty tty
+use-api-socket"""
+_PODMAN_VALUES = """arch authfile cert-dir cgroup-conf cgroups chrootdirs conmon-pidfile cpuset creds decryption-key
+env-merge gidmap group-entry hostuser image-volume init-path os passwd-entry personality pidfile pod pod-id-file
+preserve-fds rdt-class requires retry retry-delay rootfs-opt sdnotify seccomp-policy secret shm-size-systemd
+subgidname subuidname systemd timeout tz uidmap umask unsetenv variant hooks-dir module"""
+_PODMAN_FLAGS = """env-host http-proxy no-hostname no-hosts passwd read-only-tmpfs replace rmi rootfs tls-verify
+unsetenv-all gpu cuda-mpi mpi openmpi-pmi2 openmpi-pmix cvmfs nccl"""
+_DOCKER = syntax(_DOCKER_VALUES, _DOCKER_FLAGS)
+_PODMAN = syntax(_DOCKER_VALUES + " " + _PODMAN_VALUES, _DOCKER_FLAGS + " " + _PODMAN_FLAGS)
+_DOCKER_EXEC = syntax(
+    "detach-keys e/env env env-file u/user user w/workdir workdir preserve-fds",
+    "d/detach detach i/interactive interactive privileged t/tty tty l/latest latest",
+)
+_DOCKER_GLOBAL = syntax(
+    "config c/context context H/host host l/log-level log-level tlscacert tlscert tlskey root runroot storage-driver "
+    "storage-opt url connection identity runtime cgroup-manager conmon events-backend hooks-dir module namespace "
+    "network-cmd-path network-config-dir out ssh tmpdir volumepath additional-image-store squash-dir",
+    "D/debug debug tls tlsverify v/version version r/remote remote noout syslog transient-store",
+)
+_SHIFTER = syntax(
+    "i/image image V/volume volume w/workdir workdir e/env env env-file m/module module u/user user",
+    "h/help help v/verbose verbose E/clearenv clearenv entrypoint",
+)
+_ENROOT = syntax("c/conf conf rc e/env env m/mount mount", "r/root root w/rw rw h/help help")
+_CH_RUN = syntax(
+    "b/bind bind c/cd cd g/gid gid join-ct join-pid join-tag u/uid uid unset-env storage s/storage",
+    "j/join join m/mount mount no-home no-passwd t/private-tmp private-tmp set-env unsafe q/quiet quiet v/verbose "
+    "verbose w/write write W/write-fake write-fake env-no-expand home feature warnings test",
+)
+
+
+class Entry(NamedTuple):
+    """How a command enters a container.
+
+    `at`: index of the program's first word (None: the image's own program). `prefix`: words that stand before it
+    (`--entrypoint`). `through_image`: the image's own script or entry point gets the words.
+    """
+
+    container: Container
+    at: int | None
+    prefix: tuple[Pieces, ...] = ()
+    through_image: bool = False
+
+
+def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...], int | None, bool]:
+    """The options from `start` on, the index of the image, and whether no word hides further options.
+
+    An unquoted `$IMAGE` may in truth be several words, but an image is what it says; only names such as `$OPTS`, or
+    an unknown that another unknown word named as an image follows, are taken for options.
+    """
+    reading = read(argv, start, known)
+    if reading.operand is not None and reading.certain:
+        return reading.given, reading.operand, True
+    given: list[Given] = []
+    at = start
+    certain = True
+    while at < len(argv):
+        part = read(argv, at, known, one_word=False)
+        # Read up to the next wholly unknown word.
+        stop = next((i for i in range(at, len(argv)) if is_unknown(argv[i]) and not _is_value(part.given, i)), None)
+        if stop is None or (part.operand is not None and part.operand < stop):
+            given.extend(part.given)
+            return tuple(given), part.operand, certain
+        before = read(argv[:stop], at, known)
+        given.extend(before.given)
+        if before.operand is not None:
+            return tuple(given), before.operand, certain
+        field = argv[stop]
+        following = argv[stop + 1] if stop + 1 < len(argv) else None
+        options = hides_options(field) or (
+            is_open(field)
+            and following is not None
+            and (_names_image(following) or shown_text(following).startswith("-"))
+            and not _names_image(field)
+        )
+        if not options:
+            return tuple(given), stop, certain
+        certain = False
+        at = stop + 1
+    return tuple(given), None, certain
+
+
+def _is_value(given: tuple[Given, ...], index: int) -> bool:
+    return any(each.value_at == index and each.at != index for each in given)
+
+
+def _names_image(field: Pieces) -> bool:
+    text = shown_text(field)
+    if text.endswith((".sif", ".simg", ".img", ".sqsh")) or "://" in text:
+        return True
+    names = [piece.expansion.name.upper() for piece in field if piece.text is None and piece.expansion is not None]
+    return is_unknown(field) and any(
+        word in name for name in names for word in ("IMAGE", "IMG", "SIF", "CONTAINER", "SQSH")
+    )
+
+
+def _all(given: tuple[Given, ...], name: str) -> list[Pieces]:
+    return [each.value for each in given if each.name == name and each.value is not None]
+
+
+def _one(given: tuple[Given, ...], name: str) -> Pieces | None:
+    values = _all(given, name)
+    return values[-1] if values else None
+
+
+def _flag(given: tuple[Given, ...], *names: str) -> bool:
+    """Whether a flag is given and not switched off (`--rm=false`)."""
+    return any(each.name in names and each.text not in ("false", "0") for each in given)
+
+
+def _exported(lookup: Lookup, *names: str) -> Pieces | None:
+    for name in names:
+        value = lookup(name)
+        if value:
+            return value
+    return None
+
+
+def _truthy(value: Pieces | None) -> bool:
+    return value is not None and (text_of(value) or "").lower() not in ("", "0", "false", "no")
+
+
+def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
+    """`apptainer exec|run|shell [options] IMAGE [command…]`, singularity alike."""
+    top = read(argv, 1, _APPTAINER_GLOBAL)
+    at = top.operand
+    verb = None if at is None else text_of(argv[at])
+    if at is None or verb not in ("exec", "run", "shell", "test"):
+        return None
+    given, image, certain = _operands(argv, at + 1, _APPTAINER)
+    field = None if image is None else argv[image]
+    mounts: list[Mount] = []
+    lists = _all(given, "bind")
+    for prefix in ("APPTAINER_", "SINGULARITY_"):
+        lists.extend(v for v in (lookup(prefix + "BIND"), lookup(prefix + "BINDPATH")) if v)
+    for each in lists:
+        mounts.extend(binds(each))
+        certain = certain and not hides_binds(each)
+    for each in _all(given, "mount"):
+        found = mount_of(each)
+        if found is not None:
+            mounts.append(found)
+    mounts.extend(Mount((), each, "", span_of(each)) for each in _all(given, "scratch"))
+    home_source = _one(given, "home") or _exported(lookup, "APPTAINER_HOME", "SINGULARITY_HOME")
+    contained = _flag(given, "contain", "containall", "compat") or any(
+        _truthy(lookup(prefix + name))
+        for prefix in ("APPTAINER_", "SINGULARITY_")
+        for name in ("CONTAIN", "CONTAINALL")
+    )
+    without_home = _flag(given, "no-home") or any(
+        _truthy(lookup(prefix + "NO_HOME")) for prefix in ("APPTAINER_", "SINGULARITY_")
+    )
+    unmounted = {text_of(part) for value in _all(given, "no-mount") for part in split(value, ",")}
+    if home_source is not None:
+        mount = bind(home_source)
+        if mount is not None:
+            mounts.append(mount)
+    home = not (contained or without_home or "home" in unmounted or home_source is not None)
+    cleaned = _flag(given, "cleanenv", "containall", "compat") or any(
+        _truthy(lookup(prefix + "CLEANENV")) for prefix in ("APPTAINER_", "SINGULARITY_")
+    )
+    passed: dict[str, Pieces | None] = {}
+    for each in _all(given, "env"):
+        for part in split(each, ","):
+            pair = assignment_of(part)
+            if pair is not None:
+                passed[pair[0]] = pair[1]
+    container = Container(
+        "apptainer",
+        span_of(argv[0]),
+        image=field,
+        mounts=mounts,
+        home_mounted=home if certain or not home else None,
+        workdir=_one(given, "cwd"),
+        writable=_flag(given, "writable", "writable-tmpfs") or bool(_one(given, "overlay")),
+        inherits=not cleaned,
+        passed=passed,
+        hidden_environment=bool(_one(given, "env-file")) or cleaned,
+        system_mounts=True,
+        tmp=not contained and "tmp" not in unmounted,
+        options=given,
+        certain=certain,
+    )
+    if verb in ("shell", "test") or image is None or image + 1 >= len(argv):
+        return Entry(container, None)
+    return Entry(container, image + 1, through_image=verb == "run")
+
+
+def docker(argv: Argv, kind: str) -> Entry | None:
+    """`docker [options] run|exec [options] IMAGE|NAME [command…]`, podman, podman-hpc and nerdctl alike."""
+    top = read(argv, 1, _DOCKER_GLOBAL)
+    at = top.operand
+    verb = None if at is None else text_of(argv[at])
+    if verb == "container" and at is not None and at + 1 < len(argv):
+        at += 1
+        verb = text_of(argv[at])
+    if at is None or verb not in ("run", "exec", "shared-run"):
+        return None
+    known = _DOCKER_EXEC if verb == "exec" else _PODMAN if kind == "podman" else _DOCKER
+    given, operand, certain = _operands(argv, at + 1, known)
+    passed: dict[str, Pieces | None] = {}
+    for each in _all(given, "env"):
+        pair = assignment_of(each)
+        text = text_of(each)
+        if pair is not None:
+            passed[pair[0]] = pair[1]
+        elif text is not None:
+            passed[text] = None
+        else:
+            certain = False
+    mounts: list[Mount] = []
+    for each in _all(given, "volume"):
+        mount = _volume(each)
+        if mount is None:
+            certain = certain and not is_unknown(each)
+        else:
+            mounts.append(mount)
+    for each in _all(given, "mount"):
+        mount = mount_of(each)
+        if mount is None:
+            certain = certain and not is_unknown(each)
+        else:
+            mounts.append(mount)
+    mounts.extend(Mount((), partition(each, ":")[0], "", span_of(each)) for each in _all(given, "tmpfs"))
+    if any(each.name == "volumes-from" for each in given):
+        certain = False
+    field = None if operand is None else argv[operand]
+    container = Container(
+        kind,
+        span_of(argv[0]),
+        image=None if verb == "exec" else field,
+        name=field if verb == "exec" else _one(given, "name"),
+        mounts=mounts,
+        # What a running container has mounted is not told where it is entered.
+        home_mounted=None if verb == "exec" or not certain else False,
+        workdir=_one(given, "workdir"),
+        writable=not _flag(given, "read-only"),
+        inherits=_flag(given, "env-host"),
+        passed=passed,
+        hidden_environment=verb == "exec" or bool(_one(given, "env-file")),
+        system_mounts=verb == "exec",
+        tmp=False,
+        options=given,
+        certain=certain and verb != "exec",
+    )
+    index = None if operand is None or operand + 1 >= len(argv) else operand + 1
+    entry = _one(given, "entrypoint")
+    if entry is not None and text_of(entry) != "":
+        return Entry(container, index if index is not None else len(argv), (entry,))
+    return Entry(container, index, through_image=verb == "run")
+
+
+def _volume(field: Pieces) -> Mount | None:
+    """`-v SRC:DST[:options]`; a source that is no path names a volume, `-v DST` an anonymous one."""
+    if is_unknown(field) and len(field) == 1:
+        return None
+    mount = bind(field, target_required=True)
+    if mount is None:
+        return Mount((), field, "", span_of(field))
+    source = shown_text(mount.source)
+    if source and source[0].isalnum() and not is_unknown(mount.source[:1]):
+        return mount._replace(source=())
+    return mount
+
+
+def shifter(argv: Argv, lookup: Lookup) -> Entry | None:
+    """`shifter [--image=IMAGE] [options] command…`; the image may come from #SBATCH --image."""
+    reading = read(argv, 1, _SHIFTER)
+    mounts = [m for each in _all(reading.given, "volume") for part in split(each, ";") if (m := bind(part)) is not None]
+    passed: dict[str, Pieces | None] = {}
+    for each in _all(reading.given, "env"):
+        pair = assignment_of(each)
+        if pair is not None:
+            passed[pair[0]] = pair[1]
+    container = Container(
+        "shifter",
+        span_of(argv[0]),
+        image=_one(reading.given, "image") or _exported(lookup, "SHIFTER_IMAGE"),
+        mounts=mounts,
+        workdir=_one(reading.given, "workdir"),
+        writable=False,
+        inherits=not _flag(reading.given, "clearenv"),
+        passed=passed,
+        hidden_environment=bool(_one(reading.given, "env-file")),
+        system_mounts=True,
+        options=reading.given,
+        certain=reading.certain,
+    )
+    return Entry(container, reading.operand, through_image=_flag(reading.given, "entrypoint"))
+
+
+def enroot(argv: Argv, lookup: Lookup) -> Entry | None:
+    """`enroot start [options] NAME|IMAGE [command…]`."""
+    if len(argv) < 2 or text_of(argv[1]) not in ("start", "exec"):
+        return None
+    starts = text_of(argv[1]) == "start"
+    given, operand, certain = _operands(argv, 2, _ENROOT)
+    mounts = [m for each in _all(given, "mount") if (m := bind(each)) is not None]
+    passed: dict[str, Pieces | None] = {}
+    for each in _all(given, "env"):
+        pair = assignment_of(each)
+        text = text_of(each)
+        if pair is not None:
+            passed[pair[0]] = pair[1]
+        elif text is not None:
+            passed[text] = None
+    value = lookup("ENROOT_MOUNT_HOME")
+    text = None if value is None else (text_of(value) or "").lower()
+    container = Container(
+        "enroot",
+        span_of(argv[0]),
+        image=argv[operand] if operand is not None and starts else None,
+        mounts=mounts,
+        home_mounted={"y": True, "yes": True, "n": False, "no": False}.get(text or ""),
+        writable=_flag(given, "rw"),
+        # enroot passes on what the container's configuration names, not the whole environment.
+        inherits=False,
+        passed=passed,
+        hidden_environment=True,
+        system_mounts=True,
+        options=given,
+        certain=certain and starts,
+    )
+    index = None if operand is None or operand + 1 >= len(argv) else operand + 1
+    return Entry(container, index, through_image=starts)
+
+
+def charliecloud(argv: Argv) -> Entry | None:
+    """`ch-run [options] IMAGE -- command…`."""
+    given, image, certain = _operands(argv, 1, _CH_RUN)
+    mounts = [m for each in _all(given, "bind") if (m := bind(each)) is not None]
+    passed: dict[str, Pieces | None] = {}
+    for each in _all(given, "set-env"):
+        pair = assignment_of(each)
+        if pair is not None:
+            passed[pair[0]] = pair[1]
+    container = Container(
+        "charliecloud",
+        span_of(argv[0]),
+        image=None if image is None else argv[image],
+        mounts=mounts,
+        # Mounted without being asked for up to 0.26 (--no-home), only with --home since.
+        home_mounted=True if _flag(given, "home") else False if _flag(given, "no-home") else None,
+        workdir=_one(given, "cd"),
+        writable=_flag(given, "write", "write-fake"),
+        passed=passed,
+        tmp=not _flag(given, "private-tmp"),
+        options=given,
+        certain=certain,
+    )
+    index = None if image is None else image + 1
+    if index is not None and index < len(argv) and text_of(argv[index]) == "--":
+        index += 1
+    return Entry(container, index if index is not None and index < len(argv) else None)
+
+
+def behind_image(container: Container, argv: Argv) -> Reading | None:
+    """What stands behind the image, read as if it were options of the engine; None where there is no image."""
+    at = next((index for index, field in enumerate(argv) if field is container.image), None)
+    known = {"apptainer": _APPTAINER, "docker": _DOCKER, "podman": _PODMAN}.get(container.kind)
+    return None if at is None or known is None else read(argv, at + 1, known)
+
+
+def enter(name: str, argv: Argv, lookup: Lookup) -> Entry | None:
+    """The container that the command `name` enters; None where it enters none."""
+    if name in ("apptainer", "singularity"):
+        return apptainer(argv, lookup)
+    if name in ("docker", "nvidia-docker", "nerdctl"):
+        return docker(argv, "docker")
+    if name in ("podman", "podman-hpc"):
+        return docker(argv, "podman")
+    if name == "shifter":
+        return shifter(argv, lookup)
+    if name == "enroot":
+        return enroot(argv, lookup)
+    if name == "ch-run":
+        return charliecloud(argv)
+    return None
+
+
+NAMES = frozenset(
+    {"apptainer", "singularity", "docker", "nvidia-docker", "nerdctl", "podman", "podman-hpc", "shifter"}
+    | {"enroot", "ch-run"}
+)

@@ -1,0 +1,1 @@
+"""What the containers of the job are, and what they keep from their programs."""

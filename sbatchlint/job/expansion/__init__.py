@@ -1,0 +1,1 @@
+"""When variables get their values, and who sees them."""

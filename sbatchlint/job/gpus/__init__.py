@@ -1,0 +1,1 @@
+"""Which GPUs the job gets, and who sees them."""

@@ -1,0 +1,1 @@
+"""Where programs keep what they need and what they make, and what they tell."""

@@ -1,0 +1,1 @@
+"""What the steps start, and how often."""

@@ -1,0 +1,1 @@
+"""The plan of a job: what each step, task and process is."""

@@ -1,0 +1,1 @@
+"""The environments of Python and of training programs that commands run in."""
