@@ -279,9 +279,6 @@ class Resolver:
         folder = os.path.dirname(os.path.abspath(path))
         return self._of_folder(folder)
 
-    def of_folder(self, folder: str) -> Settings:
-        return self._fixed or self._of_folder(os.path.abspath(folder))
-
     def _of_folder(self, folder: str) -> Settings:
         known = self._by_folder.get(folder)
         if known is None:

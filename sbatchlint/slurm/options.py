@@ -82,9 +82,6 @@ class Option:
                 found = name
         return found
 
-    def taken_by(self, command: str, version: str) -> bool:
-        return version in self.commands.get(command, ())
-
     def __repr__(self) -> str:
         return f"Option(--{self.name})"
 
@@ -140,10 +137,6 @@ def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Optio
 def releases_with(name: str, command: str) -> frozenset[str]:
     """The releases in which this command has exactly this long option; plugins do not count."""
     return frozenset(version for version in MAJORS if name in table(command, version).names)
-
-
-def releases_with_letter(letter: str, command: str) -> frozenset[str]:
-    return frozenset(version for version in MAJORS if letter in table(command, version).letters)
 
 
 def matches(name: str, command: str, version: str) -> list[Option]:

@@ -154,6 +154,21 @@ def _one(given: tuple[Given, ...], name: str) -> Pieces | None:
     return values[-1] if values else None
 
 
+def _passed(given: tuple[Given, ...]) -> tuple[dict[str, Pieces | None], bool]:
+    """The variables that `--env` hands in, with their values (None: the host's), and whether all names are known."""
+    passed: dict[str, Pieces | None] = {}
+    certain = True
+    for each in _all(given, "env"):
+        pair, text = assignment_of(each), text_of(each)
+        if pair is not None:
+            passed[pair[0]] = pair[1]
+        elif text is not None:
+            passed[text] = None
+        else:
+            certain = False
+    return passed, certain
+
+
 def _flag(given: tuple[Given, ...], *names: str) -> bool:
     """Whether a flag is given and not switched off (`--rm=false`)."""
     return any(each.name in names and each.text not in ("false", "0") for each in given)
@@ -249,16 +264,8 @@ def docker(argv: Argv, kind: str) -> Entry | None:
         return None
     known = _DOCKER_EXEC if verb == "exec" else _PODMAN if kind == "podman" else _DOCKER
     given, operand, certain = _operands(argv, at + 1, known)
-    passed: dict[str, Pieces | None] = {}
-    for each in _all(given, "env"):
-        pair = assignment_of(each)
-        text = text_of(each)
-        if pair is not None:
-            passed[pair[0]] = pair[1]
-        elif text is not None:
-            passed[text] = None
-        else:
-            certain = False
+    passed, known_names = _passed(given)
+    certain = certain and known_names
     mounts: list[Mount] = []
     for each in _all(given, "volume"):
         mount = _volume(each)
@@ -347,14 +354,7 @@ def enroot(argv: Argv, lookup: Lookup) -> Entry | None:
     starts = text_of(argv[1]) == "start"
     given, operand, certain = _operands(argv, 2, _ENROOT)
     mounts = [m for each in _all(given, "mount") if (m := bind(each)) is not None]
-    passed: dict[str, Pieces | None] = {}
-    for each in _all(given, "env"):
-        pair = assignment_of(each)
-        text = text_of(each)
-        if pair is not None:
-            passed[pair[0]] = pair[1]
-        elif text is not None:
-            passed[text] = None
+    passed, _ = _passed(given)
     value = lookup("ENROOT_MOUNT_HOME")
     text = None if value is None else (text_of(value) or "").lower()
     container = Container(

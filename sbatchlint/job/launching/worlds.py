@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...shell.trace import Invocation
-from ...shell.values import Expansion, Phase, Pieces, expansions, text_of
+from ...shell.values import Expansion, Phase, Pieces, expansions
 from ...source.records import NamedTuple
 from ...source.regex import Regex
 from ...source.text import Span
@@ -343,12 +343,3 @@ def by_place(worlds: Iterable[World]) -> list[list[World]]:
         span = world.invocation.span if world.launcher is None else world.launcher.span
         found.setdefault(span, []).append(world)
     return list(found.values())
-
-
-def words_of(setting: Setting) -> str:
-    """A setting as one would write it: `--nnodes=4`, `PET_NNODES=4`; a variable by its name."""
-    text = None if setting.value is None else text_of(setting.value)
-    if text is None:
-        names = [each.name for each in expansions(setting.value or ())]
-        text = "…" if not names else names[0] if names[0].startswith("$") else f"${names[0]}"
-    return f"{setting.name}={text}" if setting.from_environment else f"--{setting.name}={text}"

@@ -30,6 +30,7 @@ OVERLAP = "overlap_moe_expert_parallel_comm"
 # GPUs by their names in GRES types, constraints and partitions: compute capability below 10, and from 10.
 _EARLIER = Regex(r"(?:^|[^a-z0-9])(?:[pv]100|t4|a[134]0|a[18]00|a[456]000|h[128]00|h20|gh200|l40s?|l4|rtx_?[aA]\d+)")
 _BLACKWELL = Regex(r"(?:^|[^a-z0-9])(?:gb[123]00|b[123]00|rtx_?pro\w*|[rR]?[tT]?[xX]?_?50[789]0)")
+_CAPABILITY = Regex(r"sm_?(\d+)\da?")
 # Options of other programs of that family: DeepSpeed's, and Megatron's before 3.0 or when it is told not to.
 _OTHERS = Regex(
     r"deepspeed\w*|checkpoint_activations|distribute_checkpointed_activations|activations_checkpoint_\w+"
@@ -128,7 +129,10 @@ def _of_torchtitan(job: Job, invocation: Invocation, program: str | None) -> Con
 
 
 def _is_blackwell(job: Job) -> bool | None:
-    """Whether the request names GPUs of Blackwell or later (True), or of an earlier generation (False)."""
+    """Whether the settings or the request name GPUs of Blackwell or later (True), or of an earlier one (False)."""
+    capability = _CAPABILITY.fullmatch(job.site.gpu_arch or "")
+    if capability is not None:
+        return int(capability.group(1)) >= 10
     request = job.request
     kinds = (request.gpus.kind, request.constraint, request.partition)
     names = [each.lower() for each in kinds if each]

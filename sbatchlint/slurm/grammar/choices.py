@@ -162,11 +162,6 @@ def _open_mode(option: str, value: str, version: str) -> Refusal | None:
     return _choice("Invalid --open-mode specification", "it knows append or truncate", meant(option, value, version))
 
 
-def opens_with_append(value: str) -> bool:
-    """Whether a value of `--open-mode` that sbatch takes appends."""
-    return value[:1] in ("a", "A")
-
-
 def hints(value: str) -> list[str]:
     """The words of `--hint`: commas split it, except before a digit."""
     found: list[str] = []
