@@ -7,10 +7,9 @@ Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
 
 from __future__ import annotations
 
-from ...shell.values import Pieces
 from ...source.text import Span
 from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, host_and_port, nodes
+from .model import Launcher, Rendezvous, Setting, host_and_port
 
 _FLAGS = """h/help q/quiet cpu multi_gpu tpu enable_cpu_affinity dynamo_use_fullgraph dynamo_use_dynamic
 dynamo_use_regional_compilation use_deepspeed use_fsdp use_parallelism_config use_megatron_lm same_network m/module
@@ -50,10 +49,6 @@ class Accelerate(Launcher):
     @property
     def machines(self) -> Setting | None:
         return self.setting("num_machines")
-
-    @property
-    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        return nodes(self.setting("num_machines"))
 
     @property
     def processes_per_task(self) -> int | str | None:

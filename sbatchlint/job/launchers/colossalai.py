@@ -6,10 +6,10 @@ Without `--hostfile` and `--host` it starts the workers of its own node only. Th
 
 from __future__ import annotations
 
-from ...shell.values import Pieces, text_of
+from ...shell.values import text_of
 from ...source.text import Span
 from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count, nodes
+from .model import Launcher, Rendezvous, Setting, count
 
 SYNTAX = syntax(
     "H/host host hostfile include exclude num_nodes nproc_per_node master_port master_addr extra_launch_args ssh-port",
@@ -31,10 +31,6 @@ class ColossalAi(Launcher):
     @property
     def machines(self) -> Setting | None:
         return self.setting("num_nodes")
-
-    @property
-    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        return nodes(self.setting("num_nodes"))
 
     @property
     def hostfile(self) -> Setting | None:

@@ -7,10 +7,9 @@ Options are read by argparse, written with `_`.
 
 from __future__ import annotations
 
-from ...shell.values import Pieces
 from ...source.text import Span
 from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count, nodes
+from .model import Launcher, Rendezvous, Setting, count
 
 _FLAGS = """h/help module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
 bind_cores_to_rank"""
@@ -56,10 +55,6 @@ class DeepSpeed(Launcher):
     @property
     def machines(self) -> Setting | None:
         return self.setting("num_nodes")
-
-    @property
-    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        return nodes(self.setting("num_nodes"))
 
     @property
     def processes_per_task(self) -> int | str | None:

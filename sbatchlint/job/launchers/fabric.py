@@ -7,10 +7,10 @@ starts one process.
 
 from __future__ import annotations
 
-from ...shell.values import Pieces, text_of
+from ...shell.values import text_of
 from ...source.text import Span
 from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count, nodes
+from .model import Launcher, Rendezvous, Setting, count
 from .torchrun import Torchrun, torchrun
 
 SYNTAX = syntax(
@@ -31,10 +31,6 @@ class Fabric(Launcher):
     @property
     def machines(self) -> Setting | None:
         return self.setting("num_nodes")
-
-    @property
-    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        return nodes(self.setting("num_nodes"))
 
     @property
     def node_rank(self) -> Setting | None:

@@ -151,7 +151,7 @@ class Launcher:
     @property
     def nnodes(self) -> int | tuple[int, int] | Pieces | None:
         """Nodes that take part: a number, (least, most), the field that is not known; None: not given."""
-        return None
+        return nodes(self.machines)
 
     @property
     def node_rank(self) -> Setting | None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...shell.values import Pieces
 from ...source.text import Span
 from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count, host_and_port, nodes
+from .model import Launcher, Rendezvous, Setting, count, host_and_port
 
 VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
 start_method event_log_handler role log_dir r/redirects t/tee local_ranks_filter duplicate_stdout_filters
@@ -69,10 +68,6 @@ class Torchrun(Launcher):
         if setting is None:
             return 1 if self.certain else None
         return count(setting)
-
-    @property
-    def nnodes(self) -> int | tuple[int, int] | Pieces | None:
-        return nodes(self.setting("nnodes"))
 
     @property
     def machines(self) -> Setting | None:
