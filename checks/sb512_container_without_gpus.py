@@ -63,6 +63,13 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(order.start.place, "the container")],
             fix=Fix("start the container by srun", order.edits, safe=False) if order.edits else None,
         )
+    for mask in job.handed_masks():
+        yield Finding(
+            mask.step.place,
+            f"{mask.name} goes into the container: where it counts the GPUs of the node, and the container has only "
+            f"the {mask.gpus} of the job, it names some that are not there; write unset {mask.name} before this srun",
+            "info",
+        )
 
 
 CASES = [

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..containers.container_environment import LostSettings, LostVariables
     from ..containers.container_gpus import Blind, TooMany, WrongOrder
     from ..containers.container_starts import ContainerStart
+    from ..containers.device_masks import Mask
     from ..containers.docker import Bridged, LockedMemory, SmallMemory, Terminal
     from ..containers.host_tools import BatchContainer, HostTool, MovedOut
     from ..containers.images import ImageFault
@@ -55,6 +56,14 @@ class ContainerRooms(Ground):
         from ..containers.container_gpus import blind
 
         return list(blind(self.job, self.container_starts))
+
+    def handed_masks(self) -> list[Mask]:
+        """Steps whose containers get the host's numbers of AMD's GPUs."""
+        if not self.steps or not self.request.asks_for_gpus:
+            return []
+        from ..containers.device_masks import handed_masks
+
+        return list(handed_masks(self.job))
 
     def wrong_container_orders(self) -> list[WrongOrder]:
         """Sruns inside of containers that they were to start."""
