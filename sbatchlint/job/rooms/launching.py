@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...shell.values import Phase, shown_text
 from .ground import Ground
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from ..launching.uncounted import Uncounted
     from ..launching.worlds import World
     from ..steps import Step
+
+# What starts programs that are one rank of many.
+_RANK_PROGRAMS = ("python", "litgpt")
 
 
 class LaunchRooms(Ground):
@@ -177,7 +181,8 @@ class LaunchRooms(Ground):
 
     def misled_programs(self) -> list[ProgramNodes]:
         """Programs without a launcher that are told of another number of nodes than their step has."""
-        if "nodes" not in self.source.text or not self.steps:
+        programs = (each for step in self.steps for each in step.program if (each.name or "").startswith("python"))
+        if not any("nodes" in shown_text(field) for each in programs for field in each.argv):
             return []
         from ..launching.node_counts import find_programs
 
@@ -247,6 +252,12 @@ class LaunchRooms(Ground):
 
     def idle_nodes(self) -> list[IdleNodes]:
         """What the batch shell starts on the first node, though it is meant for all nodes of the job."""
+        outside = any(launch.step is None for launch in self.job.launches)
+        if not outside and not any(
+            each.phase is Phase.BATCH and (each.name or "").startswith(_RANK_PROGRAMS)
+            for each in self.trace.invocations
+        ):
+            return []
         from ..launching.idle_nodes import find_idle_nodes
 
         return find_idle_nodes(self.job)
