@@ -63,6 +63,8 @@ def _counts(launch: Launch) -> str:
 
 def _consequence(launch: Launch, takes_places: bool) -> str:
     launcher, step = launch.launcher, launch.step
+    if launcher.kind == "ray" and "head" in launcher.flags:
+        return "each is the head of a cluster of its own, or ends as another has its port"
     if launcher.kind == "ray":
         return "each claims all CPUs and GPUs of the node for itself"
     if launcher.standalone:

@@ -369,9 +369,12 @@ def test_other_launchers() -> None:
     assert launcher("composer -n 8 --world_size 16 x.py").processes_per_task == 8
     assert launcher("composer x.py", NODE_RANK="1").node_rank is not None
     found = launcher("colossalai run --nproc_per_node 4 --host a,b --master_addr a x.py")
-    assert found.processes_per_task == 4 and found.hostfile is not None and found.program_name == "x.py"
+    assert found.processes_per_task is None and found.hostfile is not None and found.program_name == "x.py"
+    assert launcher("colossalai run --nproc_per_node 4 x.py").processes_per_task == 4
+    assert launcher("horovodrun -np 4 python x.py").processes_per_task == 4
     horovod = launcher("horovodrun -np 8 -H a:4,b:4 python x.py")
     assert horovod.total_processes is not None and horovod.total_processes.number == 8
+    assert horovod.processes_per_task is None
     assert program("horovodrun -np 8 -H a:4,b:4 python x.py") == "python"
     assert program("torchpack dist-run -np 8 python x.py") == "python"
     assert not launcher("tune run lora_finetune_single_device --config c").spawns

@@ -25,6 +25,8 @@ class ColossalAi(Launcher):
 
     @property
     def processes_per_task(self) -> int | str | None:
+        if self.hostfile is not None and self.hostfile.text not in ("localhost", "127.0.0.1"):
+            return None  # on each of the hosts, of which its own may be none
         found = count(self.setting("nproc_per_node"))
         return None if isinstance(found, int) and found < 0 else found
 

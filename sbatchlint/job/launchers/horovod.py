@@ -30,6 +30,15 @@ class Horovod(Launcher):
     __slots__ = ()
 
     @property
+    def processes_per_task(self) -> int | None:
+        hosts = self.hostfile
+        elastic = self.setting("host-discovery-script", "min-np", "max-np") is not None
+        if not self.certain or elastic or self.config_file is not None or hosts is not None:
+            return None
+        total = self.total_processes
+        return None if total is None else total.number
+
+    @property
     def total_processes(self) -> Setting | None:
         return self.setting("num-proc")
 

@@ -95,9 +95,10 @@ def is_crowded(job: Job, launch: Launch) -> bool:
         return False
     if launcher.kind == "deepspeed" and "no_ssh" not in launcher.flags:
         return False
-    if launcher.kind == "ray" and (not launcher.certain or launcher.setting("num-cpus", "num-gpus") is not None):
-        # A Ray node a task, each with its share, is a legal cluster.
-        return False
+    if launcher.kind == "ray" and "head" not in launcher.flags:
+        # A Ray node a task, each with its share, is a legal cluster; several heads of a node clash.
+        if not launcher.certain or launcher.setting("num-cpus", "num-gpus") is not None:
+            return False
     if any(launch.invocation is not each and each in launch.invocation.ancestors() for each in _launchers(job)):
         return False  # its own launcher decides how often it runs
     return not _a_node_per_task(job, launch, step)

@@ -11,7 +11,7 @@ import re
 import socket
 import sys
 
-LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "swift", "megatron"}
+LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "swift", "megatron", "composer", "colossalai", "horovodrun", "ray"}
 MODULES = {"torch.distributed.run", "torch.distributed.launch"}
 KEPT = {"RANK", "WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"}
 PREFIXES = ("SLURM_", "PET_", "OMPI_", "LOCAL_", "MASTER_")

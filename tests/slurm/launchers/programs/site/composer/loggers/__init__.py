@@ -1,0 +1,1 @@
+"""Stands for the loggers of composer."""
