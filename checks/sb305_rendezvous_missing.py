@@ -2,7 +2,8 @@
 
 torchrun does not read MASTER_ADDR and MASTER_PORT, however often a guide exports them: it sets them for its workers.
 Where its launchers meet is said by `--master_addr`, or `--rdzv_endpoint` for the c10d backend (or PET_MASTER_ADDR,
-PET_RDZV_ENDPOINT). Without one they meet at 127.0.0.1, each node at its own, and wait there until the time-out.
+PET_RDZV_ENDPOINT). Without one they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
+c10d and `--nnodes=1:2`, which is content with one node, each trains a copy by itself, and the job ends well.
 
 ## Fix
 
@@ -38,6 +39,9 @@ def check(job: Job) -> Iterator[Finding]:
             if "master_addr" in launcher.options:
                 exported = " (with c10d it does not look at --master_addr)"
             consequence = f"each node waits at its own localhost{exported}, until the time-out"
+            if found.alone:
+                consequence = f"each node meets only itself at its own localhost{exported}, trains a copy of its own"
+                consequence += ", and the job still ends with exit status 0"
         else:
             what = "has neither --master_addr nor --rdzv_endpoint"
             option = "--master_addr=HOST --master_port=PORT"
@@ -108,6 +112,21 @@ CASES = [
         """,
         severity="warning",
         title="accelerate, whose own configuration may say more",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        srun «torchrun» --nnodes=1:2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
+        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+        srun torchrun --nnodes=1:2 --rdzv_endpoint=$MASTER_ADDR:29500 --nproc_per_node=8 --rdzv_backend=c10d \
+--rdzv_id=$SLURM_JOB_ID train.py
+        """,
+        title="elastic: each node is content with itself",
     ),
     Good(
         """\

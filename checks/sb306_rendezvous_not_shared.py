@@ -31,15 +31,18 @@ def check(job: Job) -> Iterator[Finding]:
         name, span = found.world.name, found.world.span
         line = job.line(span.start)
         severity = None if found.certain else "warning"
+        does = "waits for the others at its own address, until the time-out"
+        if found.alone:
+            does = "meets nobody at its own address, and each node trains a copy by itself, with exit status 0"
         if found.kind == "local":
             message = (
-                f"{found.words} is another machine on each node: the {name} of line {line} waits for the "
-                f"others at its own address, until the time-out; write {FIRST}"
+                f"{found.words} is another machine on each node: the {name} of line {line} {does}; "
+                f"write {FIRST}"
             )
         elif found.kind == "task":
             message = (
-                f"each task expands {found.words} to its own node, so that the {name} of line {line} waits "
-                f"for the others at its own address, until the time-out; write {FIRST}"
+                f"each task expands {found.words} to its own node, so that the {name} of line {line} "
+                f"{does}; write {FIRST}"
             )
         elif found.kind == "fallback":
             message = (

@@ -29,11 +29,16 @@ def check(job: Job) -> Iterator[Finding]:
         assert launcher is not None
         what = "rendezvous port" if found.kind == "port" else "--rdzv_id"
         instead = "$SLURM_JOB_ID" if found.kind == "id" else "a port computed once, in the batch shell"
+        consequence = "they wait for each other in different places, until the time-out"
+        if found.alone and found.kind == "id":
+            consequence = "each trains a copy by itself, and the job still ends with exit status 0"
+        elif found.alone:
+            consequence = "the first node trains alone, and the others do not find it"
         yield Finding(
             found.place,
             f"each task expands {found.words} itself, and the {what} of {launcher.name} (line "
-            f"{job.line(launcher.span.start)}) is another one on each node: they wait for each other in different "
-            f"places, until the time-out; write {instead}",
+            f"{job.line(launcher.span.start)}) is another one on each node: {consequence}; "
+            f"write {instead}",
             None if found.certain else "warning",
             related=[(launcher.span, "the launcher that gets it")],
             fix=None if found.repair is None else Fix(*found.repair),

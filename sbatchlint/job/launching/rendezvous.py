@@ -51,7 +51,8 @@ class Meeting(NamedTuple):
     `place`: what says where they meet, or the launcher's name. `kind`: `none` (no address at all), `local` (each node's
     own address), `task` (each node computes it, and gets its own), `fallback` (each node's own, where the command that
     tells the first node fails), `loopback` (the address may be 127.0.1.1), `port` or `id` (each node computes another).
-    `certain`: it has several nodes in every run, and no file may say more.
+    `certain`: it has several nodes in every run, and no file may say more. `alone`: a node that finds no other begins
+    by itself, and does not wait.
     """
 
     world: World
@@ -60,6 +61,7 @@ class Meeting(NamedTuple):
     words: str
     certain: bool
     repair: Repair | None
+    alone: bool = False
 
 
 def missing_address(world: World) -> bool:
@@ -83,9 +85,26 @@ def meets_others(job: Job, world: World) -> bool | None:
         return False  # alone on its node, it has another fault
     if asked.several:
         return True
+    if is_elastic(world):
+        return world.several_nodes is True and not world.apart and world.starts_per_node == 1
     if asked.of_job:
         return True if world.several_nodes else None if world.nodes is None else False
     return False
+
+
+def is_elastic(world: World) -> bool:
+    """Whether a launcher is content with one node, and would take several: `--nnodes=1:2`."""
+    asked = world.asked
+    return asked.least == 1 and asked.most is not None and asked.most > 1
+
+
+def begins_alone(world: World) -> bool:
+    """Whether a node that finds no other trains by itself, after 30 seconds: an elastic launcher with c10d.
+
+    The static backend waits for the largest number of nodes (static_tcp_rendezvous.py; runs of torch 2.13).
+    """
+    rendezvous = None if world.launcher is None else world.launcher.rendezvous
+    return is_elastic(world) and rendezvous is not None and rendezvous.backend == "c10d"
 
 
 def find_missing(job: Job) -> list[Meeting]:
@@ -100,7 +119,8 @@ def find_missing(job: Job) -> list[Meeting]:
         launcher = world.launch.launcher
         certain = None not in meets and launcher.kind != "accelerate"
         words = "" if world.asked.setting is None else world.asked.setting.name
-        found.append(Meeting(world, "none", launcher.span, words, certain, _give_address(job, world.launch)))
+        repair = _give_address(job, world.launch)
+        found.append(Meeting(world, "none", launcher.span, words, certain, repair, begins_alone(world)))
     return found
 
 
@@ -204,7 +224,7 @@ def find_unshared(job: Job) -> list[Meeting]:
         repair = None
         if kind in ("local", "task") and world.launch is not None:
             repair = _share(job, world.launch)
-        found.append(Meeting(world, kind, span, words, certain, repair))
+        found.append(Meeting(world, kind, span, words, certain, repair, begins_alone(world)))
     return found
 
 
@@ -330,7 +350,7 @@ def find_differing(job: Job) -> list[Meeting]:
         certain = all(meets_others(job, world) for world in place)
         assert world.launch is not None
         repair = _same_for_all(job, world.launch, kind, expansion)
-        found.append(Meeting(world, kind, expansion.span, _shown(expansion), certain, repair))
+        found.append(Meeting(world, kind, expansion.span, _shown(expansion), certain, repair, begins_alone(world)))
     return found
 
 
