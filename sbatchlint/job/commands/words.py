@@ -140,11 +140,15 @@ def basename(field: Pieces) -> str | None:
                 break
             tail = piece.text + tail
         return tail.rsplit("/", 1)[1] if "/" in tail else None
-    if len(field) == 1 and last.expansion is not None:
-        found = re.fullmatch(r"\$\(\s*(?:which|command -v|type -p|type -P)\s+([\w./+-]+)\s*\)", last.expansion.name)
-        if found:
-            return found.group(1).rsplit("/", 1)[-1]
-    return None
+    return looked_up(field)
+
+
+def looked_up(field: Pieces) -> str | None:
+    """The program whose path a field asks for, and is nothing but that: torchrun of `$(which torchrun)`."""
+    if len(field) != 1 or field[0].expansion is None:
+        return None
+    found = re.fullmatch(r"\$\(\s*(?:which|command -v|type -p|type -P)\s+([\w./+-]+)\s*\)", field[0].expansion.name)
+    return found.group(1).rsplit("/", 1)[-1] if found else None
 
 
 def variable_name(field: Pieces) -> str | None:
@@ -161,7 +165,9 @@ def hides_options(field: Pieces) -> bool:
 
 
 def names_program(field: Pieces) -> bool:
-    """Whether an unknown field is by its name a program and no option: `$SCRIPT`, `"$TRAIN_FILE"`."""
+    """Whether an unknown field is by its name a program and no option: `$SCRIPT`, `"$TRAIN_FILE"`, `$(which python)`."""
+    if looked_up(field) is not None:
+        return True
     name = variable_name(field)
     return name is not None and not hides_options(field) and bool(PROGRAM_NAMES.search(name))
 
