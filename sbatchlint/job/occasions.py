@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..shell.values import known_prefix
 from ..slurm.options import find
 from ..source.regex import Regex
+from .commands.words import basename
 from .containers.model import is_pyxis_option
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _may_nest(job: Job) -> bool:
     """Whether an srun stands in another, or a launcher in a place where another one starts it several times."""
     for launch in job.launches:
         launcher = launch.launcher
-        name = (launcher.program_name or "").rpartition("/")[2].partition(".")[0]
+        program = None if launcher.program is None else basename(launcher.argv[launcher.program])
+        name = (program or "").partition(".")[0]
         if launcher.kind in ("mpi", "horovod", "torchpack") or name in _LAUNCHERS:
             return True
     return sum(each.name == "srun" for each in job.invocations) > len(job.steps)

@@ -165,7 +165,7 @@ def hides_options(field: Pieces) -> bool:
 
 
 def names_program(field: Pieces) -> bool:
-    """Whether an unknown field is by its name a program and no option: `$SCRIPT`, `"$TRAIN_FILE"`, `$(which python)`."""
+    """Whether an unknown field is a program by its name, and no option: `$SCRIPT`, `"$FILE"`, `$(which python)`."""
     if looked_up(field) is not None:
         return True
     name = variable_name(field)
