@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .cli import command
+from sbatchlint.cli import command
 
 if __name__ == "__main__":
     sys.exit(command())

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .job import Job, Launch
-from .job.commands.words import quoted
-from .job.containers.model import PYXIS_OPTIONS, opposite
-from .slurm.model import Cause
-from .source.edits import Edit
-from .source.records import NamedTuple
-from .source.text import Span
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.commands.argv import quoted
+from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
+from sbatchlint.slurm.model import Cause
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from .slurm.mistakes.slips import EXPANSION
+    from sbatchlint.analysis.directives.typos import EXPANSION
 
 __all__ = [
     "EXPANSION",
@@ -42,7 +42,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """`EXPANSION`, which two checks want and most runs do not."""
     if name == "EXPANSION":
-        from .slurm.mistakes.slips import EXPANSION
+        from sbatchlint.analysis.directives.typos import EXPANSION
 
         return EXPANSION
     raise AttributeError(name)

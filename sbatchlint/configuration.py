@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from .registry import did_you_mean
-from .source.files import InputError, read_bytes
-from .source.records import NamedTuple
+from sbatchlint.registry import did_you_mean
+from sbatchlint.source.files import InputError, read_bytes
+from sbatchlint.source.records import NamedTuple
 
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
 LEVELS = ("info", "warning", "error")

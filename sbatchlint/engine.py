@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from .check import Finding, Fix, Related
-from .job import Job
-from .job.occasions import has_occasion
-from .registry import Check, Entry, registry
-from .settings import Settings
-from .source.records import NamedTuple
-from .source.text import Source, Span
-from .source.workspace import Workspace
-from .when import WHEN
+from sbatchlint.check import Finding, Fix, Related
+from sbatchlint.job import Job
+from sbatchlint.job.occasions import has_occasion
+from sbatchlint.registry import Check, Entry, registry
+from sbatchlint.settings import Settings
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Source, Span
+from sbatchlint.source.workspace import Workspace
+from sbatchlint.when import WHEN
 
 READER = "the reader"
 

@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from .engine import Diagnostic, Inspection, inspect
-from .settings import Settings
-from .source.edits import Edit, apply, overlap
-from .source.records import NamedTuple
-from .source.text import Source, Span
+from sbatchlint.engine import Diagnostic, Inspection, inspect
+from sbatchlint.settings import Settings
+from sbatchlint.source.edits import Edit, apply, overlap
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .source.files import InputError
-from .source.records import NamedTuple
+from sbatchlint.source.files import InputError
+from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from .check import Card, Cases, Finding
+    from sbatchlint.check import Card, Cases, Finding
 
 PACKAGE = "sbatchlint.checks"
 DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from .configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
-from .job.site import Site
-from .registry import Check, Entry, did_you_mean, registry
-from .slurm.getopt import site_names
-from .source.files import InputError, read_bytes
-from .source.records import NamedTuple
+from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
+from sbatchlint.job.site import Site
+from sbatchlint.registry import Check, Entry, did_you_mean, registry
+from sbatchlint.slurm.getopt import site_names
+from sbatchlint.source.files import InputError, read_bytes
+from sbatchlint.source.records import NamedTuple
 
 Table = Mapping[str, object]
 
@@ -116,7 +116,7 @@ class Settings:
 
     def excluded(self, path: str, is_folder: bool) -> bool:
         """Whether a path found in a folder is left out."""
-        from .source.discover import DEFAULT_EXCLUDE
+        from sbatchlint.source.discover import DEFAULT_EXCLUDE
 
         if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDE:
             return True
@@ -237,7 +237,7 @@ def _site(table: Table, overrides: Overrides, where: str) -> Site:
 
 def _listed(path: str, where: str) -> tuple[str, ...]:
     """The options in a saved `sbatch --help`. Raises `InputError` where there is no such file, or another text."""
-    from .slurm.plugin_help import NoHelp, options_of_help
+    from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
 
     relative = os.path.relpath(path)
     shown = path if relative.startswith("..") else relative

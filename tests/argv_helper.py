@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sbatchlint.shell.values import Expansion, Phase, Piece, Pieces, literal
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, literal
 from sbatchlint.source.text import Span
 
 _WORD = re.compile(r'(?:"[^"]*"|\$\([^)]*\)|\S)+')

@@ -9,8 +9,8 @@ from typing import Any
 
 import bashlex
 
-from sbatchlint.shell import syntax
-from sbatchlint.shell.syntax import ArrayLiteral, Assignment, Literal, Simple, Word
+from sbatchlint.bash.syntax import tree as syntax
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Literal, Simple, Word
 
 
 def bash_accepts(script: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from sbatchlint.job.request import Request
-from sbatchlint.slurm.combined.by_task import UnknownValue, task_text
-from sbatchlint.slurm.combined.conflicts import values_of
-from sbatchlint.slurm.combined.counts import shown as shown_counts
+from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_text
+from sbatchlint.slurm.conflicts.causes import values_of
+from sbatchlint.slurm.conflicts.counts import shown as shown_counts
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import arrays, hosts, numbers, sizes, times
 from sbatchlint.slurm.versions import is_before

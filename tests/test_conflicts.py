@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sbatchlint.shell.values import Text
-from sbatchlint.slurm.combined.conflicts import Conflict, causes, conflicts, values_of
-from sbatchlint.slurm.combined.counts import Counts, job_counts, shown
-from sbatchlint.slurm.combined.exclusions import clashes
-from sbatchlint.slurm.combined.gpu_arithmetic import UnknownValue, gpus_of, task_resources
+from sbatchlint.bash.values import Text
+from sbatchlint.slurm.conflicts.causes import Conflict, causes, conflicts, values_of
+from sbatchlint.slurm.conflicts.counts import Counts, job_counts, shown
+from sbatchlint.slurm.conflicts.exclusions import clashes
+from sbatchlint.slurm.conflicts.gpu_arithmetic import UnknownValue, gpus_of, task_resources
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.edits import apply
@@ -295,7 +295,7 @@ def test_resources_of_a_task() -> None:
 
 
 def test_dropping_the_gpus_from_gres() -> None:
-    from sbatchlint.slurm.combined.gpu_pairs import twice_asked
+    from sbatchlint.slurm.conflicts.gpu_pairs import twice_asked
 
     def fixed(*lines: str) -> str | None:
         directives = block(*lines)

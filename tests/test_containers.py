@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argv_helper import argv, exported, field
+from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.wrappers import unwrap
-from sbatchlint.job.containers.model import Container, Triple, is_pyxis_option, pyxis_container
+from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
 from sbatchlint.job.site import Site
-from sbatchlint.shell.values import shown_text, text_of
 from sbatchlint.source.text import Span
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sbatchlint.bash.values import Text
 from sbatchlint.job.request import Memory, Nodes, Request, fixed_nodes
-from sbatchlint.shell.values import Text
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.slurm.verdict import verdict

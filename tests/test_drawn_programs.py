@@ -22,12 +22,12 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from sbatchlint.shell.evaluate import Interpreter, Spawn
-from sbatchlint.shell.parse import parse
-from sbatchlint.shell.state import State
-from sbatchlint.shell.trace import Context, Invocation
-from sbatchlint.shell.values import Phase as ShellPhase
-from sbatchlint.shell.values import Pieces, Text, text_of
+from sbatchlint.bash.interpreter.interpreter import Interpreter, Spawn
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.trace import Context, Invocation
+from sbatchlint.bash.values import Phase as ShellPhase
+from sbatchlint.bash.values import Pieces, Text, text_of
 from sbatchlint.source.text import Span
 from shell_programs import INPUTS, UNKNOWN, programs
 

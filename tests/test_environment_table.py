@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job, Site
 from sbatchlint.job.environment import (
     COUNTING_OPTIONS,
@@ -16,8 +18,6 @@ from sbatchlint.job.environment import (
     ZERO_IN_BATCH,
     JobEnvironment,
 )
-from sbatchlint.shell.trace import Context
-from sbatchlint.shell.values import Phase
 from sbatchlint.slurm.environment import Entry, find, known_names, mistaken, variables
 from sbatchlint.slurm.options import table
 from sbatchlint.slurm.versions import MAJORS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported, field
+from sbatchlint.analysis.launch.evidence import Sign, environment_sign, gpu_signs, rank_sign, strongest
 from sbatchlint.job.commands.wrappers import peel
 from sbatchlint.job.launchers import recognise
-from sbatchlint.job.launching.evidence import Sign, environment_sign, gpu_signs, rank_sign, strongest
 from sbatchlint.source.text import Span
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from sbatchlint.bash.values import UNKNOWN_CHARACTER as WHAT
+from sbatchlint.bash.values import Pieces, shown_text
 from sbatchlint.job import Job, Site
-from sbatchlint.shell.values import UNKNOWN_CHARACTER as WHAT
-from sbatchlint.shell.values import Pieces, shown_text
 from sbatchlint.source.text import Source
 
 

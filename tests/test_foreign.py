@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbatchlint.job.asked.foreign import foreign_effects
-from sbatchlint.shell.values import Text
+from sbatchlint.analysis.directives.foreign import foreign_effects
+from sbatchlint.bash.values import Text
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
 from sbatchlint.slurm.foreign import Foreign, ForeignSetting, read_foreign
 from sbatchlint.slurm.grammar.sizes import megabytes

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bash_referee import bash_accepts, nodes
-from sbatchlint.shell import syntax
-from sbatchlint.shell.parse import parse
+from sbatchlint.bash.syntax import tree as syntax
+from sbatchlint.bash.syntax.parser import parse
 from test_referee import CASES, CORPUS, PROGRAMS, scripts
 
 tree_sitter = pytest.importorskip("tree_sitter", reason="tree-sitter is not installed")

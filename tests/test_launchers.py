@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported
-from sbatchlint.job.launchers import (
-    DeepSpeed,
-    Launcher,
-    Mpi,
-    Rendezvous,
-    Swift,
-    python_command,
-    recognise,
-)
+from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.job.launchers import DeepSpeed, Launcher, Mpi, Rendezvous, Swift, python_command, recognise
 from sbatchlint.job.launchers.ray import Ray
-from sbatchlint.shell.values import shown_text, text_of
 
 
 def launcher(line: str, **environment: str) -> Launcher:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint.bash.values import text_of
 from sbatchlint.cli import main
 from sbatchlint.job import Job, Site
-from sbatchlint.shell.values import text_of
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\n"

@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
+from sbatchlint.analysis.training.layouts import Layout
+from sbatchlint.analysis.training.parallelism import Sizes, indivisible
 from sbatchlint.job import Job, Site
-from sbatchlint.job.training.layouts import Layout
-from sbatchlint.job.training.parallelism import Sizes, indivisible
 from sbatchlint.source.text import Source
 
 WORLDS = (1, 2, 3, 4, 6, 8, 12)

@@ -7,8 +7,8 @@ import pytest
 from argv_helper import argv, exported, field
 from sbatchlint.job import Job
 from sbatchlint.job.commands.wrappers import unwrap
-from sbatchlint.job.containers.model import Container, pyxis_container
-from sbatchlint.job.keeping.paths import classify, key, mount_of, outside, under
+from sbatchlint.job.containers import Container, pyxis_container
+from sbatchlint.job.paths import classify, key, mount_of, outside, under
 from sbatchlint.job.site import Site
 from sbatchlint.source.text import Source, Span
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.analysis.planning.steps import steps_of
 from sbatchlint.job import Job, Site
-from sbatchlint.job.planning.plan import plan_of
-from sbatchlint.job.planning.plan_steps import steps_of
-from sbatchlint.job.planning.ranks import MOST_TASKS
+from sbatchlint.job.ranks import MOST_TASKS
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\n"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint.analysis.directives.placeholders import find_placeholder, placeholder
+from sbatchlint.analysis.directives.unknown_options import is_plausible, missing_option, plugin_like
 from sbatchlint.engine import lint_source
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.slurm.getopt import parse, site_names, site_option
-from sbatchlint.slurm.mistakes.placeholders import find_placeholder, placeholder
-from sbatchlint.slurm.mistakes.suggest import GONE, SYNONYMS
-from sbatchlint.slurm.mistakes.unknown import is_plausible, missing_option, plugin_like
 from sbatchlint.slurm.options import plugin_options, table
 from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
+from sbatchlint.slurm.suggestions import GONE, SYNONYMS
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.files import InputError
 from sbatchlint.source.text import Source

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bash_referee import agree, bash_accepts, command_text, nodes, ours, theirs
-from sbatchlint.shell.parse import parse
-from sbatchlint.shell.syntax import Simple
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Simple
 
 HERE = Path(__file__).parent
 CASES = sorted((HERE / "cases_real").glob("*/*.sh"))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.shell.values import Text
-from sbatchlint.slurm import combined, grammar
-from sbatchlint.slurm.combined.conflicts import conflicts
+from sbatchlint.bash.values import Text
+from sbatchlint.slurm import conflicts as combined
+from sbatchlint.slurm import grammar
+from sbatchlint.slurm.conflicts.causes import conflicts
 from sbatchlint.slurm.directives import read_directives
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.versions import MAJORS, answers, is_before, is_release

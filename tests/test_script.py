@@ -16,8 +16,8 @@ from sbatchlint.engine import lint_source
 from sbatchlint.fix import fix_source
 from sbatchlint.job import Job
 from sbatchlint.settings import Settings
-from sbatchlint.slurm import script
-from sbatchlint.slurm.script import refusals
+from sbatchlint.slurm import script_file as script
+from sbatchlint.slurm.script_file import refusals
 from sbatchlint.source.discover import is_batch_script
 from sbatchlint.source.text import Source, Undecodable
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.shell.evaluate import Interpreter
-from sbatchlint.shell.parse import parse
-from sbatchlint.shell.state import MOST_ALTERNATIVES, State
-from sbatchlint.shell.values import Phase, Text, text_of
+from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.state import MOST_ALTERNATIVES, State
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.values import Phase, Text, text_of
 from test_drawn_programs import Alone
 
 # Programs and the words that are shown, with the reason where it is not plain to see.

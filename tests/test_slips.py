@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sbatchlint.shell.values import Text
+from sbatchlint.analysis.directives.near_misses import near_misses
+from sbatchlint.analysis.directives.typos import dashed
+from sbatchlint.bash.values import Text
 from sbatchlint.slurm.directives import Directives, read_directives
-from sbatchlint.slurm.mistakes.near_misses import near_misses
-from sbatchlint.slurm.mistakes.slips import dashed
 from sbatchlint.source.edits import Edit, apply, overlap
 
 DATA = Path(__file__).parent / "data" / "slips.jsonl"

@@ -10,11 +10,11 @@ from textwrap import dedent
 
 import pytest
 
+from sbatchlint.bash.values import Phase
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job
 from sbatchlint.job.site import Site
 from sbatchlint.settings import Settings
-from sbatchlint.shell.values import Phase
 from sbatchlint.source.text import Source
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bash_referee import nodes
-from sbatchlint.shell import syntax
-from sbatchlint.shell.parse import parse, parse_word_text
-from sbatchlint.shell.syntax import (
+from sbatchlint.bash.syntax import tree as syntax
+from sbatchlint.bash.syntax.parser import parse, parse_word_text
+from sbatchlint.bash.syntax.tree import (
     AndOr,
     Arithmetic,
     ArithmeticCommand,

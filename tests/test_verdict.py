@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from sbatchlint.shell.values import Text
+from sbatchlint.bash.values import Text
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.verdict import CONTROLLER, OPTION, VERIFY, verdict
 from shown import is_same, shown

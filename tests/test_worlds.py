@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sbatchlint.job import Job, Site
-from sbatchlint.job.launching.worlds import World, by_place
+from sbatchlint.job.worlds import World, by_place
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8\n"

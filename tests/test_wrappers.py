@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported
+from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.wrappers import WRAPPERS, Wrapped, peel, unwrap
-from sbatchlint.shell.values import shown_text, text_of
 
 
 def inside(line: str) -> str | None:

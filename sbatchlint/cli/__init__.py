@@ -29,11 +29,11 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the command and returns its exit code. Nothing heavy is imported before it is known what is asked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in ("--version", "-V"):
-        from .. import __version__
+        from sbatchlint import __version__
 
         sys.stdout.write(f"sbatchlint {__version__}\n")
         return 0
-    from ..source.files import InputError
+    from sbatchlint.source.files import InputError
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files may hold what the terminal's encoding lacks
@@ -65,20 +65,20 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] == "explain":
-        from .explain import explain
+        from sbatchlint.cli.explain import explain
 
         return explain(arguments[1:])
     if arguments and arguments[0] == "checks":
-        from .explain import checks
+        from sbatchlint.cli.explain import checks
 
         return checks(arguments[1:])
     if arguments and arguments[0] == "plan":
-        from .plan import plan
+        from sbatchlint.cli.plan import plan
 
         return plan(arguments[1:])
-    from .arguments import lint_options
+    from sbatchlint.cli.arguments import lint_options
 
     options = lint_options(arguments)
-    from .lint import lint
+    from sbatchlint.cli.lint import lint
 
     return lint(options)

@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import NoReturn
 
-from ..configuration import LEVELS, merge_tables, parse_pair, wrong_version
-from ..registry import did_you_mean
-from ..report import FORMATS
-from ..source.files import InputError
+from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, wrong_version
+from sbatchlint.registry import did_you_mean
+from sbatchlint.report import FORMATS
+from sbatchlint.source.files import InputError
 
 
 class Parser(argparse.ArgumentParser):
@@ -139,7 +139,7 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
     """The parsed options. Raises `InputError`; exits with 0 after --help or --version."""
     options = lint_parser().parse_intermixed_args(arguments)
     if options.version:
-        from .. import __version__
+        from sbatchlint import __version__
 
         print(f"sbatchlint {__version__}")
         raise SystemExit(0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from ..registry import GROUPS, Check, registry
-from ..report.terminal import Terminal
-from ..source.files import InputError
-from .arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.registry import GROUPS, Check, registry
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.files import InputError
 
 FORMATS = ("text", "markdown", "json")
 
@@ -33,16 +33,16 @@ def explain(arguments: list[str]) -> int:
     if options.output_format == "json":
         import json
 
-        from .pages import as_value
+        from sbatchlint.cli.pages import as_value
 
         values = [as_value(check) for check in found]
         print(json.dumps(values[0] if single else values, indent=2))
     elif options.output_format == "markdown":
-        from .pages import as_markdown
+        from sbatchlint.cli.pages import as_markdown
 
         print("\n".join(as_markdown(check) for check in found), end="")
     elif single:
-        from .pages import as_text
+        from sbatchlint.cli.pages import as_text
 
         print(as_text(found[0], terminal), end="")
     else:
@@ -65,11 +65,11 @@ def checks(arguments: list[str]) -> int:
     if options.output_format == "json":
         import json
 
-        from .pages import card_value
+        from sbatchlint.cli.pages import card_value
 
         print(json.dumps([card_value(check) for check in found], indent=2))
     elif options.output_format == "markdown":
-        from .pages import markdown_table
+        from sbatchlint.cli.pages import markdown_table
 
         print(markdown_table(found, ""), end="")
     else:

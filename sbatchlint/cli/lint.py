@@ -7,19 +7,19 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
-from ..engine import Diagnostic
-from ..registry import registry
-from ..report import Report, renderer, shown_path
-from ..report.cells import escape
-from ..report.summary import count
-from ..report.terminal import Terminal
-from ..settings import Overrides, Resolver
-from ..source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
-from ..source.files import InputError, reason
-from ..source.text import Span, begins_as_script
-from . import ISSUES
-from .arguments import configured, listed
-from .process import Mode, Outcome, process_all
+from sbatchlint.cli import ISSUES
+from sbatchlint.cli.arguments import configured, listed
+from sbatchlint.cli.process import Mode, Outcome, process_all
+from sbatchlint.engine import Diagnostic
+from sbatchlint.registry import registry
+from sbatchlint.report import Report, renderer, shown_path
+from sbatchlint.report.cells import escape
+from sbatchlint.report.summary import count
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
+from sbatchlint.source.files import InputError, reason
+from sbatchlint.source.text import Span, begins_as_script
 
 STANDARD_INPUT = "<stdin>"
 # Larger files in a folder are data, whatever they say.
@@ -175,7 +175,7 @@ class _Run:
     def _rendered(self, report: Report, terminal: Terminal) -> str:
         output_format = self.options.output_format or "full"
         if self.options.statistics:
-            from ..report.summary import statistics, statistics_json, summary
+            from sbatchlint.report.summary import statistics, statistics_json, summary
 
             if output_format.startswith("json"):
                 return statistics_json(report)

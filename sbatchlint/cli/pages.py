@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..check import Bad, Example, Good, Span
-from ..registry import Check
-from ..report.cells import wrap
-from ..report.snippet import Label, Line
-from ..report.terminal import Terminal
-from ..source.text import Source
+from sbatchlint.check import Bad, Example, Good, Span
+from sbatchlint.registry import Check
+from sbatchlint.report.cells import wrap
+from sbatchlint.report.snippet import Label, Line
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.text import Source
 
 
 def sections(check: Check) -> tuple[str, list[tuple[str, str]]]:

@@ -6,21 +6,21 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from ..job import Job
-from ..job.planning.plan import plan_of
-from ..report import shown_path
-from ..report.terminal import Terminal
-from ..settings import Overrides, Resolver
-from ..source.files import InputError, read, read_standard_input
-from . import ISSUES
-from .arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.cli import ISSUES
+from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.job import Job
+from sbatchlint.report import shown_path
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.source.files import InputError, read, read_standard_input
 
 if TYPE_CHECKING:
-    from ..engine import Diagnostic, Fault
-    from ..report.plan_view import Mark, Place
-    from ..settings import Settings
-    from ..shell.trace import Invocation
-    from ..source.text import Source
+    from sbatchlint.bash.trace import Invocation
+    from sbatchlint.engine import Diagnostic, Fault
+    from sbatchlint.report.plan_view import Mark, Place
+    from sbatchlint.settings import Settings
+    from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
 
@@ -48,15 +48,15 @@ def plan(arguments: list[str]) -> int:
 
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))
     elif options.output_format == "svg":
-        from ..report.plan_svg import as_svg
+        from sbatchlint.report.plan_svg import as_svg
 
         print(as_svg(plans[0], marks[0]), end="")
     elif options.output_format == "html":
-        from ..report.plan_html import as_html
+        from sbatchlint.report.plan_html import as_html
 
         print(as_html(list(zip(plans, marks, findings, strict=True))), end="")
     else:
-        from ..report.plan import as_text
+        from sbatchlint.report.plan import as_text
 
         terminal = Terminal.of_stream(sys.stdout, options.color)
         print("\n".join(as_text(each, terminal, found) for each, found in zip(plans, marks, strict=True)), end="")
@@ -68,7 +68,7 @@ def plan(arguments: list[str]) -> int:
 
 def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
     """The errors and warnings in a script; those that the settings hide are left out."""
-    from ..engine import lint_source
+    from sbatchlint.engine import lint_source
 
     return [
         each
@@ -79,7 +79,7 @@ def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[D
 
 def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
     """For each step, what the checks say of the lines of its words and of those of the commands that it runs."""
-    from ..report.plan_view import Mark, first_clause
+    from sbatchlint.report.plan_view import Mark, first_clause
 
     steps: dict[tuple[str, int], set[Place]] = {}
     jobs = [job]

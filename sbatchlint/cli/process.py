@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..engine import Diagnostic, Fault, inspect
-from ..report import shown_path
-from ..settings import Resolver
-from ..source.files import InputError, write
-from ..source.records import NamedTuple
-from ..source.text import Source, Undecodable
+from sbatchlint.engine import Diagnostic, Fault, inspect
+from sbatchlint.report import shown_path
+from sbatchlint.settings import Resolver
+from sbatchlint.source.files import InputError, write
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Source, Undecodable
 
 if TYPE_CHECKING:
-    from ..fix import Refused
+    from sbatchlint.fix import Refused
 
 # Below this many files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 48
@@ -62,7 +62,7 @@ def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
     diff = ""
     before = source
     if mode.fix or mode.diff:
-        from ..fix import fix_source, unified_diff
+        from sbatchlint.fix import fix_source, unified_diff
 
         fixed = fix_source(source, settings, mode.unsafe, inspection)
         source, inspection = fixed.source, fixed.inspection

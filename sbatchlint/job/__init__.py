@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from ..shell.evaluate import Interpreter
-from ..shell.parse import parse
-from ..shell.programs import shell_flags
-from ..shell.state import State
-from ..shell.syntax import Program
-from ..shell.trace import Assigned, Invocation, Ran, Submission, Trace
-from ..shell.values import Phase, Pieces, Text, literal
-from ..slurm.directives import Directives, read_directives
-from ..slurm.versions import Range
-from ..source.discover import is_batch_name
-from ..source.text import Source, Span
-from ..source.workspace import Workspace
-from .hooks import JobHooks
-from .launches import Launch, find_launches
-from .request import Request
-from .rooms import Rooms
-from .site import Site
-from .steps import Step
+from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.interpreter.programs import shell_flags
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Program
+from sbatchlint.bash.trace import Assigned, Invocation, Ran, Submission, Trace
+from sbatchlint.bash.values import Phase, Pieces, Text, literal
+from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.request import Request
+from sbatchlint.job.rooms import Rooms
+from sbatchlint.job.site import Site
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm.directives import Directives, read_directives
+from sbatchlint.slurm.versions import Range
+from sbatchlint.source.discover import is_batch_name
+from sbatchlint.source.text import Source, Span
+from sbatchlint.source.workspace import Workspace
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
@@ -55,7 +55,7 @@ class Job(Rooms):
             self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
             self.request = Request(self.directives)
         else:
-            from .submission import SubmittedDirectives
+            from sbatchlint.job.submission import SubmittedDirectives
 
             self.directives = directives = SubmittedDirectives(submission, self.versions, site)
             self.request = Request(directives, overriding=directives.overriding)
@@ -136,7 +136,7 @@ class Job(Rooms):
     def in_quoted_text(self, offset: int) -> bool:
         """Whether a place of the file stands inside a heredoc's body or a quoted string."""
         if self._quoted is None:
-            from ..shell.walk import quoted_ranges
+            from sbatchlint.bash.syntax.walk import quoted_ranges
 
             found = sorted(self.text.span(start, end) for start, end in quoted_ranges(self.program))
             self._quoted = ([span.start for span in found], [span.end for span in found])

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.trace import Context
-from ..shell.values import Phase
-from ..slurm import environment as table
-from .request import Request
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Phase
+from sbatchlint.job.request import Request
+from sbatchlint.slurm import environment as table
 
 if TYPE_CHECKING:
-    from .steps import Step
+    from sbatchlint.job.steps import Step
 
 _ALL = table.variables()
 # Different in each task, or on each node, of a step.
@@ -133,7 +133,7 @@ def _has_own_gpus(step: Step, request: Request) -> bool:
 
 def step_around(context: Context) -> Step | None:
     """The step in whose tasks a command runs."""
-    from .steps import Step
+    from sbatchlint.job.steps import Step
 
     each = context.parent
     while each is not None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shell.evaluate import Spawn
-from ..shell.trace import Invocation
-from ..shell.values import Phase, Pieces, Text, cut, shown_text, text_of
-from ..slurm import getopt
-from ..slurm.versions import Range
-from ..source.text import Span
-from ..source.workspace import Workspace
-from .commands.words import assignment_of, split
-from .commands.wrappers import WRAPPERS, unwrap
-from .environment import JobEnvironment
-from .launchers import mpi, recognise
-from .launches import container_of, exported
-from .request import Request
-from .site import Site
-from .steps import Step
+from sbatchlint.bash.interpreter.interpreter import Spawn
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
+from sbatchlint.job.commands.argv import assignment_of, split
+from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
+from sbatchlint.job.environment import JobEnvironment
+from sbatchlint.job.launchers import mpi, recognise
+from sbatchlint.job.launches import container_of, exported
+from sbatchlint.job.request import Request
+from sbatchlint.job.site import Site
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm import getopt
+from sbatchlint.slurm.versions import Range
+from sbatchlint.source.text import Span
+from sbatchlint.source.workspace import Workspace
 
 if TYPE_CHECKING:
-    from .neighbours import Neighbours
+    from sbatchlint.job.included_files import Neighbours
 
 
 class JobHooks:
@@ -73,7 +73,7 @@ class JobHooks:
 
     def file(self, name: str, way: Span) -> Text | None:
         if self._neighbours is None:
-            from .neighbours import Neighbours
+            from sbatchlint.job.included_files import Neighbours
 
             self._neighbours = Neighbours(self.workspace)
         return self._neighbours.read(name, way)
@@ -82,7 +82,7 @@ class JobHooks:
         container = container_of(command)
         if container is None or not container.mounts:
             return []
-        from .keeping.paths import outside
+        from sbatchlint.job.paths import outside
 
         return outside(path, container)
 

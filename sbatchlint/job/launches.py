@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..shell.state import merge_guards
-from ..shell.trace import Invocation
-from ..shell.values import Phase, Pieces
-from ..source.records import NamedTuple
-from .containers.model import Container
-from .environment import step_around
-from .launchers import Launcher, recognise
-from .steps import Step
+from sbatchlint.bash.state import merge_guards
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.job.containers import Container
+from sbatchlint.job.environment import step_around
+from sbatchlint.job.launchers import Launcher, recognise
+from sbatchlint.job.steps import Step
+from sbatchlint.source.records import NamedTuple
 
 
 class Launch(NamedTuple):

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..shell.values import known_prefix
-from ..slurm.options import find
-from ..source.regex import Regex
-from .commands.words import basename
-from .containers.model import is_pyxis_option
+from sbatchlint.bash.values import known_prefix
+from sbatchlint.job.commands.argv import basename
+from sbatchlint.job.containers import is_pyxis_option
+from sbatchlint.slurm.options import find
+from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
-    from . import Job
+    from sbatchlint.job import Job
 
 # The beginning of Slurm's variables, and how it is misspelled.
 _SLURM_NAMES = ("SLURM", "SLRUM_", "SLUM_", "SULRM_", "SLRM_", "SLUMR_", "SLURN_")
@@ -44,7 +44,7 @@ _LOCAL = Regex(
 )
 _UV = Regex(r"\buv\b")
 _INSTALL = Regex(r"\buv\b|\bpip3?(?:\.\d+)?\s")
-# What the names of variables that hold a secret end in (`sbatchlint.job.keeping.secrets` knows them exactly).
+# What the names of variables that hold a secret end in (`sbatchlint.analysis.storage.secrets` knows them exactly).
 _SECRETS = ("TOKEN ", "KEY ", "SECRET", "PASS", "CREDENTIAL", "JWT", "_PAT ", "PW ")
 
 # Programs, and packages of modules, that start others.
@@ -115,7 +115,7 @@ def _has_dollar(job: Job) -> bool:
 
 def _has_several_nodes(job: Job) -> bool:
     """Whether the job may have more than one node, and runs something that spreads over them."""
-    from .steps import job_nodes
+    from sbatchlint.job.steps import job_nodes
 
     nodes = job_nodes(job.request)
     if nodes is None or nodes < 2:

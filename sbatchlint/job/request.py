@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from ..slurm.directives import UNKNOWN, Directives, Setting
-from ..slurm.grammar import resources
-from ..slurm.grammar.numbers import node_count, whole
-from ..slurm.grammar.sizes import megabytes
-from ..slurm.grammar.times import minutes
-from ..slurm.versions import MAJORS
-from ..source.records import NamedTuple
+from sbatchlint.slurm.directives import UNKNOWN, Directives, Setting
+from sbatchlint.slurm.grammar import resources
+from sbatchlint.slurm.grammar.numbers import node_count, whole
+from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.slurm.grammar.times import minutes
+from sbatchlint.slurm.versions import MAJORS
+from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from ..slurm.combined.counts import Counts
-    from ..slurm.foreign import ForeignSetting
+    from sbatchlint.slurm.conflicts.counts import Counts
+    from sbatchlint.slurm.foreign import ForeignSetting
 
 # GRES that are a GPU, or a part of one.
 GPU_RESOURCES = frozenset({"gpu", "shard", "mps"})
@@ -202,7 +202,7 @@ class Request:
     def counts(self) -> Counts | None:
         """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
         if self._counts is False:
-            from ..slurm.combined.counts import job_counts
+            from sbatchlint.slurm.conflicts.counts import job_counts
 
             self._counts = job_counts(self._values, self.version)
         return self._counts or None
@@ -236,7 +236,7 @@ class Request:
         ]
         if not values:
             return None
-        from ..slurm.grammar import mail
+        from sbatchlint.slurm.grammar import mail
 
         known = [value for value in values if value is not None]
         return ",".join(mail.merged(known, self.version)) or None if len(known) == len(values) else None

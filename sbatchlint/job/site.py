@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..source.records import NamedTuple
+from sbatchlint.source.records import NamedTuple
 
 
 class Site(NamedTuple):

@@ -6,19 +6,19 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 
 from __future__ import annotations
 
-from ..shell.trace import Invocation
-from ..shell.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
-from ..slurm import getopt
-from ..slurm.grammar.numbers import whole
-from ..slurm.options import find
-from ..slurm.versions import MAJORS, Range
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .commands.words import hides_options, is_unknown, names_program
-from .containers.model import Container, Triple, is_pyxis_option, pyxis_container
-from .environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
-from .request import Nodes, Request, fixed_nodes
-from .site import Site
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import hides_options, is_unknown, names_program
+from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
+from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
+from sbatchlint.job.request import Nodes, Request, fixed_nodes
+from sbatchlint.job.site import Site
+from sbatchlint.slurm import getopt
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.options import find
+from sbatchlint.slurm.versions import MAJORS, Range
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 # Variables that make a container step of any srun (pyxis 0.21).
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
@@ -108,7 +108,7 @@ class Step:
             if is_pyxis_option(each.name)
         ]
         triples += [(each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name)]
-        from .launches import exported
+        from sbatchlint.job.launches import exported
 
         if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):
             return None
@@ -185,8 +185,8 @@ def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | Non
 
 def directive_value(setting: object) -> Pieces | None:
     """The value of a directive as a field."""
-    from ..shell.values import Piece
-    from ..slurm.directives import Setting
+    from sbatchlint.bash.values import Piece
+    from sbatchlint.slurm.directives import Setting
 
     assert isinstance(setting, Setting)
     if setting.value is None or setting.value_span is None:

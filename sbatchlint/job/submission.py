@@ -7,17 +7,17 @@ the command line is read last). The text of --wrap runs below `#!/bin/sh`, and `
 
 from __future__ import annotations
 
-from ..shell.programs import join_fields
-from ..shell.trace import Invocation, Submission
-from ..shell.values import Text, shown_text
-from ..slurm.directives import Directives, Setting
-from ..slurm.lines import DirectiveLine, Token
-from ..slurm.reading import parse_words, read
-from ..slurm.versions import Range
-from ..source.edits import Edit
-from ..source.text import Span
-from .commands.words import quoted
-from .site import Site
+from sbatchlint.bash.interpreter.programs import join_fields
+from sbatchlint.bash.trace import Invocation, Submission
+from sbatchlint.bash.values import Text, shown_text
+from sbatchlint.job.commands.argv import quoted
+from sbatchlint.job.site import Site
+from sbatchlint.slurm.directives import Directives, Setting
+from sbatchlint.slurm.lines import DirectiveLine, Token
+from sbatchlint.slurm.reading import parse_words, read
+from sbatchlint.slurm.versions import Range
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
 
 
 class SubmittedDirectives(Directives):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
+from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from ..engine import Diagnostic
-    from .terminal import Terminal
+    from sbatchlint.engine import Diagnostic
+    from sbatchlint.report.terminal import Terminal
 
 FORMATS = ("full", "concise", "json", "json-lines", "github")
 
@@ -33,15 +33,15 @@ Renderer = Callable[[Report, "Terminal"], str]
 def renderer(output_format: str) -> Renderer:
     """The function that writes a report in one of `FORMATS`; its text ends in a newline, or is empty."""
     if output_format == "full":
-        from .full import render
+        from sbatchlint.report.full import render
     elif output_format == "concise":
-        from .concise import render
+        from sbatchlint.report.concise import render
     elif output_format == "json":
-        from .json import render
+        from sbatchlint.report.json import render
     elif output_format == "json-lines":
-        from .json_lines import render
+        from sbatchlint.report.json_lines import render
     else:
-        from .github import render
+        from sbatchlint.report.github import render
     return render
 
 

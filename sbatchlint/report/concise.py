@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import Report, shown_path
-from .cells import escape
-from .summary import summary
-from .terminal import Terminal
+from sbatchlint.report import Report, shown_path
+from sbatchlint.report.cells import escape
+from sbatchlint.report.summary import summary
+from sbatchlint.report.terminal import Terminal
 
 
 def render(report: Report, terminal: Terminal) -> str:

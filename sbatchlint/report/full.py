@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..engine import Diagnostic
-from ..source.text import Source, Span
-from . import Report, shown_path
-from .cells import escape, wrap
-from .snippet import Label, Line
-from .summary import summary
-from .terminal import Terminal
+from sbatchlint.engine import Diagnostic
+from sbatchlint.report import Report, shown_path
+from sbatchlint.report.cells import escape, wrap
+from sbatchlint.report.snippet import Label, Line
+from sbatchlint.report.summary import summary
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.text import Source, Span
 
 # A label over more rows than this is shown by its first two rows and its last one.
 MOST_ROWS = 5
@@ -39,7 +39,7 @@ def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
         lines.extend(_row(source, row, rows[row], gutter, bar, terminal))
         before = row
     if diagnostic.fix is not None:
-        from .patch import render_fix
+        from sbatchlint.report.patch import render_fix
 
         lines.append(bar)
         lines.extend(render_fix(source, diagnostic.fix, gutter, terminal))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
-from . import Report
-from .json import clean
-from .terminal import Terminal
+from sbatchlint.report import Report
+from sbatchlint.report.json import clean
+from sbatchlint.report.terminal import Terminal
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from ..engine import Diagnostic
-from ..source.text import Source, Span
-from . import Report, shown_path
-from .terminal import Terminal
+from sbatchlint.engine import Diagnostic
+from sbatchlint.report import Report, shown_path
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.text import Source, Span
 
 
 def render(report: Report, terminal: Terminal) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from . import Report
-from .json import finding
-from .terminal import Terminal
+from sbatchlint.report import Report
+from sbatchlint.report.json import finding
+from sbatchlint.report.terminal import Terminal
 
 
 def render(report: Report, terminal: Terminal) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..check import Fix
-from ..source.edits import Edit, apply
-from ..source.records import NamedTuple
-from ..source.text import Source, Span
-from .cells import escape, width, wrap
-from .snippet import Line
-from .terminal import Terminal
+from sbatchlint.check import Fix
+from sbatchlint.report.cells import escape, width, wrap
+from sbatchlint.report.snippet import Line
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Source, Span
 
 MOST_LINES = 12
 

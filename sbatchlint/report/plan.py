@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .cells import escape
-from .plan_steps import steps_as_text
-from .plan_view import Marks, Plan
-from .terminal import Terminal
+from sbatchlint.report.cells import escape
+from sbatchlint.report.plan_steps import steps_as_text
+from sbatchlint.report.plan_view import Marks, Plan
+from sbatchlint.report.terminal import Terminal
 
 
 def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:

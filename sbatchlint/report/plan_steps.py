@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .cells import escape, width
-from .cells import wrap as wrap_words
-from .plan_view import (
+from sbatchlint.report.cells import escape, width
+from sbatchlint.report.cells import wrap as wrap_words
+from sbatchlint.report.plan_view import (
     IDENTITIES,
     Marks,
     Plan,
@@ -21,7 +21,7 @@ from .plan_view import (
     table,
     view,
 )
-from .terminal import Terminal
+from sbatchlint.report.terminal import Terminal
 
 MOST_ROWS = 16
 FIRST_ROWS = 8

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .plan_pen import CHARACTER, LINE, STYLE, Drawn, Pen, fitting, number, plain, written
-from .plan_view import (
+from sbatchlint.report.plan_pen import CHARACTER, LINE, STYLE, Drawn, Pen, fitting, number, plain, written
+from sbatchlint.report.plan_view import (
     IDENTITIES,
     LEGEND,
     Marks,
@@ -36,7 +36,7 @@ MOST_NODES, MOST_TASKS, MOST_PROCESSES, MOST_GPUS = 8, 16, 16, 16
 
 def as_svg(plan: Plan, marks: Marks) -> str:
     """One picture of a script and of those that it submits: a band for each step."""
-    from .plan import verdicts
+    from sbatchlint.report.plan import verdicts
 
     pen = Pen()
     pen.text(MARGIN, 32, plan["path"], "title")

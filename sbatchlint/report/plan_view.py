@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
-from ..source.records import NamedTuple
-from .cells import escape
+from sbatchlint.report.cells import escape
+from sbatchlint.source.records import NamedTuple
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..source.records import NamedTuple
-from .cells import escape, shown, width, wrap
-from .terminal import Terminal
+from sbatchlint.report.cells import escape, shown, width, wrap
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.records import NamedTuple
 
 _CUT = "..."
 _CONTEXT = 16  # cells that stay visible before a label where a long line is cut

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import Report
-from .terminal import Terminal
+from sbatchlint.report import Report
+from sbatchlint.report.terminal import Terminal
 
 
 def count(number: int, noun: str) -> str:

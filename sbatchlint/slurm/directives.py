@@ -11,28 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..source.edits import Edit
-from .getopt import UNKNOWN, site_names
-from .grammar import refusals
-from .lines import DirectiveLine, Readable
-from .model import Problem, Refused, Setting, StopLine
-from .reading import Reading, parse_words, read
-from .versions import DEFAULT, Range
+from sbatchlint.slurm.getopt import UNKNOWN, site_names
+from sbatchlint.slurm.grammar import refusals
+from sbatchlint.slurm.lines import DirectiveLine, Readable
+from sbatchlint.slurm.model import Problem, Refused, Setting, StopLine
+from sbatchlint.slurm.reading import Reading, parse_words, read
+from sbatchlint.slurm.versions import DEFAULT, Range
+from sbatchlint.source.edits import Edit
 
 if TYPE_CHECKING:
-    from .foreign import Foreign
-    from .mistakes.abbreviations import Abbreviation
-    from .mistakes.continuation import Continuation
-    from .mistakes.cuts import Cut
-    from .mistakes.near_misses import NearMiss
-    from .mistakes.open_quotes import OpenQuote
-    from .mistakes.placeholders import Left
-    from .mistakes.repeats import Repeat
-    from .mistakes.slips import Gap, Misdashed
-    from .mistakes.strays import Stray
-    from .mistakes.suggest import Suggestion
-    from .mistakes.unknown import Missing, Unknown
-    from .mistakes.wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
+    from sbatchlint.analysis.directives.abbreviations import Abbreviation
+    from sbatchlint.analysis.directives.continuations import Continuation
+    from sbatchlint.analysis.directives.cuts import Cut
+    from sbatchlint.analysis.directives.near_misses import NearMiss
+    from sbatchlint.analysis.directives.open_quotes import OpenQuote
+    from sbatchlint.analysis.directives.placeholders import Left
+    from sbatchlint.analysis.directives.positional_words import Stray
+    from sbatchlint.analysis.directives.repeats import Repeat
+    from sbatchlint.analysis.directives.typos import Gap, Misdashed
+    from sbatchlint.analysis.directives.unknown_options import Missing, Unknown
+    from sbatchlint.analysis.directives.wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
+    from sbatchlint.slurm.foreign import Foreign
+    from sbatchlint.slurm.suggestions import Suggestion
 
 __all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
 
@@ -123,7 +123,7 @@ class Directives:
             string = self.text.string
             self._foreign = None
             if ("#PBS" in string or "#BSUB" in string) and self.last("ignore-pbs") is None:
-                from .foreign import read_foreign
+                from sbatchlint.slurm.foreign import read_foreign
 
                 self._foreign = read_foreign(self.text, self.versions.majors)
         return self._foreign or None
@@ -139,7 +139,7 @@ class Directives:
         """The settings of these families (`Refusal.kind`) that Slurm refuses, each once, with what was meant."""
         if not any(each.refusal.kind in kinds for each in self.refused):
             return []
-        from .mistakes.wrong_values import wrong_values
+        from sbatchlint.analysis.directives.wrong_values import wrong_values
 
         return wrong_values(self, kinds)
 
@@ -154,7 +154,7 @@ class Directives:
             each.kind in ("missing-value", "unexpected-value") for each in self.problems
         ):
             return []
-        from .mistakes.wrong_values import missing_values
+        from sbatchlint.analysis.directives.wrong_values import missing_values
 
         return missing_values(self)
 
@@ -162,7 +162,7 @@ class Directives:
         """Words of `--mail-type` that sbatch drops without a sound."""
         if not any(setting.name == "mail-type" for setting in self.settings):
             return []
-        from .mistakes.wrong_values import dropped_mail
+        from sbatchlint.analysis.directives.wrong_values import dropped_mail
 
         return dropped_mail(self)
 
@@ -170,7 +170,7 @@ class Directives:
         """Each `--mail-user` to whom no mail is ever sent, because no event is named."""
         if not any(setting.name == "mail-user" for setting in self.settings):
             return []
-        from .mistakes.wrong_values import unsent_mail
+        from sbatchlint.analysis.directives.wrong_values import unsent_mail
 
         return unsent_mail(self)
 
@@ -178,19 +178,19 @@ class Directives:
         """Bare job ids behind a term of another type (`afterok:1,2`), which mean afterany."""
         if not any(setting.name == "dependency" for setting in self.settings):
             return []
-        from .mistakes.wrong_values import implied_dependencies
+        from sbatchlint.analysis.directives.wrong_values import implied_dependencies
 
         return implied_dependencies(self)
 
     def slip(self, setting: Setting) -> str | None:
-        """How a setting was miswritten, so that its value is not what was meant; see `slurm.mistakes.slips`."""
-        from .mistakes.slips import slip
+        """How a setting was miswritten, so that its value is not what was meant; see `analysis.directives.typos`."""
+        from sbatchlint.analysis.directives.typos import slip
 
         return slip(self, setting)
 
     def gap(self, setting: Setting) -> Gap | None:
         """The blanks beside the `=` of an option (`--time = 5`)."""
-        from .mistakes.slips import gap
+        from sbatchlint.analysis.directives.typos import gap
 
         return gap(self, setting)
 
@@ -211,7 +211,7 @@ class Directives:
         """Long options with one dash or three (`-nodes=2`)."""
         if not self.has_other_dashes:
             return []
-        from .mistakes.slips import misdashed
+        from sbatchlint.analysis.directives.typos import misdashed
 
         return misdashed(self)
 
@@ -229,7 +229,7 @@ class Directives:
         """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
         if not any("\\" in self.text.string[line.words_start : line.end] for line in self.lines):
             return []
-        from .mistakes.continuation import continuations
+        from sbatchlint.analysis.directives.continuations import continuations
 
         return continuations(self)
 
@@ -246,7 +246,7 @@ class Directives:
         """Comments of the option block that were meant for directives, and directives that were not."""
         if not self.has_comments:
             return []
-        from .mistakes.near_misses import near_misses
+        from sbatchlint.analysis.directives.near_misses import near_misses
 
         return near_misses(self)
 
@@ -254,7 +254,7 @@ class Directives:
         """Words that are neither options nor values, as far as no other fault explains them."""
         if not any(each.kind in ("stray-word", "leading-colon") for each in self.problems):
             return []
-        from .mistakes.strays import strays
+        from sbatchlint.analysis.directives.positional_words import strays
 
         return strays(self)
 
@@ -262,7 +262,7 @@ class Directives:
         """Comments that begin inside of a value, or hold another directive."""
         if not any(line.comment is not None for line in self.lines):
             return []
-        from .mistakes.cuts import cuts
+        from sbatchlint.analysis.directives.cuts import cuts
 
         return cuts(self)
 
@@ -270,13 +270,13 @@ class Directives:
         """Quotes that are not closed."""
         if not any(each.kind == "unmatched-quote" for each in self.problems):
             return []
-        from .mistakes.open_quotes import open_quotes
+        from sbatchlint.analysis.directives.open_quotes import open_quotes
 
         return open_quotes(self)
 
     def lost_lines(self) -> Iterator[str]:
         """The text of lines that were meant to ask for something, and of which sbatch does not read all."""
-        from .mistakes.lost import lost_lines
+        from sbatchlint.analysis.directives.lost_lines import lost_lines
 
         return lost_lines(self)
 
@@ -325,13 +325,13 @@ class Directives:
 
         `sbatch` is among them where other releases have it. Abbreviations count, plugins do not.
         """
-        from .mistakes.suggest import takers
+        from sbatchlint.slurm.suggestions import takers
 
         return takers(problem.written)
 
     def suggestion(self, problem: Problem) -> Suggestion | None:
         """The option that was probably meant by an unknown one."""
-        from .mistakes.suggest import suggest
+        from sbatchlint.slurm.suggestions import suggest
 
         return suggest(problem.written, self.versions.majors)
 
@@ -341,35 +341,35 @@ class Directives:
         return site_names(self.extra)
 
     def unknown_options(self) -> list[Unknown]:
-        """The options that sbatch of no release of the range has; see `slurm.mistakes.unknown`."""
+        """The options that sbatch of no release of the range has; see `analysis.directives.unknown_options`."""
         if not self.problems:
             return []
-        from .mistakes.unknown import unknown_options
+        from sbatchlint.analysis.directives.unknown_options import unknown_options
 
         return unknown_options(self)
 
     def abbreviations(self) -> list[Abbreviation]:
-        """The long options that are not written in full; see `slurm.mistakes.abbreviations`."""
+        """The long options that are not written in full; see `analysis.directives.abbreviations`."""
         if not self.problems and all(
             each.written[:2] != "--" or each.written[2:] == each.name for each in self.settings
         ):
             return []
-        from .mistakes.abbreviations import abbreviations
+        from sbatchlint.analysis.directives.abbreviations import abbreviations
 
         return abbreviations(self)
 
     def placeholders(self) -> list[Left]:
-        """The values, or parts of them, that were left to be filled in; see `slurm.mistakes.placeholders`."""
-        from .mistakes.placeholders import left_over
+        """The values, or parts of them, that were left to be filled in; see `analysis.directives.placeholders`."""
+        from sbatchlint.analysis.directives.placeholders import left_over
 
         return left_over(self)
 
     def repeats(self) -> list[Repeat]:
-        """The options that are given several times in one component; see `slurm.mistakes.repeats`."""
+        """The options that are given several times in one component; see `analysis.directives.repeats`."""
         names = [each.name for each in self.settings]
         if len(set(names)) == len(names):
             return []
-        from .mistakes.repeats import repeats
+        from sbatchlint.analysis.directives.repeats import repeats
 
         return repeats(self)
 
@@ -377,7 +377,7 @@ class Directives:
         """The options that only other releases have than some, or all, of the range."""
         if not self.problems:
             return []
-        from .mistakes.unknown import missing_options
+        from sbatchlint.analysis.directives.unknown_options import missing_options
 
         return missing_options(self)
 
@@ -394,7 +394,7 @@ class Directives:
 
     def insertion(self, options: str, component: int = 0) -> Edit:
         """Adds a line `#SBATCH options` behind the last one of a component, or else behind the shebang."""
-        from .rewriting import insertion
+        from sbatchlint.slurm.rewriting import insertion
 
         return insertion(self, options, component)
 
@@ -403,13 +403,13 @@ class Directives:
 
         A line of which nothing is left goes with its newline; its comment stays as a line.
         """
-        from .rewriting import removal
+        from sbatchlint.slurm.rewriting import removal
 
         return removal(self, settings)
 
     def replacement(self, setting: Setting, value: str) -> Edit:
         """Gives a setting another value, quoted as sbatch needs it."""
-        from .rewriting import replacement
+        from sbatchlint.slurm.rewriting import replacement
 
         return replacement(self, setting, value)
 
@@ -417,7 +417,7 @@ class Directives:
 def read_directives(text: Readable, versions: tuple[str, str] = DEFAULT, extra: Sequence[str] = ()) -> Directives:
     """Reads the option block of a script.
 
-    `text`: the script (shell.values.Text). `versions`: first and last major release of interest. `extra`: long options
+    `text`: the script (bash.values.Text). `versions`: first and last major release of interest. `extra`: long options
     that the site's plugins add (see `getopt.parse`).
     """
     within = Range(*versions)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ..source.records import NamedTuple
-from .versions import expand
+from sbatchlint.slurm.versions import expand
+from sbatchlint.source.records import NamedTuple
 
 _DATA = os.path.join(os.path.dirname(__file__), "data", "environment.json")
 # `SLURM_JOB_ID_HET_GROUP_0`, and its older spelling.
@@ -90,7 +90,7 @@ def find(name: str) -> Entry | None:
 @cache
 def known_names() -> frozenset[str]:
     """Every name that Slurm sets or reads anywhere, and those that sites commonly add."""
-    from .options import all_options
+    from sbatchlint.slurm.options import all_options
 
     read = {name for option in all_options() for names in option.environment.values() for name in names}
     return frozenset({*variables(), *_data()["others"], *read})

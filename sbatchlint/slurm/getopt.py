@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..source.records import NamedTuple
-from .options import Meaning, Option, letter_meanings, meanings, plugin_options
+from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
+from sbatchlint.source.records import NamedTuple
 
-# The same character as shell.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.
+# The same character as bash.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.
 UNKNOWN = "\ue000"
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..source.records import NamedTuple
-from ..source.regex import Regex
-from ..source.text import Span
-from .getopt import UNKNOWN
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
 
 MAGIC = ("#SBATCH", "#SLURM")
 # isspace() of the C locale; a no-break space is none.

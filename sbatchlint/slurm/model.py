@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .getopt import UNKNOWN
-from .grammar import Refusal
-from .lines import DirectiveLine, Token
-from .options import Option
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.lines import DirectiveLine, Token
+from sbatchlint.slurm.options import Option
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from .foreign import ForeignSetting
+    from sbatchlint.slurm.foreign import ForeignSetting
 
 
 class StopLine(NamedTuple):

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from ..source.records import NamedTuple
-from .versions import MAJORS, expand, is_before
+from sbatchlint.slurm.versions import MAJORS, expand, is_before
+from sbatchlint.source.records import NamedTuple
 
 _DATA = os.path.join(os.path.dirname(__file__), "data")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..source.regex import Regex
+from sbatchlint.source.regex import Regex
 
 HEADING = "Options provided by plugins:"
 

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import re
 
-from ..source.records import NamedTuple
-from ..source.text import Span
-from .getopt import UNKNOWN, Fault, Given, parse
-from .lines import BLANKS, DirectiveLine, Readable, Token, magic_of, read_words, separator_at, template_end
-from .model import Problem, Setting, StopLine
-from .versions import Range, is_before
+from sbatchlint.slurm.getopt import UNKNOWN, Fault, Given, parse
+from sbatchlint.slurm.lines import (
+    BLANKS,
+    DirectiveLine,
+    Readable,
+    Token,
+    magic_of,
+    read_words,
+    separator_at,
+    template_end,
+)
+from sbatchlint.slurm.model import Problem, Setting, StopLine
+from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 
 class Reading(NamedTuple):

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..source.records import NamedTuple
-from .combined.conflicts import conflicts, values_of
-from .combined.controller import BATCH, GRES, ORDERS
-from .combined.counts import INHERITED_HINT, hint_rivals
-from .getopt import UNKNOWN
-from .script import refusals as file_refusals
-from .versions import is_before
+from sbatchlint.slurm.conflicts.causes import conflicts, values_of
+from sbatchlint.slurm.conflicts.controller import BATCH, GRES, ORDERS
+from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.script_file import refusals as file_refusals
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from .combined.gpu_arithmetic import Values
-    from .directives import Directives
-    from .model import Refused
+    from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
+    from sbatchlint.slurm.directives import Directives
+    from sbatchlint.slurm.model import Refused
 
 FILE, OPTION, VERIFY, CONTROLLER = "file", "option", "verify", "controller"
 # What sbatch meets before it looks at any option of a component: words that it cannot split.

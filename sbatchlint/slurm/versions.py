@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TypeVar
 
-from ..source.records import NamedTuple
+from sbatchlint.source.records import NamedTuple
 
 MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 Answer = TypeVar("Answer")

@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from .records import NamedTuple
-from .regex import Regex
-from .text import begins_as_script, utf_16
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import begins_as_script, utf_16
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 

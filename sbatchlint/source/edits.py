@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .records import NamedTuple
-from .text import Span
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 
 class Edit(NamedTuple):

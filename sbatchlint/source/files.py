@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 
-from .text import Source, Undecodable
+from sbatchlint.source.text import Source, Undecodable
 
 
 class InputError(Exception):

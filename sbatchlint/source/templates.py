@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .regex import Regex
+from sbatchlint.source.regex import Regex
 
 _WORDS = (
     "if|elif|else|endif|for|endfor|set|endset|macro|endmacro|include|import|from|block|endblock|extends|raw|endraw|call"

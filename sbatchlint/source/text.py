@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from .records import NamedTuple
+from sbatchlint.source.records import NamedTuple
 
 
 class Span(NamedTuple):

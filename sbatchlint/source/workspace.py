@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from .text import Position, Source, Span
+from sbatchlint.source.text import Position, Source, Span
 
 
 class ForeignRow(int):

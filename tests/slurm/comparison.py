@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from sbatchlint.shell.values import Text
+from sbatchlint.bash.values import Text
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.model import Setting

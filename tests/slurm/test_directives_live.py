@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad
 from sbatchlint.job import Job
-from sbatchlint.shell.values import Phase
 from test_checks import ALL, Case
 
 from .comparison import Compared, compare_all, kinds, report, with_anchor

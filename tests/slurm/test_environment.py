@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Phase, Pieces, is_open, text_of
 from sbatchlint.job import Invocation, Job
 from sbatchlint.job.environment import (
     NODE_COUNTS,
@@ -18,8 +20,6 @@ from sbatchlint.job.environment import (
     ZERO_IN_BATCH,
     JobEnvironment,
 )
-from sbatchlint.shell.trace import Context
-from sbatchlint.shell.values import Phase, Pieces, is_open, text_of
 
 from .conftest import job_of, selected
 from .local_slurm import LocalSlurm

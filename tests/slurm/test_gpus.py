@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sbatchlint.job.gpus.gpu_sharing import StepGpus
+from sbatchlint.job.gpus import StepGpus
 
 from .conftest import job_of
 from .local_slurm import LocalSlurm

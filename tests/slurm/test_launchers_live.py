@@ -31,9 +31,9 @@ from typing import Any
 
 import pytest
 
+from sbatchlint.analysis.planning.steps import steps_of
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Site
-from sbatchlint.job.planning.plan_steps import steps_of
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
+from sbatchlint.analysis.planning.steps import steps_of
 from sbatchlint.job import Job, Site
-from sbatchlint.job.planning.plan_steps import steps_of
 from sbatchlint.source.text import Source
 
 from .conftest import selected

@@ -6,10 +6,8 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
-from ...shell.values import Pieces, is_open, shown_text, span_of, text_of
-from ...source.records import NamedTuple
-from ..containers.model import Container, Mount, bind, binds, hides_binds, mount_of
-from .words import (
+from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import (
     Argv,
     Given,
     Lookup,
@@ -23,6 +21,8 @@ from .words import (
     split,
     syntax,
 )
+from sbatchlint.job.containers import Container, Mount, bind, binds, hides_binds, mount_of
+from sbatchlint.source.records import NamedTuple
 
 _APPTAINER = syntax(
     "add-caps app apply-cgroups authfile B/bind bind blkio-weight blkio-weight-device cpu-shares cpus cpuset-cpus "

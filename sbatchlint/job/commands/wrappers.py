@@ -13,12 +13,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ...shell.values import Pieces, cut, literal, shown_text, span_of, text_of
-from ...source.records import NamedTuple
-from ...source.text import Span
-from ..containers.model import Container
-from . import container_commands, feeders, profilers, python_runners
-from .words import Argv, Lookup, Reading, Syntax, assignment_of, basename, is_unknown, read, syntax
+from sbatchlint.bash.values import Pieces, cut, literal, shown_text, span_of, text_of
+from sbatchlint.job.commands import container_commands, profilers, python_runners
+from sbatchlint.job.commands import xargs as feeders
+from sbatchlint.job.commands.argv import (
+    Argv,
+    Lookup,
+    Reading,
+    Syntax,
+    assignment_of,
+    basename,
+    is_unknown,
+    read,
+    syntax,
+)
+from sbatchlint.job.containers import Container
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 
 class Wrapped:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ...shell.values import Pieces, span_of, text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, basename
-from . import accelerate, deepspeed, mpi, swift, torchrun
-from .accelerate import Accelerate
-from .deepspeed import DeepSpeed
-from .model import Launcher, Rendezvous, Setting
-from .mpi import Mpi
-from .python import Python, is_python, python_command
-from .swift import Swift
-from .torchrun import Torchrun
+from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, basename
+from sbatchlint.job.launchers import accelerate, deepspeed, mpi, swift, torchrun
+from sbatchlint.job.launchers.accelerate import Accelerate
+from sbatchlint.job.launchers.deepspeed import DeepSpeed
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting
+from sbatchlint.job.launchers.mpi import Mpi
+from sbatchlint.job.launchers.python import Python, is_python, python_command
+from sbatchlint.job.launchers.swift import Swift
+from sbatchlint.job.launchers.torchrun import Torchrun
+from sbatchlint.source.text import Span
 
 __all__ = [
     "Accelerate",

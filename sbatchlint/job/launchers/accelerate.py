@@ -7,9 +7,9 @@ Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
 
 from __future__ import annotations
 
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, host_and_port
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, host_and_port
+from sbatchlint.source.text import Span
 
 _FLAGS = """h/help q/quiet cpu multi_gpu tpu enable_cpu_affinity dynamo_use_fullgraph dynamo_use_dynamic
 dynamo_use_regional_compilation use_deepspeed use_fsdp use_parallelism_config use_megatron_lm same_network m/module

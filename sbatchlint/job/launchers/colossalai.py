@@ -6,10 +6,10 @@ Without `--hostfile` and `--host` it starts the workers of its own node only. Th
 
 from __future__ import annotations
 
-from ...shell.values import text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count
+from sbatchlint.bash.values import text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
+from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "H/host host hostfile include exclude num_nodes nproc_per_node master_port master_addr extra_launch_args ssh-port",

@@ -6,9 +6,9 @@ nodes, and `--base_rank` or `--node_rank` tells which they are. Each option take
 
 from __future__ import annotations
 
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
+from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "n/nproc nproc stdout stderr world_size base_rank node_rank master_addr master_port",

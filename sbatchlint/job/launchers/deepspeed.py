@@ -7,9 +7,9 @@ Options are read by argparse, written with `_`.
 
 from __future__ import annotations
 
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
+from sbatchlint.source.text import Span
 
 _FLAGS = """h/help module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
 bind_cores_to_rank"""

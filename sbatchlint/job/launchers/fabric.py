@@ -7,11 +7,11 @@ starts one process.
 
 from __future__ import annotations
 
-from ...shell.values import text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count
-from .torchrun import Torchrun, torchrun
+from sbatchlint.bash.values import text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
+from sbatchlint.job.launchers.torchrun import Torchrun, torchrun
+from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "accelerator strategy devices num_nodes node_rank main_address main_port precision", "help", underscores=True

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous
-from .torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous
+from sbatchlint.job.launchers.torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
+from sbatchlint.source.text import Span
 
 # --ft-*, --fault-tol-* and --term-timeout take a value: `greedy` covers them.
 SYNTAX = syntax(VALUES, FLAGS + " ft_ignore_missing_cfg", underscores=True, numbers=True, greedy=True)

@@ -6,10 +6,10 @@ slots; without both, those of its own. torchpack/launch/launchers/drunner.py tak
 
 from __future__ import annotations
 
-from ...shell.values import text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Setting
+from sbatchlint.bash.values import text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Setting
+from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "np/num-proc num-proc H/hosts hosts hostfile/hostfile hostfile p/ssh-port ssh-port i/ssh-identity-file "

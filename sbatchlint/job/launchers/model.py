@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...shell.values import Pieces, cut, text_of
-from ...source.records import NamedTuple
-from ...source.text import Span
-from ..commands.words import Argv, Given, Lookup, Reading, integer, partition
+from sbatchlint.bash.values import Pieces, cut, text_of
+from sbatchlint.job.commands.argv import Argv, Given, Lookup, Reading, integer, partition
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
 
 
 class Setting(NamedTuple):

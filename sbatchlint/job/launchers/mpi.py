@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from ...shell.values import Pieces
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Setting, count
+from sbatchlint.bash.values import Pieces
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Setting, count
+from sbatchlint.source.text import Span
 
 NAMES = frozenset(
     {
@@ -99,7 +99,7 @@ class Mpi(Launcher):
     @property
     def exported(self) -> tuple[tuple[str, Pieces | None], ...]:
         """The variables that `-x NAME` and `-x NAME=value` hand on."""
-        from ..commands.words import assignment_of
+        from sbatchlint.job.commands.argv import assignment_of
 
         found: list[tuple[str, Pieces | None]] = []
         for each in self.given:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...shell.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..commands.words import Argv, basename, hides_options
+from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
+from sbatchlint.job.commands.argv import Argv, basename, hides_options
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
 _FLAGS = frozenset("bBdEhiIOPqsSuvVx?")

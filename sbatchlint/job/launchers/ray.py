@@ -7,10 +7,10 @@ for programs, not for `ray start`); without either the command fails. The node's
 
 from __future__ import annotations
 
-from ...shell.values import text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Setting
+from sbatchlint.bash.values import text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Setting
+from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "node-ip-address address port node-name redis-password redis-username redis-shard-ports object-manager-port "

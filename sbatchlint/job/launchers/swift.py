@@ -8,10 +8,10 @@ either, swift starts one process, and recent megatron refuses to start.
 
 from __future__ import annotations
 
-from ...shell.values import shown_text, span_of, text_of
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, Reading
-from .torchrun import Torchrun
+from sbatchlint.bash.values import shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, Reading
+from sbatchlint.job.launchers.torchrun import Torchrun
+from sbatchlint.source.text import Span
 
 SPAWNING = frozenset({"pt", "sft", "rlhf", "infer", "dpo", "orpo", "simpo"})
 _MEGATRON = frozenset({"pt", "sft", "rlhf", "export"})

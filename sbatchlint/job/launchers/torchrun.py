@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...source.text import Span
-from ..commands.words import Argv, Lookup, read, syntax
-from .model import Launcher, Rendezvous, Setting, count, host_and_port
+from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count, host_and_port
+from sbatchlint.source.text import Span
 
 VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
 start_method event_log_handler role log_dir r/redirects t/tee local_ranks_filter duplicate_stdout_filters

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .asked import RequestRooms
-from .containers import ContainerRooms
-from .expansion import ExpansionRooms
-from .gpus import GpuRooms
-from .keeping import KeepingRooms
-from .launchers import LauncherRooms
-from .launching import LaunchRooms
-from .script import ScriptRooms
-from .tools import ToolRooms
-from .training import TrainingRooms
+from sbatchlint.job.rooms.asked import RequestRooms
+from sbatchlint.job.rooms.containers import ContainerRooms
+from sbatchlint.job.rooms.expansion import ExpansionRooms
+from sbatchlint.job.rooms.gpus import GpuRooms
+from sbatchlint.job.rooms.keeping import KeepingRooms
+from sbatchlint.job.rooms.launchers import LauncherRooms
+from sbatchlint.job.rooms.launching import LaunchRooms
+from sbatchlint.job.rooms.script import ScriptRooms
+from sbatchlint.job.rooms.tools import ToolRooms
+from sbatchlint.job.rooms.training import TrainingRooms
 
 
 class Rooms(

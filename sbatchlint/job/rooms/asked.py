@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...slurm.versions import describe
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
+from sbatchlint.slurm.versions import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...slurm.combined.conflicts import Cause
-    from ...slurm.combined.counts import Counts
-    from ...slurm.combined.gpu_pairs import TwiceAsked
-    from ..asked.foreign import ForeignEffect
-    from ..asked.limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
+    from sbatchlint.analysis.directives.foreign import ForeignEffect
+    from sbatchlint.analysis.directives.limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
+    from sbatchlint.slurm.conflicts.causes import Cause
+    from sbatchlint.slurm.conflicts.counts import Counts
+    from sbatchlint.slurm.conflicts.gpu_pairs import TwiceAsked
 
 # Options without which there is one task on each node.
 _COUNTED = frozenset(("ntasks", "threads-per-core", "cores-per-socket", "sockets-per-node", "extra-node-info", "hint"))
@@ -39,7 +39,7 @@ class RequestRooms(Ground):
         """What the script's `#PBS` or `#BSUB` lines change in the job, or why sbatch refuses them."""
         if self.directives.foreign is None:
             return []
-        from ..asked.foreign import foreign_effects
+        from sbatchlint.analysis.directives.foreign import foreign_effects
 
         return foreign_effects(self.directives)
 
@@ -49,14 +49,14 @@ class RequestRooms(Ground):
             self._conflicts = []
             own = self.directives
             if own.may_conflict:
-                from ...slurm.combined.conflicts import causes
+                from sbatchlint.slurm.conflicts.causes import causes
 
                 self._conflicts.extend(each for index in range(own.components) for each in causes(own, index))
         return self._conflicts
 
     def twice_asked_gpus(self, cause: Cause) -> TwiceAsked | None:
         """The GPUs of `--gres` and of `--gpus-per-node`, where these two are what does not go together."""
-        from ...slurm.combined.gpu_pairs import twice_asked
+        from sbatchlint.slurm.conflicts.gpu_pairs import twice_asked
 
         return twice_asked(self.directives, cause)
 
@@ -71,8 +71,8 @@ class RequestRooms(Ground):
             return [None] * directives.components
         if self.submission is not None and directives.components == 1:
             return [self.request.counts]
-        from ...slurm.combined.conflicts import values_of
-        from ...slurm.combined.counts import job_counts
+        from sbatchlint.slurm.conflicts.causes import values_of
+        from sbatchlint.slurm.conflicts.counts import job_counts
 
         newest = self.versions.last
         each = (values_of(directives, component, newest) for component in range(directives.components))
@@ -82,7 +82,7 @@ class RequestRooms(Ground):
         """Limits of time that can be read in two ways (`24:00`)."""
         if not any(each.name in ("time", "time-min") for each in self.directives.settings):
             return ()
-        from ..asked.limits import doubtful_times
+        from sbatchlint.analysis.directives.limits import doubtful_times
 
         return doubtful_times(self.job)
 
@@ -90,7 +90,7 @@ class RequestRooms(Ground):
         """Steps of `--array` that have no effect (`1-10%2:3`)."""
         if self.request.array is None and self.directives.components == 1:
             return ()
-        from ..asked.limits import lost_array_steps
+        from sbatchlint.analysis.directives.limits import lost_array_steps
 
         return lost_array_steps(self.job)
 
@@ -98,7 +98,7 @@ class RequestRooms(Ground):
         """Amounts of memory that were hardly meant as megabytes (`--mem=4`)."""
         if not any(each.name.startswith("mem") for each in self.directives.settings):
             return ()
-        from ..asked.limits import tiny_memory
+        from sbatchlint.analysis.directives.limits import tiny_memory
 
         return tiny_memory(self.job)
 
@@ -106,6 +106,6 @@ class RequestRooms(Ground):
         """Lists of hosts that are longer than `--nodes` allows, for releases before 23.02."""
         if not any(setting.name == "nodelist" for setting in self.directives.settings):
             return ()
-        from ..asked.limits import too_many_hosts
+        from sbatchlint.analysis.directives.limits import too_many_hosts
 
         return too_many_hosts(self.job)

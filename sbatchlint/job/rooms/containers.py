@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
-    from ..containers.container_environment import LostSettings, LostVariables
-    from ..containers.container_gpus import Blind, TooMany, WrongOrder
-    from ..containers.container_starts import ContainerStart
-    from ..containers.device_masks import Mask
-    from ..containers.docker import Bridged, LockedMemory, SmallMemory, Terminal
-    from ..containers.host_tools import BatchContainer, HostTool, MovedOut
-    from ..containers.images import ImageFault
-    from ..containers.pyxis import Conflict, Ignored, LeftHome
-    from ..containers.shadowed import Shadowed
-    from ..containers.unmounted import Unmounted
+    from sbatchlint.analysis.containers.container_environment import LostSettings, LostVariables
+    from sbatchlint.analysis.containers.container_gpus import Blind, TooMany, WrongOrder
+    from sbatchlint.analysis.containers.container_starts import ContainerStart
+    from sbatchlint.analysis.containers.device_masks import Mask
+    from sbatchlint.analysis.containers.docker import Bridged, LockedMemory, SmallMemory, Terminal
+    from sbatchlint.analysis.containers.host_tools import BatchContainer, HostTool, MovedOut
+    from sbatchlint.analysis.containers.images import ImageFault
+    from sbatchlint.analysis.containers.pyxis import Conflict, Ignored, LeftHome
+    from sbatchlint.analysis.containers.shadowed import Shadowed
+    from sbatchlint.analysis.containers.unmounted import Unmounted
 
 
 class ContainerRooms(Ground):
@@ -28,7 +28,7 @@ class ContainerRooms(Ground):
     def container_starts(self) -> list[list[ContainerStart]]:
         """Commands that start a container, each with all ways in which it runs; see `container_starts`."""
         if self._starts is None:
-            from ..containers.container_starts import find_starts
+            from sbatchlint.analysis.containers.container_starts import find_starts
 
             self._starts = find_starts(self.job)
         return self._starts
@@ -37,7 +37,7 @@ class ContainerRooms(Ground):
         """Variables that programs in containers read, and do not get."""
         if not self.container_starts:
             return []
-        from ..containers.container_environment import lost_variables
+        from sbatchlint.analysis.containers.container_environment import lost_variables
 
         return list(lost_variables(self.job, self.container_starts, self.job.variables.uses))
 
@@ -45,7 +45,7 @@ class ContainerRooms(Ground):
         """Settings that the script exports, and that none of its programs gets, as all run in containers."""
         if not self.container_starts:
             return []
-        from ..containers.container_environment import lost_settings
+        from sbatchlint.analysis.containers.container_environment import lost_settings
 
         return list(lost_settings(self.job, self.container_starts))
 
@@ -53,7 +53,7 @@ class ContainerRooms(Ground):
         """Containers that see no GPU, though their programs use them and the job has them."""
         if not self.container_starts:
             return []
-        from ..containers.container_gpus import blind
+        from sbatchlint.analysis.containers.container_gpus import blind
 
         return list(blind(self.job, self.container_starts))
 
@@ -61,7 +61,7 @@ class ContainerRooms(Ground):
         """Steps whose containers get the host's numbers of AMD's GPUs."""
         if not self.steps or not self.request.asks_for_gpus:
             return []
-        from ..containers.device_masks import handed_masks
+        from sbatchlint.analysis.containers.device_masks import handed_masks
 
         return list(handed_masks(self.job))
 
@@ -69,7 +69,7 @@ class ContainerRooms(Ground):
         """Sruns inside of containers that they were to start."""
         if not self.container_starts or not self.steps:
             return []
-        from ..containers.container_gpus import wrong_orders
+        from sbatchlint.analysis.containers.container_gpus import wrong_orders
 
         return list(wrong_orders(self.job, self.container_starts))
 
@@ -77,37 +77,37 @@ class ContainerRooms(Ground):
         """Containers of docker's daemon that see GPUs of other jobs."""
         if not self.container_starts:
             return []
-        from ..containers.container_gpus import too_many
+        from sbatchlint.analysis.containers.container_gpus import too_many
 
         return list(too_many(self.job, self.container_starts))
 
     def container_terminals(self) -> list[Terminal]:
         """Containers of docker and podman that ask for a terminal in a batch job."""
-        from ..containers.docker import terminals
+        from sbatchlint.analysis.containers.docker import terminals
 
         return list(terminals(self.container_starts))
 
     def bridged_launches(self) -> list[Bridged]:
         """Launches over several nodes in containers with a network of their own."""
-        from ..containers.docker import bridged
+        from sbatchlint.analysis.containers.docker import bridged
 
         return list(bridged(self.container_starts))
 
     def small_memories(self) -> list[SmallMemory]:
         """Processes that share memory in a container that has little of it."""
-        from ..containers.docker import small_memory
+        from sbatchlint.analysis.containers.docker import small_memory
 
         return list(small_memory(self.container_starts))
 
     def locked_memories(self) -> list[LockedMemory]:
         """Containers with InfiniBand devices and docker's limit of locked memory."""
-        from ..containers.docker import locked_memory
+        from sbatchlint.analysis.containers.docker import locked_memory
 
         return list(locked_memory(self.container_starts))
 
     def orphaned_containers(self) -> list[ContainerStart]:
         """Containers of docker's daemon, which outlive the job where that is cancelled."""
-        from ..containers.docker import orphans
+        from sbatchlint.analysis.containers.docker import orphans
 
         return list(orphans(self.job, self.container_starts))
 
@@ -115,37 +115,37 @@ class ContainerRooms(Ground):
         """Options of pyxis on sruns that start no container."""
         if all(step.container is not None for step in self.steps):
             return []
-        from ..containers.pyxis import ignored
+        from sbatchlint.analysis.containers.pyxis import ignored
 
         return [found for step in self.steps if (found := ignored(step)) is not None]
 
     def container_conflicts(self) -> list[Conflict]:
         """Options of pyxis that meet in one srun, from its command line or a directive, and do not go together."""
-        from ..containers.pyxis import conflicts
+        from sbatchlint.analysis.containers.pyxis import conflicts
 
         return list(conflicts(self.job))
 
     def image_faults(self) -> list[ImageFault]:
-        """Images of containers that are not found under the name that is given; see `job.containers.model.images`."""
-        from ..containers.images import image_faults
+        """Images of containers that are not found under the name that is given; see `job.containers.images`."""
+        from sbatchlint.analysis.containers.images import image_faults
 
         return list(image_faults(self.job))
 
     def batch_container(self) -> BatchContainer | None:
         """The container that a directive puts the batch script itself into."""
-        from ..containers.host_tools import batch_container
+        from sbatchlint.analysis.containers.host_tools import batch_container
 
         return batch_container(self.job)
 
     def tools_in_containers(self) -> list[HostTool]:
         """Programs of Slurm that commands inside the steps' containers call."""
-        from ..containers.host_tools import tools_in_containers
+        from sbatchlint.analysis.containers.host_tools import tools_in_containers
 
         return list(tools_in_containers(self.job))
 
     def moved_out(self, tool: HostTool) -> MovedOut | None:
         """What one of them finds out, found out by the batch shell instead."""
-        from ..containers.host_tools import moved_out
+        from sbatchlint.analysis.containers.host_tools import moved_out
 
         return moved_out(self.job, tool)
 
@@ -153,7 +153,7 @@ class ContainerRooms(Ground):
         """Steps in containers that do not say whether the home folder is mounted, though another one does."""
         if len(self.steps) < 2 or "container-mount-home" not in self.source.text:
             return []
-        from ..containers.pyxis import left_homes
+        from sbatchlint.analysis.containers.pyxis import left_homes
 
         return list(left_homes(self.job))
 
@@ -161,12 +161,12 @@ class ContainerRooms(Ground):
         """Variables that the script exports for the containers of its steps, and their images may define."""
         if not any(step.container is not None for step in self.steps):
             return []
-        from ..containers.shadowed import shadowed
+        from sbatchlint.analysis.containers.shadowed import shadowed
 
         return list(shadowed(self.job))
 
     def unmounted_paths(self) -> list[Unmounted]:
         """Paths and files of the host that commands use in containers which do not see them."""
-        from ..containers.unmounted import find_left_behind, find_unmounted, find_used_outside
+        from sbatchlint.analysis.containers.unmounted import find_left_behind, find_unmounted, find_used_outside
 
         return [*find_unmounted(self.job), *find_left_behind(self.job), *find_used_outside(self.job)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..environment import TASK_VARIABLES
-from .ground import Ground
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
-    from ...source.text import Span
-    from ..expansion.early import EarlyUse, Repair
-    from ..expansion.literal_dollars import LiteralDollar
-    from ..expansion.submit_time import SubmitTime
-    from ..expansion.variables import Variables
+    from sbatchlint.analysis.expansion.early import EarlyUse, Repair
+    from sbatchlint.analysis.expansion.literal_dollars import LiteralDollar
+    from sbatchlint.analysis.expansion.submit_time import SubmitTime
+    from sbatchlint.analysis.expansion.variables import Variables
+    from sbatchlint.source.text import Span
 
 
 class ExpansionRooms(Ground):
@@ -39,7 +39,7 @@ class ExpansionRooms(Ground):
     def _find_early(self) -> tuple[list[EarlyUse], list[EarlyUse]]:
         if not self.steps or not any(name in self.source.text for name in TASK_VARIABLES):
             return [], []
-        from ..expansion.early import find_early
+        from sbatchlint.analysis.expansion.early import find_early
 
         return find_early(self.steps, self.job.assigned)
 
@@ -52,7 +52,7 @@ class ExpansionRooms(Ground):
         return span if start < 0 else span._replace(start=start, end=start + len(name))
 
     def early_repair(self, use: EarlyUse) -> Repair | None:
-        from ..expansion.early import repair
+        from sbatchlint.analysis.expansion.early import repair
 
         found = repair(use, self.source.text, self.variables.used_by_batch_shell)
         if found is None or not self.is_embedded:
@@ -65,7 +65,7 @@ class ExpansionRooms(Ground):
     def variables(self) -> Variables:
         """Which variables are expanded too early, are not set, or are not seen by programs."""
         if self._variables is None:
-            from ..expansion.variables import Variables
+            from sbatchlint.analysis.expansion.variables import Variables
 
             self._variables = Variables(self.job)
         return self._variables
@@ -75,7 +75,7 @@ class ExpansionRooms(Ground):
         if self._dollars is None:
             self._dollars = []
             if "$" in self.source.text:
-                from ..expansion.literal_dollars import find_literal_dollars
+                from sbatchlint.analysis.expansion.literal_dollars import find_literal_dollars
 
                 self._dollars = list(find_literal_dollars(self.job))
         return self._dollars
@@ -84,6 +84,6 @@ class ExpansionRooms(Ground):
         """What the shell that submits this script expands in it, though only the job can know it."""
         if self.submission is None:
             return []
-        from ..expansion.submit_time import find_submit_time
+        from sbatchlint.analysis.expansion.submit_time import find_submit_time
 
         return find_submit_time(self.job)

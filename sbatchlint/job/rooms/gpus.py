@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..gpus.gpu_bindings import BoundLauncher, BoundRank, SharedGpu
-    from ..gpus.gpu_sharing import StepGpus
-    from ..gpus.gpu_use import GpuNeed, UnseenGpus
-    from ..gpus.process_counts import ProcessMismatch
-    from ..gpus.step_limits import TooManyGpus, TooManyNodes
-    from ..gpus.uneven import Uneven
-    from ..gpus.visible_devices import DeviceChoice
-    from ..steps import Step
+    from sbatchlint.analysis.gpus.gpu_bindings import BoundLauncher, BoundRank, SharedGpu
+    from sbatchlint.analysis.gpus.gpu_use import GpuNeed, UnseenGpus
+    from sbatchlint.analysis.gpus.process_counts import ProcessMismatch
+    from sbatchlint.analysis.gpus.step_limits import TooManyGpus, TooManyNodes
+    from sbatchlint.analysis.gpus.uneven import Uneven
+    from sbatchlint.analysis.gpus.visible_devices import DeviceChoice
+    from sbatchlint.job.gpus import StepGpus
+    from sbatchlint.job.steps import Step
 
 
 class GpuRooms(Ground):
@@ -25,13 +25,13 @@ class GpuRooms(Ground):
     _step_gpus: dict[int, StepGpus] | None = None
 
     def gpus_of(self, step: Step) -> StepGpus:
-        """The GPUs of a step, and which of them each task sees; see `job.gpus.gpu_sharing`."""
+        """The GPUs of a step, and which of them each task sees; see `job.gpus`."""
         known = self._step_gpus
         if known is None:
             known = self._step_gpus = {}
         found = known.get(id(step))
         if found is None:
-            from ..gpus.gpu_sharing import step_gpus
+            from sbatchlint.job.gpus import step_gpus
 
             found = known[id(step)] = step_gpus(self.job, step)
         return found
@@ -40,7 +40,7 @@ class GpuRooms(Ground):
         """GPUs that the job's commands use although none is asked for."""
         if self.request.asks_for_gpus is not False:
             return None
-        from ..gpus.gpu_use import find_signs, gpu_need
+        from sbatchlint.analysis.gpus.gpu_use import find_signs, gpu_need
 
         signs = list(find_signs(self.job.launches, self.job.invocations, self.job.assigned))
         return gpu_need(self.source.own, self.directives, self.request, signs, self.steps, self.job.launches, self.site)
@@ -50,7 +50,7 @@ class GpuRooms(Ground):
         need = self.gpu_need() if self.request.exclusive == "" and self.steps else None
         if need is None:
             return None
-        from ..gpus.gpu_use import unseen_gpus
+        from sbatchlint.analysis.gpus.gpu_use import unseen_gpus
 
         return unseen_gpus(self.job, need)
 
@@ -58,7 +58,7 @@ class GpuRooms(Ground):
         """Steps that ask for GPUs which the job does not have."""
         if not self.steps or not self.directives.settings:
             return ()
-        from ..gpus.step_limits import steps_with_too_many_gpus
+        from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
 
         return steps_with_too_many_gpus(self.job)
 
@@ -66,7 +66,7 @@ class GpuRooms(Ground):
         """Launchers that wait for more nodes than their step has."""
         if not any(launch.step is not None for launch in self.job.launches):
             return ()
-        from ..gpus.step_limits import launchers_with_too_many_nodes
+        from sbatchlint.analysis.gpus.step_limits import launchers_with_too_many_nodes
 
         return launchers_with_too_many_nodes(self.job)
 
@@ -74,7 +74,7 @@ class GpuRooms(Ground):
         """A total of GPUs that may fall unevenly on nodes of which each needs its part."""
         if self.request.gpus.total is None or not self.steps:
             return None
-        from ..gpus.uneven import uneven_gpus
+        from sbatchlint.analysis.gpus.uneven import uneven_gpus
 
         return uneven_gpus(self.job)
 
@@ -82,7 +82,7 @@ class GpuRooms(Ground):
         """A total of tasks, one for each GPU, that may fall unevenly on nodes."""
         if self.request.tasks is None or not self.request.asks_for_gpus or not self.steps:
             return None
-        from ..gpus.uneven import uneven_tasks
+        from sbatchlint.analysis.gpus.uneven import uneven_tasks
 
         return uneven_tasks(self.job)
 
@@ -90,7 +90,7 @@ class GpuRooms(Ground):
         """Where the script itself says which GPUs its programs see."""
         if "_DEVICES" not in self.source.text or not self.request.asks_for_gpus:
             return ()
-        from ..gpus.visible_devices import device_choices
+        from sbatchlint.analysis.gpus.visible_devices import device_choices
 
         return device_choices(self.job)
 
@@ -98,7 +98,7 @@ class GpuRooms(Ground):
         """Launchers that start another number of processes on a node than they see GPUs there."""
         if not self.job.launches or not self.request.asks_for_gpus and "_DEVICES" not in self.source.text:
             return ()
-        from ..gpus.process_counts import process_mismatches
+        from sbatchlint.analysis.gpus.process_counts import process_mismatches
 
         return process_mismatches(self.job)
 
@@ -106,13 +106,13 @@ class GpuRooms(Ground):
         """Launchers that see fewer GPUs than they start processes, because tasks are bound to GPUs."""
         if not any(launch.step is not None for launch in self.job.launches):
             return ()
-        from ..gpus.gpu_bindings import bound_launchers
+        from sbatchlint.analysis.gpus.gpu_bindings import bound_launchers
 
         return bound_launchers(self.job)
 
     def bound_ranks(self) -> Iterable[BoundRank]:
         """Programs that take a GPU by their number on the node, where each task sees just its own."""
-        from ..gpus.gpu_bindings import bound_ranks
+        from sbatchlint.analysis.gpus.gpu_bindings import bound_ranks
 
         return bound_ranks(self.job)
 
@@ -120,6 +120,6 @@ class GpuRooms(Ground):
         """Steps whose ranks all see the same one GPU of their node."""
         if not any((step.tasks_per_node or 0) > 1 for step in self.steps):
             return ()
-        from ..gpus.gpu_bindings import shared_gpus
+        from sbatchlint.analysis.gpus.gpu_bindings import shared_gpus
 
         return shared_gpus(self.job)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...shell.syntax import Program
-    from ...shell.trace import Submission, Trace
-    from ...shell.values import Phase, Text
-    from ...slurm.directives import Directives
-    from ...slurm.versions import Range
-    from ...source.workspace import Workspace
-    from .. import Job
-    from ..request import Request
-    from ..site import Site
-    from ..steps import Step
+    from sbatchlint.bash.syntax.tree import Program
+    from sbatchlint.bash.trace import Submission, Trace
+    from sbatchlint.bash.values import Phase, Text
+    from sbatchlint.job import Job
+    from sbatchlint.job.request import Request
+    from sbatchlint.job.site import Site
+    from sbatchlint.job.steps import Step
+    from sbatchlint.slurm.directives import Directives
+    from sbatchlint.slurm.versions import Range
+    from sbatchlint.source.workspace import Workspace
 
 
 class Ground:

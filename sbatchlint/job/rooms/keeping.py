@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..keeping.caches import CacheSetting, UnsetCache
-    from ..keeping.compile_caches import SharedCompileCache
-    from ..keeping.outputs import Output
-    from ..keeping.removals import Removal
-    from ..keeping.renamed_caches import RenamedCache
-    from ..steps import Step
+    from sbatchlint.analysis.storage.caches import CacheSetting, UnsetCache
+    from sbatchlint.analysis.storage.compile_caches import SharedCompileCache
+    from sbatchlint.analysis.storage.outputs import Output
+    from sbatchlint.analysis.storage.removals import Removal
+    from sbatchlint.analysis.storage.renamed_caches import RenamedCache
+    from sbatchlint.job.steps import Step
 
 # What the programs and containers are called whose caches have to be named.
 _CACHING = ("container", "docker", "apptainer", "singularity", "podman", "enroot", "swift", "megatron")
@@ -29,8 +29,8 @@ class KeepingRooms(Ground):
         names_a_cache = "CACHE" in self.source.text or "_HOME" in self.source.text
         if not names_a_cache or not any(step.several_nodes for step in self.steps):
             return found
-        from ..keeping.caches import cache_settings, filled_on_every_node
-        from ..keeping.paths import SHARED
+        from sbatchlint.analysis.storage.caches import cache_settings, filled_on_every_node
+        from sbatchlint.job.paths import SHARED
 
         for step in self.steps:
             if not step.several_nodes:
@@ -50,13 +50,13 @@ class KeepingRooms(Ground):
         several = any(step.several_nodes or step.geometry.several for step in self.steps)
         if not several or not any(word in self.source.text for word in _CACHING):
             return []
-        from ..keeping.caches import unset_caches
+        from sbatchlint.analysis.storage.caches import unset_caches
 
         return [(step, each) for step in self.steps for each in unset_caches(step)]
 
     def shared_sibling(self, step: Step, setting: CacheSetting) -> str | None:
         """A path beside another cache of the script that all nodes see."""
-        from ..keeping.caches import shared_sibling
+        from sbatchlint.analysis.storage.caches import shared_sibling
 
         return shared_sibling(setting, step, self.site)
 
@@ -64,24 +64,24 @@ class KeepingRooms(Ground):
         """Caches of compiled code that the nodes of a step share, and write to at the same time."""
         if not any(step.several_nodes or step.geometry.several for step in self.steps):
             return ()
-        from ..keeping.compile_caches import shared_compile_caches
+        from sbatchlint.analysis.storage.compile_caches import shared_compile_caches
 
         return shared_compile_caches(self.job)
 
     def renamed_caches(self) -> Iterable[RenamedCache]:
         """Variables for caches that have other names by now."""
-        from ..keeping.renamed_caches import renamed_caches
+        from sbatchlint.analysis.storage.renamed_caches import renamed_caches
 
         return renamed_caches(self.job)
 
     def lost_outputs(self) -> Iterable[Output]:
         """What is written where those who want it do not see it: on one node's disk, in a container."""
-        from ..keeping.outputs import lost_outputs
+        from sbatchlint.analysis.storage.outputs import lost_outputs
 
         return lost_outputs(self.job)
 
     def removals(self) -> Iterable[Removal]:
         """What the job removes although it, or another of its tasks, needs it."""
-        from ..keeping.removals import removals
+        from sbatchlint.analysis.storage.removals import removals
 
         return removals(self.job)

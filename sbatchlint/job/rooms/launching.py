@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...shell.values import Phase, shown_text
-from .ground import Ground
+from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from ...shell.trace import Invocation
-    from ...slurm.mistakes.unknown import Missing
-    from ...source.text import Span
-    from ..asked.submission_options import SubmissionOption
-    from ..launching.crowds import Crowd
-    from ..launching.dead_options import DeadOption
-    from ..launching.deepspeed_runners import Runner
-    from ..launching.fixed_ports import FixedPort
-    from ..launching.idle_nodes import IdleNodes
-    from ..launching.ignored_tasks import IgnoredTasks
-    from ..launching.late_options import LateOptions
-    from ..launching.legacy_launch import Legacy
-    from ..launching.lone_ranks import LoneRank
-    from ..launching.node_counts import NodeCount, ProgramNodes
-    from ..launching.node_ranks import NodeRank
-    from ..launching.placing import Given
-    from ..launching.rendezvous import Meeting, Repair
-    from ..launching.surviving import Surviving
-    from ..launching.swift_environment import SwiftFault
-    from ..launching.uncounted import Uncounted
-    from ..launching.worlds import World
-    from ..steps import Step
+    from sbatchlint.analysis.directives.submission_options import SubmissionOption
+    from sbatchlint.analysis.directives.unknown_options import Missing
+    from sbatchlint.analysis.launch.dead_options import DeadOption
+    from sbatchlint.analysis.launch.deepspeed_runners import Runner
+    from sbatchlint.analysis.launch.duplicate_launchers import Crowd
+    from sbatchlint.analysis.launch.fixed_ports import FixedPort
+    from sbatchlint.analysis.launch.idle_nodes import IdleNodes
+    from sbatchlint.analysis.launch.ignored_tasks import IgnoredTasks
+    from sbatchlint.analysis.launch.late_options import LateOptions
+    from sbatchlint.analysis.launch.legacy_launch import Legacy
+    from sbatchlint.analysis.launch.lone_ranks import LoneRank
+    from sbatchlint.analysis.launch.node_counts import NodeCount, ProgramNodes
+    from sbatchlint.analysis.launch.node_ranks import NodeRank
+    from sbatchlint.analysis.launch.rendezvous import Meeting, Repair
+    from sbatchlint.analysis.launch.step_options import Given
+    from sbatchlint.analysis.launch.surviving import Surviving
+    from sbatchlint.analysis.launch.swift_environment import SwiftFault
+    from sbatchlint.analysis.launch.uncounted import Uncounted
+    from sbatchlint.bash.trace import Invocation
+    from sbatchlint.job.steps import Step
+    from sbatchlint.job.worlds import World
+    from sbatchlint.source.text import Span
 
 # What starts programs that are one rank of many.
 _RANK_PROGRAMS = ("python", "litgpt")
@@ -48,14 +48,14 @@ class LaunchRooms(Ground):
         if self._worlds is None:
             self._worlds = []
             if self.job.launches:
-                from ..launching.worlds import find_worlds
+                from sbatchlint.job.worlds import find_worlds
 
                 self._worlds = find_worlds(self.job)
         return self._worlds
 
     def world_of(self, invocation: Invocation) -> World:
         """The world in which a command runs: of its launcher, else of the tasks of its step."""
-        from ..launching.worlds import world_of
+        from sbatchlint.job.worlds import world_of
 
         return world_of(self.job, invocation)
 
@@ -63,7 +63,7 @@ class LaunchRooms(Ground):
         """Options of sbatch that sruns were given, and do not take."""
         if not any(step.problems or "wait" in step.options for step in self.steps):
             return []
-        from ..asked.submission_options import submission_options
+        from sbatchlint.analysis.directives.submission_options import submission_options
 
         return [found for step in self.steps for found in submission_options(step, self.versions)]
 
@@ -71,15 +71,15 @@ class LaunchRooms(Ground):
         """Options of the sruns that not all releases of the range have."""
         if not any(step.problems or step.has_rare_options for step in self.steps):
             return []
-        from ..asked.missing import missing_step_options
+        from sbatchlint.analysis.directives.missing_options import missing_step_options
 
         return missing_step_options(self.job)
 
     def late_options(self) -> list[LateOptions]:
-        """Options of srun that stand behind its command; see `job.launching.late_options`."""
+        """Options of srun that stand behind its command; see `analysis.launch.late_options`."""
         if not self.steps:
             return []
-        from ..launching.late_options import find_late_options
+        from sbatchlint.analysis.launch.late_options import find_late_options
 
         return find_late_options(self.job)
 
@@ -87,23 +87,23 @@ class LaunchRooms(Ground):
         """Runners of deepspeed, too many in a step or alone in the batch shell; see `launching.deepspeed_runners`."""
         if not any(launch.launcher.kind == "deepspeed" for launch in self.job.launches):
             return []
-        from ..launching.deepspeed_runners import find_runners
+        from sbatchlint.analysis.launch.deepspeed_runners import find_runners
 
         return find_runners(self.job)
 
     def legacy_launches(self) -> list[Legacy]:
-        """Launches by `python -m torch.distributed.launch`; see `job.launching.legacy_launch`."""
+        """Launches by `python -m torch.distributed.launch`; see `analysis.launch.legacy_launch`."""
         if "torch.distributed.launch" not in {launch.launcher.kind for launch in self.job.launches}:
             return []
-        from ..launching.legacy_launch import find_legacy
+        from sbatchlint.analysis.launch.legacy_launch import find_legacy
 
         return find_legacy(self.job)
 
     def swift_faults(self) -> list[SwiftFault]:
-        """Launches of ms-swift whose environment does not say what they need; see `job.launching.swift_environment`."""
+        """Launches of ms-swift whose environment does not say what they need; see `analysis.launch.swift_environment`."""
         if not any(launch.launcher.kind == "swift" for launch in self.job.launches):
             return []
-        from ..launching.swift_environment import find_swift_faults
+        from sbatchlint.analysis.launch.swift_environment import find_swift_faults
 
         return find_swift_faults(self.job)
 
@@ -111,22 +111,22 @@ class LaunchRooms(Ground):
         """Steps of a distributed program that go on when one of their tasks has failed; see `launching.surviving`."""
         if not any(step.several_nodes for step in self.steps):
             return []
-        from ..launching.surviving import find_surviving
+        from sbatchlint.analysis.launch.surviving import find_surviving
 
         return find_surviving(self.job)
 
     def uncounted_steps(self) -> list[Uncounted]:
-        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `job.launching.uncounted`."""
+        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `analysis.launch.uncounted`."""
         asked = self.request.asked("cpus-per-task")
         if not any(asked or "cpus-per-task" in step.options for step in self.steps):
             return []
-        from ..launching.uncounted import find_uncounted
+        from sbatchlint.analysis.launch.uncounted import find_uncounted
 
         return find_uncounted(self.job)
 
     def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
         """Puts an option into these steps, each behind its last one whose name is in `like`; see `placing`."""
-        from ..launching.placing import give
+        from sbatchlint.analysis.launch.step_options import give
 
         return give(self.job, steps, option, like)
 
@@ -135,7 +135,7 @@ class LaunchRooms(Ground):
         """Launchers that a step starts several times on a node, though one start fills it."""
         if not self.steps or not self.job.launches:
             return []
-        from ..launching.crowds import find_crowds
+        from sbatchlint.analysis.launch.duplicate_launchers import find_crowds
 
         return find_crowds(self.job)
 
@@ -144,7 +144,7 @@ class LaunchRooms(Ground):
         """Programs that want one task for each GPU, in steps of one task per node."""
         if not any(step.tasks_per_node == 1 for step in self.steps):
             return []
-        from ..launching.lone_ranks import find_lone_ranks
+        from sbatchlint.analysis.launch.lone_ranks import find_lone_ranks
 
         return find_lone_ranks(self.job)
 
@@ -159,7 +159,7 @@ class LaunchRooms(Ground):
         """Launchers on several nodes that are told of one."""
         if not self._meets:
             return []
-        from ..launching.node_counts import find_lonely
+        from sbatchlint.analysis.launch.node_counts import find_lonely
 
         return find_lonely(self.job)
 
@@ -167,7 +167,7 @@ class LaunchRooms(Ground):
         """Launchers on several nodes that are told of another number of several."""
         if not self._meets:
             return []
-        from ..launching.node_counts import find_mismatches
+        from sbatchlint.analysis.launch.node_counts import find_mismatches
 
         return find_mismatches(self.job)
 
@@ -175,7 +175,7 @@ class LaunchRooms(Ground):
         """Launchers with `--standalone` where several nodes are to take part."""
         if not any(world.launcher is not None and world.launcher.standalone for world in self.worlds):
             return []
-        from ..launching.node_counts import find_standalone
+        from sbatchlint.analysis.launch.node_counts import find_standalone
 
         return find_standalone(self.job)
 
@@ -184,7 +184,7 @@ class LaunchRooms(Ground):
         programs = (each for step in self.steps for each in step.program if (each.name or "").startswith("python"))
         if not any("nodes" in shown_text(field) for each in programs for field in each.argv):
             return []
-        from ..launching.node_counts import find_programs
+        from sbatchlint.analysis.launch.node_counts import find_programs
 
         return find_programs(self.job)
 
@@ -192,7 +192,7 @@ class LaunchRooms(Ground):
         """Launchers of several nodes that are not told where to meet."""
         if not self._meets:
             return []
-        from ..launching.rendezvous import find_missing
+        from sbatchlint.analysis.launch.rendezvous import find_missing
 
         return find_missing(self.job)
 
@@ -200,7 +200,7 @@ class LaunchRooms(Ground):
         """Launchers and programs of several nodes that each look for the others at another address."""
         if not self._meets and "MASTER_ADDR" not in self.source.text:
             return []
-        from ..launching.rendezvous import find_unshared
+        from sbatchlint.analysis.launch.rendezvous import find_unshared
 
         return find_unshared(self.job)
 
@@ -208,7 +208,7 @@ class LaunchRooms(Ground):
         """Ports and names of a rendezvous that each node chooses for itself."""
         if not self._meets:
             return []
-        from ..launching.rendezvous import find_differing
+        from sbatchlint.analysis.launch.rendezvous import find_differing
 
         return find_differing(self.job)
 
@@ -216,7 +216,7 @@ class LaunchRooms(Ground):
         """Launchers of several nodes that are not told which they are on."""
         if not self._meets:
             return []
-        from ..launching.node_ranks import find_missing
+        from sbatchlint.analysis.launch.node_ranks import find_missing
 
         return find_missing(self.job)
 
@@ -224,7 +224,7 @@ class LaunchRooms(Ground):
         """Launchers that take the number of a task, or a fixed one, for that of their node."""
         if not self._meets:
             return []
-        from ..launching.node_ranks import find_wrong
+        from sbatchlint.analysis.launch.node_ranks import find_wrong
 
         return find_wrong(self.job)
 
@@ -232,13 +232,13 @@ class LaunchRooms(Ground):
         """Options of a launcher's rendezvous that it does not look at."""
         if not any(each.launcher.kind in ("torchrun", "torch.distributed.launch") for each in self.job.launches):
             return []
-        from ..launching.dead_options import find_dead_options
+        from sbatchlint.analysis.launch.dead_options import find_dead_options
 
         return find_dead_options(self.job)
 
     def without_dead_option(self, found: DeadOption) -> Repair | None:
         """Takes one of these out."""
-        from ..launching.dead_options import without_dead_option
+        from sbatchlint.analysis.launch.dead_options import without_dead_option
 
         return without_dead_option(self.job, found)
 
@@ -246,7 +246,7 @@ class LaunchRooms(Ground):
         """Steps whose --ntasks-per-node srun ignores."""
         if all(step.geometry.ignored is False for step in self.steps):
             return []
-        from ..launching.ignored_tasks import find_ignored_tasks
+        from sbatchlint.analysis.launch.ignored_tasks import find_ignored_tasks
 
         return find_ignored_tasks(self.job)
 
@@ -258,12 +258,12 @@ class LaunchRooms(Ground):
             for each in self.trace.invocations
         ):
             return []
-        from ..launching.idle_nodes import find_idle_nodes
+        from sbatchlint.analysis.launch.idle_nodes import find_idle_nodes
 
         return find_idle_nodes(self.job)
 
     def fixed_ports(self) -> list[FixedPort]:
         """Ports of a rendezvous that are the same in every job, on a node that may be shared."""
-        from ..launching.fixed_ports import find_fixed_ports
+        from sbatchlint.analysis.launch.fixed_ports import find_fixed_ports
 
         return find_fixed_ports(self.job)

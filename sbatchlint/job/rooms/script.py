@@ -5,25 +5,25 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ...shell.values import Phase
-from ...source.regex import Regex
-from .ground import Ground
+from sbatchlint.bash.values import Phase
+from sbatchlint.job.rooms.ground import Ground
+from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...shell.broken_commands import Broken
-    from ...shell.syntax import Program
-    from ...shell.values import Text
-    from ...slurm.mistakes.invisible import Invisible
-    from ...slurm.script import InterpreterFault
-    from ...source.text import Span
-    from ..script.bashisms import Bashism
-    from ..script.dollar_names import DollarName
-    from ..script.faults import SyntaxFault
-    from ..script.generated_files import GeneratedFile
-    from ..script.inner_quotes import InnerQuotes
-    from ..script.status import ExitStatus
+    from sbatchlint.analysis.directives.invisible_characters import Invisible
+    from sbatchlint.analysis.script.bashisms import Bashism
+    from sbatchlint.analysis.script.broken_commands import Broken
+    from sbatchlint.analysis.script.dollar_names import DollarName
+    from sbatchlint.analysis.script.exit_status import ExitStatus
+    from sbatchlint.analysis.script.generated_files import GeneratedFile
+    from sbatchlint.analysis.script.inner_quotes import InnerQuotes
+    from sbatchlint.analysis.script.syntax_faults import SyntaxFault
+    from sbatchlint.bash.syntax.tree import Program
+    from sbatchlint.bash.values import Text
+    from sbatchlint.slurm.script_file import InterpreterFault
+    from sbatchlint.source.text import Span
 
 _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
@@ -34,10 +34,10 @@ class ScriptRooms(Ground):
     _programs: list[tuple[Text, Program]] | None = None
 
     def interpreter_fault(self) -> InterpreterFault | None:
-        """How the script lacks its first line, `#!` and an interpreter; see `slurm.script`."""
+        """How the script lacks its first line, `#!` and an interpreter; see `slurm.script_file`."""
         if self.directives.text.string.startswith("#!"):
             return None
-        from ...slurm.script import interpreter_fault
+        from sbatchlint.slurm.script_file import interpreter_fault
 
         return interpreter_fault(self.directives, self.source.path, self.is_embedded)
 
@@ -45,7 +45,7 @@ class ScriptRooms(Ground):
         """Words of directives that hold characters which only look like blanks, dashes or quotes."""
         if self.directives.text.string.isascii():
             return []
-        from ...slurm.mistakes.invisible import find_invisible
+        from sbatchlint.analysis.directives.invisible_characters import find_invisible
 
         return find_invisible(self.directives)
 
@@ -53,15 +53,15 @@ class ScriptRooms(Ground):
         """What dash does not understand, in a script that asks for `sh`, in the order of the text."""
         if self.interpreter_line[0] not in ("sh", "dash"):
             return []
-        from ..script.bashisms import find_bashisms
+        from sbatchlint.analysis.script.bashisms import find_bashisms
 
         return find_bashisms(self.job)
 
     def syntax_fault(self) -> SyntaxFault | None:
-        """The first error of syntax on which bash agrees; see `job.script.faults`."""
+        """The first error of syntax on which bash agrees; see `analysis.script.syntax_faults`."""
         if not self.program.errors:
             return None
-        from ..script.faults import syntax_fault
+        from sbatchlint.analysis.script.syntax_faults import syntax_fault
 
         return syntax_fault(self.job)
 
@@ -69,7 +69,7 @@ class ScriptRooms(Ground):
         """Placeholders in the commands that bash reads as redirections."""
         if "<" not in self.text.string:
             return []
-        from ..script.blanks import shell_placeholders
+        from sbatchlint.analysis.script.shell_placeholders import shell_placeholders
 
         return shell_placeholders(self.job)
 
@@ -91,7 +91,7 @@ class ScriptRooms(Ground):
             return []
         if not self.may_break_commands:
             return []
-        from ...shell.broken_commands import find_broken
+        from sbatchlint.analysis.script.broken_commands import find_broken
 
         file = self.source.text
         return [each for text, program in self.programs() for each in find_broken(text, program, file)]
@@ -100,7 +100,7 @@ class ScriptRooms(Ground):
         """Assignments whose name begins with a dollar."""
         if "$" not in self.source.text:
             return ()
-        from ..script.dollar_names import find_dollar_names
+        from sbatchlint.analysis.script.dollar_names import find_dollar_names
 
         return find_dollar_names(self.job)
 
@@ -108,7 +108,7 @@ class ScriptRooms(Ground):
         """Double quotes inside of double quotes, which end the string around them."""
         if self.source.text.count('"') < 3:
             return ()
-        from ..script.inner_quotes import find_inner_quotes
+        from sbatchlint.analysis.script.inner_quotes import find_inner_quotes
 
         return find_inner_quotes(self.job)
 
@@ -116,13 +116,13 @@ class ScriptRooms(Ground):
         """Files of a fixed name that the batch script writes from a heredoc, and uses."""
         if self.phase is not Phase.BATCH or "<<" not in self.text.string:
             return ()
-        from ..script.generated_files import find_generated_files
+        from sbatchlint.analysis.script.generated_files import find_generated_files
 
         return find_generated_files(self.job)
 
     @property
     def exit_status(self) -> ExitStatus:
         """Whose exit status is the job's, and whose is lost."""
-        from ..script.status import ExitStatus
+        from sbatchlint.analysis.script.exit_status import ExitStatus
 
         return ExitStatus(self.job)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..keeping.secrets import Exposed, Secrets, Traced
-    from ..tools.bare_torchrun import BareTorchrun
-    from ..tools.megatron_path import MissingPath
-    from ..tools.repeated_installs import RepeatedInstall
+    from sbatchlint.analysis.storage.secrets import Exposed, Secrets, Traced
+    from sbatchlint.analysis.tools.bare_torchrun import BareTorchrun
+    from sbatchlint.analysis.tools.megatron_path import MissingPath
+    from sbatchlint.analysis.tools.repeated_installs import RepeatedInstall
 
 
 class ToolRooms(Ground):
@@ -24,7 +24,7 @@ class ToolRooms(Ground):
     def secrets(self) -> Secrets:
         """Which variables hold a secret, and where their values go."""
         if self._secrets is None:
-            from ..keeping.secrets import Secrets
+            from sbatchlint.analysis.storage.secrets import Secrets
 
             self._secrets = Secrets(self.job)
         return self._secrets
@@ -41,18 +41,18 @@ class ToolRooms(Ground):
         """Installs that every task of a step does again, or that miss the container in which the step runs."""
         if not self.steps:
             return ()
-        from ..tools.repeated_installs import repeated_installs
+        from sbatchlint.analysis.tools.repeated_installs import repeated_installs
 
         return repeated_installs(self.job)
 
     def bare_torchruns(self) -> Iterable[BareTorchrun]:
         """Calls of the torchrun on PATH, in a script whose Python lives in the environment of a uv project."""
-        from ..tools.bare_torchrun import bare_torchruns
+        from sbatchlint.analysis.tools.bare_torchrun import bare_torchruns
 
         return bare_torchruns(self.job)
 
     def missing_paths(self) -> Iterable[MissingPath]:
         """Training scripts of Megatron-LM without its folder on PYTHONPATH."""
-        from ..tools.megatron_path import missing_paths
+        from sbatchlint.analysis.tools.megatron_path import missing_paths
 
         return missing_paths(self.job)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ground import Ground
+from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
-    from ..training.connections import Connections
-    from ..training.layouts import Broken, Layout
-    from ..training.world_sizes import WorldSize
+    from sbatchlint.analysis.training.connections import Connections
+    from sbatchlint.analysis.training.layouts import Broken, Layout
+    from sbatchlint.analysis.training.world_sizes import WorldSize
 
 
 class TrainingRooms(Ground):
@@ -21,20 +21,20 @@ class TrainingRooms(Ground):
     def layouts(self) -> list[list[Layout]]:
         """The parallel layouts of Megatron-like programs: for each place in the script those that it may stand for."""
         if self._layouts is None:
-            from ..training.layouts import find_layouts
+            from sbatchlint.analysis.training.layouts import find_layouts
 
             self._layouts = find_layouts(self.job)
         return self._layouts
 
     def broken_layouts(self, *rules: str) -> list[Broken]:
         """Sizes of a Megatron-like program that do not divide one another, by these rules of `Indivisible`."""
-        from ..training.layouts import broken_layouts
+        from sbatchlint.analysis.training.layouts import broken_layouts
 
         return broken_layouts(self.job, frozenset(rules))
 
     def wrong_connections(self) -> list[Connections]:
         """Numbers of CUDA connections that Megatron, or FSDP, refuses or cannot use."""
-        from ..training.connections import find_connections
+        from sbatchlint.analysis.training.connections import find_connections
 
         return find_connections(self.job)
 
@@ -42,6 +42,6 @@ class TrainingRooms(Ground):
         """WORLD_SIZE and RANK where they are overwritten, or are not those of the step's tasks."""
         if "WORLD_SIZE" not in self.source.text and "RANK" not in self.source.text:
             return []
-        from ..training.world_sizes import find_world_sizes
+        from sbatchlint.analysis.training.world_sizes import find_world_sizes
 
         return find_world_sizes(self.job)

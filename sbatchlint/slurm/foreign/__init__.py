@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...source.records import NamedTuple
-from ..grammar import Refusal, refusals
-from ..lines import BLANKS, DirectiveLine, Readable, Token, read_words
-from ..model import Problem
-from ..versions import is_before
-from .words import ForeignSetting, Translation, given_options
+from sbatchlint.slurm.foreign.option_words import ForeignSetting, Translation, given_options
+from sbatchlint.slurm.grammar import Refusal, refusals
+from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_words
+from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
 
 __all__ = ["Foreign", "ForeignRefused", "ForeignSetting", "read_foreign"]
 
@@ -176,9 +176,9 @@ def _translate(
             problem = Problem(found.fault.kind, span, message, written, line, (), None)
             translation.problems.append((found.fault.start, problem))
     if magic == "#BSUB":
-        from .bsub import DIALECT, set_option
+        from sbatchlint.slurm.foreign.bsub import DIALECT, set_option
     else:
-        from .pbs import DIALECT, OLD_DIALECT, set_option
+        from sbatchlint.slurm.foreign.pbs import DIALECT, OLD_DIALECT, set_option
 
         if not with_directory:
             given_options(translation, words, OLD_DIALECT, set_option)

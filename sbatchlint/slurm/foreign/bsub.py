@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import Dialect, GivenForeign, Translation
+from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
 
 DIALECT = Dialect(
     letters="ceJmMnoqW",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from ...source.regex import Regex
-from ..getopt import UNKNOWN
-from .words import Dialect, GivenForeign, Translation
+from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.source.regex import Regex
 
 _NAMES = {
     "start_time": "a",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...source.records import NamedTuple
-from ..versions import answers
+from sbatchlint.slurm.versions import answers
+from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
-    from ..options import Option
+    from sbatchlint.slurm.options import Option
 
 
 class Refusal(NamedTuple):

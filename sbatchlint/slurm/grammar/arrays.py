@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
-from .numbers import int32, strtol
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.grammar.numbers import int32, strtol
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 # No site can allow more (`MaxArraySize` in src/common/read_config.c); without a setting it is 1001.
 SIZE_LIMIT = 4000001

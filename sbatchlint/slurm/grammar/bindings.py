@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 
 _DIGITS = Regex(r"[0-9]+", re.ASCII)
 # A number as strtol() takes it in full, with the base's prefix where it may have one.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
 
 # By option, its words and the release that knows each first.
 _WORDS: dict[str, dict[str, str]] = {
@@ -107,7 +107,7 @@ def meant(option: str, word: str, version: str) -> str | None:
     given = _MEANT.get(option, {}).get(folded)
     if given is not None:
         return given
-    from ..mistakes.suggest import edit_distance
+    from sbatchlint.slurm.suggestions import edit_distance
 
     distances = sorted((edit_distance(folded, each.lower()), each) for each in known if len(each) > 3)
     if not distances or len(distances) > 1 and distances[0][0] == distances[1][0]:
@@ -122,7 +122,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     if judge is not None:
         return judge(option, value, version)
     if option in ("cpu-freq", "gpu-freq", "gpu-bind", "tres-bind", "mem-bind"):
-        from .bindings import refusal as binding
+        from sbatchlint.slurm.grammar.bindings import refusal as binding
 
         return binding(option, value, version)
     return None

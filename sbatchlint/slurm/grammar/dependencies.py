@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 TYPES = ("afternotok", "aftercorr", "afterany", "afterok", "afterburstbuffer", "after", "expand")
 
@@ -229,7 +229,7 @@ _MEANT = {
 
 def corrected(text: str) -> str | None:
     """The value that was plainly meant by one that is refused; None where that is not known."""
-    from ..mistakes.suggest import edit_distance
+    from sbatchlint.slurm.suggestions import edit_distance
 
     parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
     found: list[str] = []

@@ -7,8 +7,8 @@ src/sbatch/sbatch.c, Slurm 20.11 to 26.05).
 
 from __future__ import annotations
 
-from ...source.records import NamedTuple
-from ..versions import is_before
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
 
 
 class Export(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 
 _NAMES = {"constraint": "feature", "prefer": "preferred feature"}
 _TOKEN = Regex(r"\*[ \t]*([+-]?[0-9]+)?|[&|,()\[\]]|[^*&|,()\[\]]+", re.ASCII)

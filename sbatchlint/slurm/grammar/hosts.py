@@ -6,9 +6,9 @@ names there are, only the site knows.
 
 from __future__ import annotations
 
-from ..versions import is_before
-from . import Refusal
-from .numbers import strtol
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.grammar.numbers import strtol
+from sbatchlint.slurm.versions import is_before
 
 # Hosts of one range, and of the ranges in front of the last one (`MAX_RANGE`, `MAX_PREFIX_CNT`).
 _MAX_RANGE = 64 * 1024

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...source.records import NamedTuple
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
 
 # In the order in which Slurm prints them.
 EVENTS = (
@@ -121,7 +121,7 @@ def meant(word: str) -> str | None:
     folded = upper.replace("-", "_")
     if folded in WORDS:
         return folded
-    from ..mistakes.suggest import edit_distance
+    from sbatchlint.slurm.suggestions import edit_distance
 
     near = [
         known for known in WORDS if abs(len(known) - len(upper)) < 3 and edit_distance(upper, known) <= _reach(known)

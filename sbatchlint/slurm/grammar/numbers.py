@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1

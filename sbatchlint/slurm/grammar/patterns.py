@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..versions import MAJORS, is_before
+from sbatchlint.slurm.versions import MAJORS, is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 # By letter, since when.
 LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}

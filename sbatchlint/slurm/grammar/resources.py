@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from ...source.records import NamedTuple
-from ...source.regex import Regex
-from ..versions import is_before, is_release
-from . import Refusal
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.versions import is_before, is_release
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
 
 _GRES = "Invalid generic resource (gres) specification"
 _TRES = "Invalid Trackable RESource (TRES) specification"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from ...source.regex import Regex
-from ..versions import is_release
-from . import Refusal
-from .numbers import LONG_MAX, strtol
-from .times import UNLIMITED, minutes
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.grammar.numbers import LONG_MAX, strtol
+from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
+from sbatchlint.slurm.versions import is_release
+from sbatchlint.source.regex import Regex
 
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 

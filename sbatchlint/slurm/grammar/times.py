@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from ...source.regex import Regex
-from ..versions import is_before
-from . import Refusal
-from .numbers import int32, strtol
+from sbatchlint.slurm.grammar import Refusal
+from sbatchlint.slurm.grammar.numbers import int32, strtol
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 
 # What `minutes` says of a job without a limit of its own: that is how such a job writes it, too.
 UNLIMITED = 0

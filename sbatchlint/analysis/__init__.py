@@ -1,0 +1,1 @@
+"""Questions that several checks, or the plan, ask of a job, as plain functions."""

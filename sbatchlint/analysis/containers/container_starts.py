@@ -1,0 +1,187 @@
+"""Commands that start a container, or enter one: docker, podman, apptainer and their kin, where they stand and run.
+
+A command may run in several ways: in a function called twice, or with options that a branch decides. What is said of
+it has to hold for all of them. What belongs to an engine follows its documents and runs: the client of docker 20.10,
+podman 4.3.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import basename, hides_options, is_unknown
+from sbatchlint.job.containers import Container
+from sbatchlint.job.environment import step_around
+from sbatchlint.job.steps import Step
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.trace import Invocation
+    from sbatchlint.job import Job
+    from sbatchlint.job.commands.argv import Given
+    from sbatchlint.job.launches import Launch
+
+_VERBS = frozenset({"run", "exec", "shell", "start", "test", "shared-run"})
+_DAEMONS = frozenset({"docker", "nvidia-docker"})
+_BLANKS = (" ", "\t")
+_CLOSING = ('"', "'", ")")
+# Commands that give what they start a terminal.
+_TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
+
+
+class ContainerStart:
+    """One way in which a command of the script starts a container.
+
+    `engine`: the name of the command (`docker`, `podman-hpc`, `singularity` …). `verb`: `run`, `exec` …, '' for engines
+    that have none. `step`: in whose tasks it runs; None: the batch shell's.
+    """
+
+    def __init__(self, job: Job, invocation: Invocation, container: Container) -> None:
+        self.job = job
+        self.invocation = invocation
+        self.container = container
+        self.engine = basename(invocation.argv[0]) or ""
+        self.step: Step | None = step_around(invocation.context)
+        self._verb = next((at for at, field in enumerate(invocation.argv) if text_of(field) in _VERBS), None)
+        self.verb = "" if self._verb is None else text_of(invocation.argv[self._verb]) or ""
+
+    @property
+    def by_daemon(self) -> bool:
+        """Whether docker's daemon runs the container, and not this command's own process."""
+        return self.engine in _DAEMONS
+
+    @cached_property
+    def program(self) -> list[Invocation]:
+        """Every command that is known to run in the container."""
+        return self.invocation.descendants()
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        inside = {id(each) for each in self.program}
+        return [each for each in self.job.launches if id(each.invocation) in inside]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether all its options are known, so that one which is not seen is not given."""
+        container = self.container
+        if not container.certain:
+            return False
+        image = container.image if container.image is not None else container.name
+        if image is None or self.verb == "exec" and self.container.kind in ("docker", "podman"):
+            return False
+        # `$EXTRA image command`: what is unknown and may be several words could be options
+        if not is_unknown(image) or not any(piece.open for piece in image):
+            return True
+        name = shown_name(image).upper()
+        return any(word in name for word in ("IMAGE", "IMG", "SIF", "CONTAINER", "SQSH", "CONT")) and not hides_options(
+            image
+        )
+
+    @property
+    def place(self) -> Span:
+        """The command's name and verb, where they stand side by side."""
+        first = self.container.span
+        if self._verb is None:
+            return first
+        verb = span_of(self.invocation.argv[self._verb])
+        between = self.job.source.slice(Span(first.end, verb.start)) if first.end <= verb.start else "\n"
+        return Span(first.start, verb.end) if not between.strip() and "\n" not in between else first
+
+    @property
+    def through_sudo(self) -> bool:
+        """Whether sudo drops the environment on the way to it."""
+        each = self.invocation.context.parent
+        while each is not None and not isinstance(getattr(each.spawn, "info", None), Step):
+            if getattr(each.spawn, "kind", "") == "sudo":
+                kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
+                return bool(getattr(each.spawn, "cleared", False)) and not kept
+            each = each.context.parent
+        return False
+
+    @property
+    def has_terminal(self) -> bool | None:
+        """Whether its standard input may be a terminal; in a batch job only where somebody makes one."""
+        if self.invocation.phase is Phase.SUBMIT or self.job.phase is not Phase.BATCH:
+            return None
+        for each in (self.invocation, *self.invocation.ancestors()):
+            info = getattr(each.spawn, "info", None)
+            if isinstance(info, Step) and info.option("pty") is not None or each.name in _TERMINALS:
+                return True
+        return False
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether something is given to its standard input: a pipe, a heredoc, a file."""
+        for each in (self.invocation, *self.invocation.ancestors()):
+            if each.piped_from or each.stdin is not None:
+                return True
+            if any(redirect.operator.startswith("<") for redirect in each.redirects):
+                return True
+        return False
+
+    def flag(self, name: str) -> Given | None:
+        """The option that switches something on; None where it is off."""
+        found = self.container.option(name)
+        return None if found is None or found.text in ("false", "0", "no") else found
+
+    # --- edits -------------------------------------------------------------------------------
+
+    def added(self, options: str) -> Edit | None:
+        """Puts options, as the shell must see them, behind the verb; None where it stands nowhere in the file."""
+        if self._verb is None:
+            return None
+        span = span_of(self.invocation.argv[self._verb])
+        if self.job.source.slice(span) != self.verb:
+            return None
+        return Edit(Span(span.end, span.end), " " + options)
+
+    def removed(self, at: int) -> Edit | None:
+        """Takes a word of the command out, with the blanks before it; None where it does not stand there alone."""
+        return removed_word(self.job, self.invocation.argv[at])
+
+
+def shown_name(field: Pieces) -> str:
+    """The variables in a field, for a look at their names."""
+    return " ".join(piece.expansion.name for piece in field if piece.expansion is not None)
+
+
+def removed_word(job: Job, field: Pieces) -> Edit | None:
+    """The edit that takes one literal word out of the file; with its line where nothing else stands there."""
+    span, text = span_of(field), job.source.text
+    if text_of(field) is None or text[span.start : span.end] != shown_text(field):
+        return None
+    start, end = span
+    if text[start - 1 : start] in _BLANKS and text[end : end + 1] in (*_BLANKS, "\n", "", *_CLOSING):
+        while text[start - 1] in _BLANKS:
+            start -= 1
+        if text[start - 1] != "\n":
+            return Edit(Span(start, end), "")
+        line_end = text.find("\n", end)
+        if line_end >= 0 and text[end:line_end].strip(" \t") in ("\\", "\\\\"):
+            return Edit(Span(start, line_end + 1), "")
+    elif text[start - 1 : start] not in (*_CLOSING, "("):
+        return None
+    # the first word of its line, string or array: what stands before it stays
+    stop = end
+    while text[stop : stop + 1] in _BLANKS:
+        stop += 1
+    return Edit(Span(span.start, stop), "") if stop > end and text[stop : stop + 1] not in ("\n", "") else None
+
+
+def runs_script(command: Invocation) -> bool:
+    """Whether a command runs a script of the shell that cannot be read here: `bash train.sh`, `./train.sh`."""
+    words = command.argv[:2] if command.name in ("bash", "sh") else command.argv[:1]
+    return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
+
+
+def find_starts(job: Job) -> list[list[ContainerStart]]:
+    """The starts of a job, all ways of one command together, in the order of running."""
+    found: dict[tuple[Span, Span], list[ContainerStart]] = {}
+    for each in job.invocations:
+        info = getattr(each.spawn, "info", None)
+        if isinstance(info, Container) and each.phase is not Phase.SUBMIT:
+            found.setdefault((each.span, info.span), []).append(ContainerStart(job, each, info))
+    return list(found.values())

@@ -1,0 +1,120 @@
+"""Directive lines that end in a backslash. It continues nothing: sbatch drops it, and reads on with the next line.
+
+The next line counts as any other: a further directive is read, a comment is skipped, and everything else is a command
+of the shell, which ends the reading (`get_argument()`, src/sbatch/opt.c, 20.11 to 26.05). With blanks behind it, the
+backslash makes a word of one blank from 24.05 on, which sbatch refuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.analysis.directives.near_misses import read_as_directive
+from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of, read_words
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
+
+_COMMENTED = Regex(r"[ \t]*#+[ \t]*(?=--?[A-Za-z])")
+_TRAILING = Regex(r"\\[ \t\v\f\r]*$")
+
+
+class Piece(NamedTuple):
+    """A line that was meant to continue a directive. All offsets are of the text.
+
+    `start`, `end`: the line without its newline; `words`: where its options begin; `last`: where they end, in front of
+    its own backslash. `commented`: whether a `#` stands before them.
+    """
+
+    start: int
+    end: int
+    words: int
+    last: int
+    commented: bool
+
+
+class Continuation(NamedTuple):
+    """`line`: the directive. `backslash`: its offset in the text; `start`, `end`: it and the blanks around it.
+
+    `pieces`: the lines behind it that hold options, in order. `swallowed`: whether the shell takes them for a command;
+    sbatch then reads no directive below. `refused`: whether sbatch refuses the line from 24.05 on, for a blank that the
+    backslash made a word.
+    """
+
+    line: DirectiveLine
+    backslash: int
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+    swallowed: bool
+    refused: bool
+
+
+def backslash_at(string: str, start: int, end: int) -> int | None:
+    """The offset of a single backslash at the end of these words, which is not quoted and not itself escaped."""
+    found = _TRAILING.search(string, start, end)
+    if found is None:
+        return None
+    at = found.start()
+    before = at
+    while before > start and string[before - 1] == "\\":
+        before -= 1
+    if (at - before) % 2:
+        return None
+    words = read_words(string, start, at, strict_separator=False)
+    return at if words.comment is None and words.fault is None and words.dropped is None else None
+
+
+def continuations(directives: Directives) -> list[Continuation]:
+    """See `Directives.continuations`."""
+    text = directives.text
+    string = text.string
+    found: list[Continuation] = []
+    for line in directives.lines:
+        # In older releases the backslash ends a line that goes on with a comment; newer ones see the comment.
+        comment = read_words(string, line.words_start, line.end).comment
+        at = backslash_at(string, line.words_start, line.end if comment is None else comment)
+        if at is None:
+            continue
+        start = at
+        while start > line.words_start and string[start - 1] in BLANKS:
+            start -= 1
+        refused = comment is not None or line.end > at + 1
+        pieces = _pieces(directives, string.find("\n", at) + 1) if comment is None else ()
+        swallowed = any(not piece.commented for piece in pieces)
+        last = line.end if comment is None else at + 1
+        found.append(Continuation(line, at, start, last, pieces, swallowed, refused))
+    return found
+
+
+def _pieces(directives: Directives, at: int) -> tuple[Piece, ...]:
+    """The lines of options from `at` on: the next one, and so on as long as a line ends in a backslash."""
+    string = directives.text.string
+    pieces: list[Piece] = []
+    while 0 < at < len(string):
+        newline = string.find("\n", at)
+        end = newline if newline >= 0 else len(string)
+        shown_end = end - 1 if string[end - 1] == "\r" else end
+        first = at
+        while first < shown_end and string[first] in BLANKS:
+            first += 1
+        commented = _COMMENTED.match(string, at, shown_end)
+        if magic_of(string, at) is not None or commented is None and string[first : first + 1] != "-":
+            break
+        words = commented.end() if commented is not None else first
+        backslash = backslash_at(string, words, shown_end)
+        last = shown_end if backslash is None else backslash
+        while last > words and string[last - 1] in BLANKS:
+            last -= 1
+        if commented is not None and not read_as_directive(directives, words, last)[1]:
+            break
+        pieces.append(Piece(at, shown_end, words, last, commented is not None))
+        if backslash is None or newline < 0:
+            break
+        at = newline + 1
+    return tuple(pieces)
+
+
+__all__ = ["Continuation", "Piece", "backslash_at", "continuations"]

@@ -1,0 +1,43 @@
+"""Lines of a script that were meant to ask for something, and of which sbatch does not read all.
+
+What they would have asked for, the job has not; but the fault to report is the one that keeps it from being read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sbatchlint.analysis.directives.invisible_characters import find_invisible
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
+
+# Misses that sbatch reads all the same.
+_READ = ("old-word", "banner", "bare")
+
+
+def lost_lines(directives: Directives) -> Iterator[str]:
+    """The text of each: a directive with a fault in it, one that is not read, and what was meant for one."""
+    string = directives.text.string
+    faulty = {problem.line.start for problem in directives.problems}
+    for line in directives.lines:
+        if line.start in faulty or line.fault is not None or line.dropped is not None:
+            yield string[line.start : line.end]
+    for line in directives.unread:
+        yield string[line.start : line.end]
+    for miss in directives.near_misses():
+        if miss.kind not in _READ:
+            yield string[miss.start : miss.last]
+    for each in directives.continuations():
+        for piece in each.pieces:
+            yield string[piece.start : piece.end]
+    for cut in directives.cuts():
+        yield string[cut.start : cut.line.end]
+    if not string.isascii():
+        for found in find_invisible(directives):
+            end = string.find("\n", found.start)
+            yield string[found.start : end if end >= 0 else len(string)]
+
+
+__all__ = ["lost_lines"]

@@ -1,0 +1,169 @@
+"""Comments that were meant for directives, and directives that were meant for comments.
+
+sbatch takes a line for a directive when it begins with `#SBATCH`, in column 0 and in capitals, or with `#SLURM`, for
+which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.05). `##SBATCH`, `#S BATCH` and
+`#XSBATCH` are the usual ways to switch a directive off, and are meant.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sbatchlint.slurm.grammar import refusals
+from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
+from sbatchlint.slurm.suggestions import edit_distance
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
+    from sbatchlint.slurm.model import Setting
+
+# The kinds of `NearMiss`.
+SPELLING = "spelling"
+INDENTED = "indented"
+BLANK = "blank"
+CASE = "case"
+OLD_WORD = "old-word"
+BANNER = "banner"
+BARE = "bare"
+NO_HASH = "no-hash"
+
+WORD = "SBATCH"
+_LOOKS_NEAR = Regex(
+    r"^(?!#SBATCH)(?P<lead>[ \t]*)#(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])", re.M
+)
+_WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
+
+
+class NearMiss(NamedTuple):
+    """`start`, `end`: what stands for `#SBATCH` in the text, the blanks in front included; `last`: the end of the line.
+
+    `kind`: `spelling` (`#SBTACH`), `indented`, `blank` (`# SBATCH`), `case` (`#sbatch`); `no-hash` (`SBATCH`, a command
+    that ends the reading); of lines that sbatch does read: `old-word` (`#SLURM --nodes=2`), `banner` (`#SLURM options`,
+    which it refuses) and `bare` (`#SLURM`).
+    `settings`: what it would set. `word`: as written. `accepted`: whether sbatch would take the line if it read it.
+    """
+
+    kind: str
+    start: int
+    end: int
+    last: int
+    settings: tuple[Setting, ...]
+    word: str
+    accepted: bool = True
+
+
+def read_as_directive(directives: Directives, start: int, end: int) -> tuple[list[Setting], bool]:
+    """The options in a part of a line, as if it stood behind `#SBATCH`; and whether sbatch would take them."""
+    string = directives.text.string
+    line = DirectiveLine(directives.text, "", start, end, end, 0)
+    words = read_words(string, start, end)
+    line.tokens = words.tokens
+    line.fault = words.fault
+    if not words.tokens:
+        return [], False
+    return directives.read_line(line)
+
+
+def near_misses(directives: Directives) -> list[NearMiss]:
+    """See `Directives.near_misses`."""
+    found = _old_words(directives)
+    text = directives.text
+    string = text.string
+    stop = directives.stop.start if directives.stop is not None else len(string)
+    for match in _LOOKS_NEAR.finditer(string, 0, stop):
+        kind = _kind(match)
+        if kind is None:
+            continue
+        start = match.start()
+        newline = string.find("\n", start)
+        last = newline if newline >= 0 else len(string)
+        if string[last - 1] == "\r":
+            last -= 1
+        settings, accepted = read_as_directive(directives, match.end(), last)
+        sure = kind == SPELLING and match["word"][0] == "S" and match["word"].isupper()
+        if not accepted and not sure:
+            continue
+        if not settings or all(each.option is None or each.option.early for each in settings):
+            continue
+        if kind in (BLANK, CASE) and not _meant(directives, settings):
+            continue
+        if kind == CASE and (not directives.lines or match["gap"] and not _among_directives(string, start, last)):
+            continue
+        end = match.end("word") if match["sign"].isspace() else match.end()
+        found.append(NearMiss(kind, start, end, last, tuple(settings), match["word"], accepted))
+    found.extend(_without_hash(directives))
+    return sorted(found, key=lambda each: each.start)
+
+
+def _without_hash(directives: Directives) -> list[NearMiss]:
+    """The lines `SBATCH --nodes=2` from the one on that ended the reading."""
+    string = directives.text.string
+    found: list[NearMiss] = []
+    at = directives.stop.start if directives.stop is not None else len(string)
+    while (match := _WITHOUT_HASH.match(string, at)) is not None:
+        newline = string.find("\n", at)
+        end = newline if newline >= 0 else len(string)
+        last = len(string[:end].rstrip("\r"))
+        settings, accepted = read_as_directive(directives, match.end(), last)
+        if not accepted or all(each.option is None or each.option.early for each in settings):
+            break
+        word = string[at : match.end()].rstrip()
+        found.append(NearMiss(NO_HASH, at, at + len(word), last, tuple(settings), word))
+        at = end + 1
+    return found
+
+
+def _kind(match: re.Match[str]) -> str | None:
+    """What is wrong with the beginning of such a line; None for a directive, one switched off, and other words."""
+    lead, gap, word = match["lead"], match["gap"], match["word"]
+    if word == WORD:
+        return BLANK if gap else INDENTED if lead else None
+    upper = word.upper()
+    if upper == WORD:
+        return CASE
+    if upper.startswith(("SBATCH", "SLURM")) and not lead and not gap:
+        # A directive, with a letter too many.
+        return None
+    if upper.endswith(WORD) and upper != "S" + WORD:
+        return None
+    distance = edit_distance(upper, WORD)
+    if distance == 2:
+        # Not PATCH, SWITCH and the like: the word's own letters, in disorder.
+        return SPELLING if word == upper and word[0] == "S" and set(word) <= set(WORD) else None
+    return SPELLING if distance == 1 and (word == upper or not gap) else None
+
+
+def _meant(directives: Directives, settings: list[Setting]) -> bool:
+    """Whether the options look like some that are asked for: no prose, and none that the block sets otherwise."""
+    if all(directives.all(each.name, each.component) for each in settings):
+        return False
+    majors = directives.versions.majors
+    return not any(
+        each.option is not None and each.value is not None and each.known and refusals(each.option, each.value, majors)
+        for each in settings
+    )
+
+
+def _among_directives(string: str, start: int, end: int) -> bool:
+    """Whether the line above or below is a directive."""
+    above = string.rfind("\n", 0, max(start - 1, 0)) + 1
+    return start > 0 and magic_of(string, above) is not None or magic_of(string, end + 1) is not None
+
+
+def _old_words(directives: Directives) -> list[NearMiss]:
+    found: list[NearMiss] = []
+    for line in directives.lines:
+        if line.magic != "#SLURM":
+            continue
+        settings = tuple(each for each in directives.settings if each.line.start == line.start)
+        options = bool(line.tokens) and line.tokens[0].text[:1] == "-"
+        bare = not line.tokens and line.fault is None
+        kind = BARE if bare else OLD_WORD if options and line.fault is None else BANNER
+        found.append(NearMiss(kind, line.start, line.words_start, line.end, settings, line.magic[1:]))
+    return found
+
+
+__all__ = ["NearMiss", "near_misses", "read_as_directive"]

@@ -1,0 +1,289 @@
+"""Values that were left to be filled in: `<account>`, `your_partition`, `CHANGEME`, `project_XXXXXXX`, `HH:MM:SS`.
+
+Angle brackets around a word say so in any option. Words say so only where a name is expected, and only such words as
+no site has given to anything: `test`, `gpu`, `general` or `example` are no placeholders.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sbatchlint.slurm.lines import BLANKS
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
+    from sbatchlint.slurm.model import Setting
+
+# Which part of a value is looked at, by option: names of things at a site, and paths.
+_NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))
+_PATHS = frozenset(("output", "error", "input", "chdir"))
+_OTHER_PATHS = frozenset(
+    ("container", "container-image", "container-mounts", "container-workdir", "environment", "uenv-file")
+)
+# What they take is a number, or begins with one: no name of a site is in the way.
+_COUNTS = "nodes ntasks ntasks-per-node ntasks-per-socket ntasks-per-core ntasks-per-gpu cpus-per-task cpus-per-gpu"
+_NUMBERS = frozenset(_COUNTS.split())
+_MEMORY = frozenset(("mem", "mem-per-cpu", "mem-per-gpu", "tmp"))
+_GPUS = frozenset(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres"))
+_LISTED = frozenset(("array", "dependency", "nodelist", "exclude"))
+_MIXED = _NUMBERS | _MEMORY | _GPUS | _LISTED | {"time", "time-min"}
+# Their values may hold angle brackets for reasons of their own.
+_FREE_TEXT = frozenset(("comment", "wrap", "extra"))
+
+_ANGLED = Regex(r"<[A-Za-z](?:[^<>]*[^<>\s])?>")
+# `[account]`; where a list may stand, brackets are of the list.
+_SQUARE = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&]*\]")
+_SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<>{}|,*&\s]+)+\]")
+_SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
+_BRACED = Regex(
+    r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@"
+    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])"
+)
+_SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
+
+_THING = (
+    "account|allocation|project|proj|partition|queue|qos|reservation|constraint|email|e?mail|group|grant|username|user"
+    "|name|id|dir|directory|path|slurm|cluster|time|walltime|address|node|job"
+)
+# A word, lower case, with `_` for all signs between its parts.
+_WORD = Regex(
+    rf"your(?:_.*|(?:{_THING})s?(?:_.*)?)?"
+    r"|my_?(?:account|allocation|partition|queue|qos|reservation|email)(?:_?(?:name|id))?"
+    r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
+    r"|name_of_.*"
+    r"|change_?(?:me|this)|replace_?(?:me|this)|replace_with_.*|fill_?(?:me|this)?_?in(?:_.*)?|fill_?me"
+    r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…|\?{2,}"
+    # In the manuals of the Alliance (Canada), and copied from there.
+    r"|(?:def|rrg)_(?:some(?:user|prof|pi|acct|account)|your.*)"
+)
+# What no folder is called, either.
+_FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
+# Written in capitals, a name of the thing stands for the thing.
+_CAPITALS = Regex(
+    r"(?:MY_|SLURM_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
+    r"(?:_(?:NAME|ID|CODE))?"
+)
+_CROSSES = Regex(r"X{4,}")
+# In place of a number.
+_CAPITAL = Regex(r"[A-Z]+(?:_[A-Z]+)*")
+_CAPITAL_MEMORY = Regex(r"(?:MEM(?:ORY)?|[A-Z]+_[A-Z_]+|[Xx]{1,4})(?:[KMGT]B?)?")
+_CAPITAL_GPUS = Regex(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGPUS?_PER_NODE|GPU_COUNT")
+_CAPITAL_JOB = Regex(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
+_CAPITAL_TIME = Regex(r"TIME|WALL_?TIME|TIME_LIMIT|MINUTES|HOURS|[A-Z]+_TIME")
+_CLOCK = Regex(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
+
+# RFC 2606, and what stands for a domain in manuals.
+_DOMAIN = Regex(
+    r"(?:.*\.)?(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost)"
+    r"|(?:.*\.)?(?:your|my)?(?:domain|institution|institute|university|organi[sz]ation|company|host)\.(?:com|org|net|edu|xx|tld)"
+)
+_PERSON = Regex(
+    r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname|e?mail_?address"
+)
+
+
+class Placeholder(NamedTuple):
+    """`text`: as written. `start`, `end`: where it stands in the value. `kind`: `blank` (to be filled in), `template`
+    (a program fills it in before Slurm sees it) or `path` (`/path/to`, of an explanation).
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+
+
+def placeholder(option: str, raw: str) -> str | None:
+    """The part of a directive's value that stands for something to be filled in (`<account>`); None without one.
+
+    `option`: its canonical name; `raw`: the value as written.
+    """
+    found = find_placeholder(option, raw)
+    return None if found is None or found.kind == "path" else found.text
+
+
+def may_be_words(option: str, value: str) -> bool:
+    """Whether plain words may be placeholders in this value of an option."""
+    if option in _NAMES or option in _PATHS or option == "mail-user":
+        return True
+    return option in _MIXED and not value[:-1].isdigit() and (value.upper() != value.lower() or value[:1] in "?.[")
+
+
+def find_placeholder(option: str, raw: str) -> Placeholder | None:
+    """The first placeholder in a value."""
+    if option in _FREE_TEXT:
+        return None
+    found = _ANGLED.search(raw)
+    if found is not None and option == "mail-user" and "@" in found.group() and raw.strip("\"'")[0] != "<":
+        # `Ada <ada@uni.edu>` is an address.
+        return _mail(raw)
+    if found is None and option in _SQUARED:
+        found = _SQUARE.search(raw)
+    if found is not None:
+        return Placeholder(found.group(), found.start(), found.end(), "blank")
+    found = _BRACED.search(raw)
+    if found is not None:
+        return Placeholder(found.group(), found.start(), found.end(), "template")
+    if option in _NAMES:
+        return _words(raw, _WORD, capitals=True)
+    if option == "mail-user":
+        return _mail(raw)
+    if option in _MIXED:
+        return _in_place_of_a_number(option, raw)
+    if option in _PATHS:
+        return _words(raw, _FOLDER) or _path(raw)
+    return _path(raw) if option in _OTHER_PATHS else None
+
+
+def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
+    bare = raw.strip("\"'")
+    start = raw.find(bare)
+    plain = _plain(bare)
+    if option in ("time", "time-min"):
+        clock = _CLOCK.fullmatch(bare) is not None and not set(bare) <= set("0123456789:-")
+        whole = clock or _CAPITAL_TIME.fullmatch(bare) is not None
+    elif option in _NUMBERS:
+        whole = _CAPITAL.fullmatch(bare) is not None
+    elif option in _MEMORY:
+        whole = _CAPITAL_MEMORY.fullmatch(bare) is not None
+    else:
+        whole = False
+    if whole or _WORD.fullmatch(plain):
+        return Placeholder(bare, start, start + len(bare), "blank") if bare else None
+    if option == "array":
+        return _among(bare, start, r"[-,%:\[\]]", _CAPITAL)
+    if option == "dependency":
+        # The first word of a term is its type.
+        return _among(bare, start, r"[,?]|(?:^|(?<=[,?]))[a-z]+:|:|\+", _CAPITAL_JOB)
+    if option in _GPUS:
+        return _among(bare, start, r"(?:^|(?<=,))[a-z]+[:=]|[,:=]", _CAPITAL_GPUS)
+    return _among(bare, start, r",", None) if option in _LISTED else None
+
+
+def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> Placeholder | None:
+    """A placeholder among the parts of a list."""
+    at = 0
+    for separator in [*re.finditer(separators, bare), None]:
+        end = len(bare) if separator is None else separator.start()
+        part = bare[at:end]
+        if part and (_WORD.fullmatch(_plain(part)) or capitals is not None and capitals.fullmatch(part)):
+            return Placeholder(part, offset + at, offset + end, "blank")
+        at = end if separator is None else separator.end()
+    return None
+
+
+def around(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
+    """The range of the placeholder with blanks in it (`<project id>`, `{ partition }`) over the character at `start`.
+
+    sbatch takes its first word for a value, and refuses the script for the next.
+    """
+    for pattern in (_ANGLED, _BRACED, _SQUARE_WITH_BLANK):
+        for found in pattern.finditer(string, line_start, line_end):
+            if found.start() <= start < found.end():
+                return found.span()
+    return None
+
+
+def opens(option: str, raw: str) -> bool:
+    """Whether a value may be the first word of a placeholder with blanks in it: `<project id>`, `[your account]`."""
+    return option not in _FREE_TEXT and ("<" in raw or "{" in raw or "[" in raw and option in _SQUARED)
+
+
+def may_be_left(option: str, raw: str) -> bool:
+    """Whether there can be a placeholder in a value at all: a quick look."""
+    return option not in _FREE_TEXT and (
+        may_be_words(option, raw) or option in _OTHER_PATHS or not set(raw).isdisjoint("<>{}[]")
+    )
+
+
+def _parts(raw: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    at = 0
+    for separator in _SEPARATORS.finditer(raw):
+        if separator.start() > at:
+            found.append((at, separator.start()))
+        at = separator.end()
+    if at < len(raw):
+        found.append((at, len(raw)))
+    return found
+
+
+def _words(raw: str, pattern: Regex, capitals: bool = False) -> Placeholder | None:
+    """A placeholder among the words of a name or of a path."""
+    for start, end in _parts(raw):
+        part = raw[start:end]
+        if pattern.fullmatch(_plain(part)) or capitals and (_CAPITALS.fullmatch(part) or _CROSSES.search(part)):
+            return Placeholder(part, start, end, "blank")
+    return None
+
+
+def _plain(part: str) -> str:
+    return re.sub(r"(?<=\w)[-_.]+(?=\w)", "_", part).lower()
+
+
+def _path(raw: str) -> Placeholder | None:
+    found = re.search(r"(?:^|(?<=[\"':,]))/?path/to\b/?|/path/to/", raw)
+    return None if found is None else Placeholder(found.group(), found.start(), found.end(), "path")
+
+
+def _mail(raw: str) -> Placeholder | None:
+    for start, end in _parts(raw):
+        part = raw[start:end]
+        name, at, domain = part.strip("<>").partition("@")
+        plain = _plain(name)
+        if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
+            return Placeholder(part, start, end, "blank")
+        if _WORD.fullmatch(plain) or not at and _CAPITALS.fullmatch(part):
+            return Placeholder(part, start, end, "blank")
+    return None
+
+
+class Left(NamedTuple):
+    """A placeholder in a directive: the setting in whose value it stands, what it is, and its place in the file.
+
+    `refused`: whether Slurm plainly does not take it.
+    """
+
+    setting: Setting
+    placeholder: Placeholder
+    span: Span
+    refused: bool
+
+
+def left_over(directives: Directives) -> list[Left]:
+    """The placeholders in the values of the option block, but for those that a program fills in."""
+    string = directives.text.string
+    found: list[Left] = []
+    seen: set[int] = set()
+    for setting in directives.settings:
+        token, line = setting.value_token, setting.value_line
+        if token is None or line is None:
+            continue
+        start, end = token.part(setting.value_start)
+        if start in seen:
+            continue
+        seen.add(start)
+        raw = string[start:end]
+        if not may_be_left(setting.name, raw):
+            continue
+        place = find_placeholder(setting.name, raw)
+        if place is None and not opens(setting.name, raw):
+            continue
+        if directives.slip(setting) not in (None, "placeholder", "hash"):
+            continue
+        if opens(setting.name, raw) and (place is None or place.kind != "template"):
+            spanned = around(string, end - 1, line.words_start, line.end)
+            if spanned is not None:
+                text = string[spanned[0] : spanned[1]]
+                # `{ name }`, with blanks, is of no template that a program fills in.
+                kind = "template" if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS else "blank"
+                place = Placeholder(text, spanned[0] - start, spanned[1] - start, kind)
+        if place is not None and place.kind != "template":
+            span = directives.text.span(start + place.start, start + place.end)
+            refused = start + place.end > end or any(each.setting is setting for each in directives.refused)
+            found.append(Left(setting, place, span, refused))
+    return found

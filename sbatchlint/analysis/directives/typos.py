@@ -1,0 +1,224 @@
+"""Slips of the pen in a directive, by which a value is not what was meant.
+
+Where there is one, it is the fault to report; what sbatch says of the value that came of it only repeats it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.analysis.directives.placeholders import around, may_be_words, opens, placeholder
+from sbatchlint.slurm.lines import Token
+from sbatchlint.slurm.model import Problem, Setting
+from sbatchlint.slurm.options import find
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.slurm.directives import Directives
+
+# The text of a shell's expansion, in a directive where no shell ever sees it.
+EXPANSION = Regex(
+    r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\(\([^)]*\)\)|\$\([^)]*\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
+)
+
+# Blanks that are none to sbatch, what is not seen at all, and the dashes and quotes of word processors.
+INVISIBLE = Regex(
+    "[\u00a0\u2007\u202f\u2009\u200a\u200b\u200c\u200d\u2060\ufeff\u00ad\u2010-\u2015\u2212\u2018\u2019\u201c\u201d]"
+)
+
+CURLY = Regex("[\u2018\u2019\u201c\u201d]")
+
+# The kinds of `slip`, in the order in which they count.
+INVISIBLE_CHARACTER = "invisible"
+SHORT_EQUALS = "short-equals"
+BLANK_AT_EQUALS = "blank-at-equals"
+SINGLE_DASH = "single-dash"
+SHELL_EXPANSION = "expansion"
+PLACEHOLDER = "placeholder"
+HASH = "hash"
+
+
+def raw_value(directives: Directives, setting: Setting) -> str:
+    """The value as it is written, with its quotes; '' without one."""
+    if setting.value_token is None:
+        return ""
+    start, end = setting.value_token.part(setting.value_start)
+    return directives.text.string[start:end]
+
+
+def dashed(word: str) -> str | None:
+    """The long name of a word that has one dash or three for two: `-nodes=2`, `---gres`; None for all others."""
+    bare = word.lstrip("-")
+    dashes = len(word) - len(bare)
+    name = bare.partition("=")[0]
+    if dashes == 2 or not dashes or len(name) < 3:
+        return None
+    return name if find(name) is not None else None
+
+
+class Misdashed(NamedTuple):
+    """A long option with one dash or three. `start`, `end`: its dashes and name in the text.
+
+    `read_as`: what sbatch takes a single dash for (`-n odes=2`); '' where it knows no such option.
+    """
+
+    name: str
+    start: int
+    end: int
+    read_as: str
+
+
+def misdashed(directives: Directives) -> list[Misdashed]:
+    """Long options that are not written with two dashes, in order of the lines."""
+    found: dict[int, Misdashed] = {}
+    written: list[Setting | Problem] = [*directives.settings, *directives.problems]
+    for each in written:
+        token = each.token
+        if token is None or each.written.startswith("--") and not each.written.startswith("---"):
+            continue
+        name = dashed(token.text)
+        if name is None or token.start in found:
+            continue
+        dashes = len(token.text) - len(token.text.lstrip("-"))
+        end = token.offset(dashes + len(name))
+        if directives.text.string[token.start : end] == token.text[: dashes + len(name)]:
+            letter = token.text[:2]
+            read_as = f"{letter} {token.text[2:]}" if dashes == 1 and isinstance(each, Setting) else ""
+            found[token.start] = Misdashed(name, token.start, end, read_as)
+    return [found[start] for start in sorted(found)]
+
+
+class Gap(NamedTuple):
+    """Blanks beside the `=` of an option. All offsets are of the text.
+
+    `start`: where the option ends, `end`: where its value begins, None without one; `sign` belongs between the two.
+    `last`: the end of the value. `value`: what sbatch takes for it.
+    """
+
+    start: int
+    end: int | None
+    last: int
+    sign: str
+    value: str
+
+
+def gap(directives: Directives, setting: Setting) -> Gap | None:
+    """The blanks of `--time = 5`, `--time =5`, `--time= 5`, `-t = 5` and `-t= 5`; None where the option has none."""
+    string, token = directives.text.string, setting.token
+    long = setting.written.startswith("--")
+    if setting.value is not None and not setting.separate:
+        if setting.value != ("" if long else "=") or string[token.end - 1] != "=":
+            return None
+        following = _following(setting, 1)
+        if not following or following[0].text[:1] == "-":
+            return None
+        start, sign = (token.end, "") if long else (token.end - 1, " ")
+        return Gap(start, following[0].start, following[0].end, sign, setting.value)
+    option = setting.option
+    if setting.value is not None:
+        if setting.value[:1] != "=" or setting.value_line is not setting.line:
+            return None
+    else:
+        takes_value = option is not None and option.argument(directives.versions.last) != "none"
+        if not takes_value or not long and setting.start + 1 < len(token.text):
+            return None
+    following = _following(setting, 2)
+    if not following or string[following[0].start] != "=":
+        return None
+    sign, first = "=" if long else " ", following[0]
+    if first.text != "=":
+        return Gap(token.end, first.start + 1, first.end, sign, string[first.start : first.end])
+    if len(following) < 2 or following[1].text[:1] == "-":
+        return Gap(token.end, None, first.end, sign, "=")
+    return Gap(token.end, following[1].start, following[1].end, sign, "=")
+
+
+def _following(setting: Setting, count: int) -> list[Token]:
+    """The next words of the line behind an option's own."""
+    return [each for each in setting.line.tokens if each.start >= setting.token.end][:count]
+
+
+def slip(directives: Directives, setting: Setting) -> str | None:
+    """How a setting went wrong in the writing; None where it did not."""
+    token, value = setting.value_token, setting.value
+    string = directives.text.string
+    if not setting.written.startswith("--"):
+        if dashed(setting.token.text) is not None:
+            return SINGLE_DASH
+    if gap(directives, setting) is not None:
+        return BLANK_AT_EQUALS
+    if value is not None and value[:1] == "=" and setting.written[:2] != "--" and not setting.separate:
+        if raw_value(directives, setting)[0] == "=":
+            return SHORT_EQUALS
+    if token is None or value is None:
+        return None
+    if setting.value_line is not setting.line and swallowed(setting):
+        return HASH
+    if (
+        token.positions is None
+        and value.isascii()
+        and not (set(value) & _SUSPICIOUS)
+        and not may_be_words(setting.name, value)
+    ):
+        return HASH if string[token.end : token.end + 1] == "#" else None
+    raw = raw_value(directives, setting)
+    if INVISIBLE.search(raw):
+        return INVISIBLE_CHARACTER
+    if EXPANSION.search(raw):
+        return SHELL_EXPANSION
+    if placeholder(setting.name, raw) is not None or _opens_placeholder(setting, string, raw):
+        return PLACEHOLDER
+    return HASH if string[token.end : token.end + 1] == "#" else None
+
+
+_SUSPICIOUS = frozenset("$`<>{@")
+
+
+def _opens_placeholder(setting: Setting, string: str, raw: str) -> bool:
+    """Whether the value is the first word of a placeholder such as `<project id>`."""
+    token, line = setting.value_token, setting.value_line
+    if token is None or line is None or not opens(setting.name, raw):
+        return False
+    return around(string, token.end - 1, line.words_start, line.end) is not None
+
+
+def swallowed(setting: Setting) -> bool:
+    """Whether a `#` stands where the value should, so that an option of a later line became the value: `-J #3`."""
+    return (
+        setting.line.comment is not None
+        and setting.value is not None
+        and setting.value[:1] == "-"
+        and setting.line.tokens[-1] is setting.token
+    )
+
+
+def took_an_option(setting: Setting) -> bool:
+    """Whether the value is an option of a later line, as the option has none of its own: `-J` above `-N 2`."""
+    value = setting.text
+    if value is None or setting.value_line is setting.line or not setting.separate or swallowed(setting):
+        return False
+    is_long = value[:2] == "--" and find(value[2:].partition("=")[0]) is not None
+    return is_long or value[:1] == "-" and value[1:2].isalpha()
+
+
+__all__ = [
+    "BLANK_AT_EQUALS",
+    "EXPANSION",
+    "HASH",
+    "INVISIBLE",
+    "INVISIBLE_CHARACTER",
+    "PLACEHOLDER",
+    "SHELL_EXPANSION",
+    "SHORT_EQUALS",
+    "SINGLE_DASH",
+    "Gap",
+    "Misdashed",
+    "dashed",
+    "gap",
+    "misdashed",
+    "raw_value",
+    "slip",
+    "swallowed",
+    "took_an_option",
+]

@@ -1,0 +1,93 @@
+"""What an expansion gives, by where it happens: the same for the whole job, or another text in each task or node.
+
+Variables of tasks stand in Slurm's table; substitutions are known by the commands that ran in them. `$$` and `$RANDOM`
+differ between any two processes. What is not recognised has no answer, and is left alone.
+"""
+
+from __future__ import annotations
+
+from sbatchlint.bash.values import Expansion
+from sbatchlint.job.environment import PER_NODE, PER_TASK, TASK_VARIABLES
+from sbatchlint.source.records import NamedTuple
+
+TASK, NODE, PROCESS = "task", "node", "process"
+
+# Commands that tell something about the node on which they run: its name, its addresses, its devices.
+_OF_NODE = frozenset(
+    {"hostname", "hostnamectl", "nvidia-smi", "rocm-smi", "amd-smi", "ibdev2netdev", "ibstat", "ibv_devices", "ip"}
+    | {"ifconfig", "nproc", "numactl", "lscpu"}
+)
+_NODE_NAMES = frozenset({"hostname", "hostnamectl", "uname", "cat", "ip", "ifconfig"})
+_OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
+# Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
+_OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
+_PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
+
+# Options and variables that tell a process of its own node.
+OWN_OPTIONS = frozenset(
+    {"local-addr", "node-ip", "node-ip-address", "host-ip", "node-name", "nodename", "local-ip", "local-hostname"}
+)
+OWN_VARIABLES = frozenset(
+    {"NODE_IP", "VLLM_HOST_IP", "LOCAL_IP", "NODE_NAME", "NODE_HOSTNAME", "LOCAL_ADDR"}
+    | {"LOCAL_HOSTNAME", "MY_NODE", "MY_HOSTNAME", "THIS_NODE", "RAY_NODE_IP_ADDRESS", "NODE_IP_ADDRESS"}
+)
+
+
+class Variation(NamedTuple):
+    """`by`: `task`, `node`, or `process` (of any two runs). `name`: whether it is the node's name or address."""
+
+    by: str
+    name: bool
+
+
+def variation(expansion: Expansion) -> Variation | None:
+    """Between what the text of an expansion differs; None for what is the same everywhere, and for the unknown."""
+    name = expansion.name
+    if name in TASK_VARIABLES:
+        return Variation(TASK if name in PER_TASK else NODE, name == "SLURMD_NODENAME")
+    if name == "HOSTNAME":
+        return Variation(NODE, True)
+    if name in _PROCESS_VARIABLES:
+        return Variation(PROCESS, False)
+    if not name.startswith("$("):
+        return None
+    commands = [words[0].rpartition("/")[2] for words in expansion.commands if words]
+    if any(each in _OF_JOB for each in commands):
+        return None
+    for words in expansion.commands:
+        command = words[0].rpartition("/")[2] if words else ""
+        if command in _OF_NODE or command == "uname" and any(flag in words for flag in ("-n", "--nodename", "-a")):
+            return Variation(NODE, command in _NODE_NAMES)
+        if command == "cat" and any(word in ("/etc/hostname", "/proc/sys/kernel/hostname") for word in words):
+            return Variation(NODE, True)
+        if command in _OF_PROCESS:
+            return Variation(PROCESS, False)
+    return None
+
+
+def of_task(expansion: Expansion) -> bool:
+    """Whether it is a variable of a task, which the batch shell has too, as those of the first task."""
+    return expansion.name in TASK_VARIABLES
+
+
+def of_place(expansion: Expansion) -> bool:
+    """Whether it depends on the node or the process that expands it, and is no variable of Slurm's tasks."""
+    return not of_task(expansion) and variation(expansion) is not None
+
+
+def of_job(expansion: Expansion) -> bool:
+    """Whether it is a variable of Slurm that all tasks of a step have alike."""
+    from sbatchlint.slurm.environment import find
+
+    entry = find(expansion.name) if expansion.name.startswith("SLURM_") else None
+    return entry is not None and not entry.varies and entry.when in ("always", "options") and bool(entry.batch)
+
+
+def right_everywhere(expansion: Expansion, tasks: int | None, nodes: int | None, each: int | None) -> bool:
+    """Whether the batch shell's text is that of every task, in a step of so many tasks, nodes, tasks on each node."""
+    if expansion.name == "SLURM_LOCALID":
+        return each == 1 or tasks == 1
+    found = variation(expansion)
+    if found is not None and found.by == NODE and (expansion.name in PER_NODE or not of_task(expansion)):
+        return nodes == 1 or tasks == 1
+    return tasks == 1

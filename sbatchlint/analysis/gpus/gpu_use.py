@@ -1,0 +1,167 @@
+"""Whether a job's commands use GPUs, and whether somebody asked for any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sbatchlint.analysis.launch.evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
+from sbatchlint.bash.trace import Assigned, Invocation
+from sbatchlint.bash.values import Phase
+from sbatchlint.job.launches import Launch, container_of
+from sbatchlint.job.request import Request
+from sbatchlint.job.site import Site
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm.directives import Directives, Setting
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Source
+
+if TYPE_CHECKING:
+    from sbatchlint.job import Job
+
+GPU_OPTIONS = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task"})
+RESOURCE_OPTIONS = frozenset(
+    [
+        "nodes",
+        "ntasks",
+        "ntasks-per-node",
+        "cpus-per-task",
+        "mem",
+        "mem-per-cpu",
+        "time",
+        "partition",
+        "constraint",
+        "exclusive",
+        "account",
+        "qos",
+    ]
+)
+HINT = "hint"
+GPU_PARTITION = Regex(
+    r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
+)
+ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
+LOOKING = frozenset(
+    ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
+)
+# A comment that shows how the script is submitted, GPUs included.
+SUBMIT_LINE = Regex(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
+
+
+class GpuNeed(NamedTuple):
+    """GPUs are used, and none is asked for.
+
+    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node the job
+    seems to want. `whole_nodes`: the job has its nodes to itself, which gives it all GPUs at many sites.
+    """
+
+    place: Setting
+    signs: list[Sign]
+    per_node: int
+    whole_nodes: bool
+
+
+class UnseenGpus(NamedTuple):
+    """A step that uses GPUs which only the batch shell of an exclusive job has.
+
+    `place`: the directive that makes the job exclusive. `sign`: what uses them, in the step. `per_node`: how many the
+    job seems to want on each node.
+    """
+
+    place: Setting
+    step: Step
+    sign: Sign
+    per_node: int
+
+
+def unseen_gpus(job: Job, need: GpuNeed) -> UnseenGpus | None:
+    """The first step with a strong sign of GPUs, in an exclusive job that asks for none."""
+    place = job.request.given("exclusive")
+    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
+    for step in job.steps:
+        for command in step.program:
+            if not command.argv or command.name in LOOKING or place is None:
+                continue
+            for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
+                if sign.strength == STRONG:
+                    return UnseenGpus(place, step, sign, need.per_node)
+    return None
+
+
+def gpu_need(
+    source: Source, directives: Directives, request: Request, signs: list[Sign], steps: list[Step],
+    launches: list[Launch], site: Site,
+) -> GpuNeed | None:  # fmt: skip
+    """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
+    if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
+        return None
+    if any(directives.slip(setting) is not None for setting in request.gpu_settings()):
+        return None  # meant to be a number of GPUs, and another fault
+    if request.partition is not None and any(name in site.gpu_partitions for name in request.partition.split(",")):
+        return None
+    if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
+        return None
+    if any(name in step.options for step in steps for name in GPU_OPTIONS) or SUBMIT_LINE.search(source.text):
+        return None
+    strong = [sign for sign in signs if sign.strength == STRONG]
+    if any(sign.strength == PROCESSORS for sign in signs):
+        return None
+    if not strong:
+        hints = [sign for sign in signs if sign.strength in (HINT, WEAK)]
+        if not hints or not _is_gpu_partition(request):
+            return None
+        strong = hints
+    if any(ASKING.search(line) for line in directives.lost_lines()):
+        return None  # they are asked for, but in a line that sbatch does not read
+    whole = request.asked("exclusive") or request.text("mem") == "0"
+    unique = {sign.span: sign for sign in reversed(strong)}
+    return GpuNeed(
+        _place(directives, request),
+        sorted(unique.values(), key=lambda sign: sign.span)[:3],
+        _count(request, launches, site),
+        whole,
+    )
+
+
+def find_signs(launches: list[Launch], invocations: list[Invocation], assigned: list[Assigned]) -> Iterator[Sign]:
+    """Signs of all commands and exported variables of a job.
+
+    What merely looks at GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts that are used
+    on several machines are full of it.
+    """
+    by_command = {id(launch.invocation): launch.launcher for launch in launches}
+    for command in invocations:
+        if command.phase is Phase.SUBMIT or not command.argv:
+            continue
+        looking = command.name in LOOKING
+        for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
+            yield sign._replace(strength=HINT) if looking and sign.strength == STRONG else sign
+    for each in assigned:
+        if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
+            found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
+            if found is not None:
+                yield found._replace(strength=HINT) if found.strength == STRONG else found
+
+
+def _place(directives: Directives, request: Request) -> Setting:
+    partition = request.given("partition")
+    if partition is not None and _is_gpu_partition(request):
+        return partition
+    found = [setting for setting in directives.settings if setting.name in RESOURCE_OPTIONS]
+    return (found or directives.settings)[-1]
+
+
+def _is_gpu_partition(request: Request) -> bool:
+    """Whether the partition's name speaks of GPUs."""
+    return GPU_PARTITION.search((request.partition or "").lower()) is not None
+
+
+def _count(request: Request, launches: list[Launch], site: Site) -> int:
+    """GPUs per node: what the launcher starts, or one a task."""
+    counts = [each.launcher.processes_per_task for each in launches]
+    numbers = [count for count in counts if isinstance(count, int)]
+    if numbers:
+        return max(max(numbers), 1)
+    return site.gpus_per_node or request.tasks_per_node or 1

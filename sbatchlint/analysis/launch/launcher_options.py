@@ -1,0 +1,158 @@
+"""Gives a launcher options where its words stand in the file, whatever they stand in: a command, a string, a heredoc.
+
+How many backslashes a `$` needs there is not reckoned but tried: the changed script is evaluated, and a change is good
+where the launcher then gets what it was to get.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.text import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sbatchlint.job import Job
+    from sbatchlint.job.launches import Launch
+
+    Accept = Callable[[Launch], bool]
+
+VERBS = frozenset({"launch", "run"})
+# What a `$` may be written as: in a command or single quotes, in double quotes, and in those inside a heredoc.
+_DOLLARS = ("$", "\\$", "\\\\\\$")
+
+
+def with_options(
+    job: Job, launch: Launch, options: str, accept: Accept, before: Sequence[Edit] = ()
+) -> list[Edit] | None:
+    """The edits that give a launcher these options; None where none is found of which `accept` says that they do.
+
+    `options`: as the shell that starts it must read them, words between blanks. `before`: edits that belong to them.
+    """
+    dollars = _DOLLARS if "$" in options else ("$",)
+    for place in _places(job, launch):
+        for dollar in dollars:
+            edits = [*before, Edit(Span(place, place), " " + options.replace("$", dollar))]
+            if proven(job, launch, edits, accept):
+                return edits
+    return None
+
+
+def replaced(
+    job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
+) -> list[Edit] | None:
+    """The edits that put a text in the place of another, so that the launcher gets it."""
+    for dollar in _DOLLARS if "$" in content else ("$",):
+        edits = [*before, Edit(span, content.replace("$", dollar))]
+        if proven(job, launch, edits, accept):
+            return edits
+    return None
+
+
+def wrapped(job: Job, launch: Launch, options: str, accept: Accept) -> list[Edit] | None:
+    """A shell in the task that expands the options: `bash -c 'exec torchrun OPTIONS "$@"' torchrun …`."""
+    launcher, span = launch.launcher, _name_span(launch)
+    name = job.source.slice(span)
+    if any(letter in name for letter in "'\"\\$`\n") or name.split()[-1:] != launcher.name.split()[-1:]:
+        return None
+    edits = [Edit(span, f"bash -c 'exec {name} {options} \"$@\"' {name.split()[0]}")]
+    inner = span.start + edits[0].content.index("exec ") + len("exec ")
+    return edits if proven(job, launch, edits, accept, inner) else None
+
+
+def without(job: Job, launch: Launch, spans: Sequence[Span], accept: Accept) -> list[Edit] | None:
+    """Takes words away, each with the blanks before it, and with its line where nothing else stands on that."""
+    edits = []
+    for span in spans:
+        line = job.source.line_of(span.start)
+        before, after = job.source.text[line.start : span.start], job.source.text[span.end : line.end]
+        if job.source.line_of(span.end) != line:
+            return None
+        if not before.strip() and after.strip() == "\\":
+            edits.append(Edit(Span(line.start, line.end + 1), ""))
+        elif not before.strip() and after[:1].isspace():
+            edits.append(Edit(Span(span.start, span.end + len(after) - len(after.lstrip())), ""))
+        elif before.endswith((" ", "\t")):
+            edits.append(Edit(Span(line.start + len(before.rstrip()), span.end), ""))
+        else:
+            return None
+    return edits if proven(job, launch, edits, accept) else None
+
+
+def line_before(job: Job, launch: Launch, content: str) -> Edit | None:
+    """A line of its own in front of the statement of the script that starts a launcher, or that holds its words."""
+    if job.is_embedded:
+        return None
+    places = [launch.launcher.span.start]
+    places.extend(each.span.start for each in (launch.invocation, *launch.invocation.ancestors()))
+    own = [each for each in places if each < len(_own(job))]
+    if len(own) < len(places):
+        return None
+    for statement in job.program.statements:
+        span = job.span(statement.start, statement.end)
+        if any(span.start <= each < span.end for each in own):
+            line = job.source.line_of(span.start)
+            blanks = job.source.text[line.start : span.start]
+            return None if blanks.strip() else Edit(Span(line.start, line.start), f"{blanks}{content}\n")
+    return None
+
+
+def proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, start: int | None = None) -> bool:
+    """Whether the script, so changed, starts the launcher of the same place as `accept` wants it, and all others too.
+
+    `start`: where the launcher stands then, if it is not where the edits have moved it.
+    """
+    text = _own(job)
+    if any(edit.span.end > len(text) for edit in edits):
+        return False
+    if start is None:
+        old = launch.launcher.span.start
+        start = old + sum(len(e.content) - (e.span.end - e.span.start) for e in edits if e.span.end <= old)
+    else:
+        start += sum(len(e.content) for e in edits if e.span.start == e.span.end and e.span.end <= start)
+    changed = _evaluated(job, apply(text, edits))
+    if len(changed.program.errors) > len(job.program.errors):
+        return False
+    jobs = [changed]
+    for each in jobs:
+        jobs.extend(each.submits)
+    found = [each for other in jobs for each in other.launches if each.launcher.span.start == start]
+    return bool(found) and all(map(accept, found))
+
+
+def _own(job: Job) -> str:
+    return job.source.own.text
+
+
+def _evaluated(job: Job, text: str) -> Job:
+    from sbatchlint.job import Job as NewJob
+
+    own = job.source.own
+    source = Source(text, own.path)
+    return NewJob.from_source(source, job.site)
+
+
+def _places(job: Job, launch: Launch) -> list[int]:
+    """Where an option may go: behind the one that counts nodes, else behind the launcher's name."""
+    launcher = launch.launcher
+    found: list[int] = []
+    for each in launcher.given:
+        field = launcher.argv[each.value_at]
+        if each.name in ("nnodes", "num_machines") and field and all(piece.expansion is None for piece in field):
+            end = span_of(field).end
+            found.append(end + 1 if job.source.text[end : end + 1] in ('"', "'") else end)
+    found.append(_name_span(launch).end)
+    return list(dict.fromkeys(found))
+
+
+def _name_span(launch: Launch) -> Span:
+    """The words that name a launcher: `accelerate launch`, `python -m torch.distributed.run`."""
+    launcher = launch.launcher
+    end = launcher.span.end
+    at = launcher.index + 1
+    if len(launcher.name.split()) == 2 and at < len(launcher.argv) and text_of(launcher.argv[at]) in VERBS:
+        end = max(end, span_of(launcher.argv[at]).end)  # accelerate launch
+    return Span(launcher.span.start, end)

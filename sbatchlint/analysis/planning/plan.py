@@ -1,0 +1,101 @@
+"""The plan of a job, as plain values for JSON: what it asks for, whether sbatch takes it, and the steps that it starts.
+
+Counts are what Slurm makes of the options together (see `slurm.counts`), so `--ntasks=1 --nodes=2` has one node. None
+stands for unknown or not given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbatchlint.analysis.planning.steps import steps_of
+from sbatchlint.job import Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.verdict import verdict
+
+Plan = dict[str, Any]
+
+
+def plan_of(job: Job) -> Plan:
+    """The plan of a batch script, with those of the scripts that it submits."""
+    plan: Plan = {
+        "path": job.source.path,
+        "slurm_version": str(job.versions),
+        "request": _request(job),
+        "steps": steps_of(job),
+    }
+    if job.submits:
+        plan["submits"] = [plan_of(inner) for inner in job.submits]
+    return plan
+
+
+def _request(job: Job) -> Plan:
+    versions = job.versions.majors
+    verdicts = [verdict(job.directives, version) for version in versions]
+    accepted = {each.accepted for each in verdicts}
+    refused = [each.message for each in verdicts if each.accepted is False]
+    found: Plan = {
+        "accepted": accepted.pop() if len(accepted) == 1 else None,
+        "message": refused[-1] if refused else None,
+    }
+    if len(versions) > 1:
+        found["by_version"] = {
+            version: {"accepted": each.accepted, "message": each.message}
+            for version, each in zip(versions, verdicts, strict=True)
+        }
+    newest = versions[-1]
+    found["components"] = [
+        _component(job, Request(job.directives, index, newest)) for index in range(job.directives.components)
+    ]
+    return found
+
+
+def _component(job: Job, request: Request) -> Plan:
+    nodes, tasks, gpus, memory = request.effective_nodes(), request.effective_tasks(), request.gpus, request.memory
+    known_gpus = {
+        "per_node": gpus.per_node,
+        "total": gpus.total,
+        "per_task": gpus.per_task,
+        "per_socket": gpus.per_socket,
+    }
+    asked = {name: number for name, number in known_gpus.items() if number is not None}
+    found: Plan = {
+        "nodes": None if nodes is None else {"min": nodes.minimum, "max": nodes.maximum},
+        "tasks": request.tasks if tasks is None else tasks,
+        "tasks_per_node": request.tasks_on_each_node(),
+        "cpus_per_task": request.cpus_per_task,
+        "time_minutes": request.time,
+        "memory_mb": None if memory is None else {f"per_{memory.per}": memory.megabytes},
+        "gpus": asked or None,
+        "gpu_type": gpus.kind or None,
+    }
+    for key, name in _TEXTS.items():
+        found[key] = request.text(name)
+    found["exclusive"] = "exclusive" if request.exclusive == "" else request.exclusive
+    found["mail_type"] = request.mail_type
+    found["options"] = {
+        setting.name: {"value": "" if setting.value is None else setting.text, "line": job.line(setting.span.start)}
+        for setting in request.settings()
+    }
+    for foreign in request.foreign_settings():
+        found["options"][foreign.name] = {"value": foreign.value, "line": job.line(foreign.span.start)}
+    return found
+
+
+_TEXTS = {
+    "job_name": "job-name",
+    "partition": "partition",
+    "account": "account",
+    "output": "output",
+    "error": "error",
+    "array": "array",
+    "dependency": "dependency",
+    "exclusive": "exclusive",
+    "constraint": "constraint",
+    "qos": "qos",
+    "reservation": "reservation",
+    "chdir": "chdir",
+    "export": "export",
+    "signal": "signal",
+    "mail_type": "mail-type",
+}

@@ -1,0 +1,404 @@
+"""Layouts: the sizes that a Megatron-like program is told, as its command line has them.
+
+Three dialects. `megatron`: Megatron-LM's own arguments (core 0.4 to 0.20, `allow_abbrev=False`), where what is not
+given has a default. `swift`: `megatron sft` and its like of ms-swift (3.3 to 4.6), the same names with defaults of
+their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and NeMo, options and `key=value` overrides
+on top of a recipe or configuration file, so that what is not given is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, cut, is_open, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import Argv, basename, hides_options, integer
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers.swift import Swift
+from sbatchlint.job.launches import exported
+from sbatchlint.job.steps import job_nodes
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.job import Job
+    from sbatchlint.job.launches import Launch
+    from sbatchlint.job.worlds import World
+
+# Name of the option, without dashes and with `_`, to the field of `Sizes`.
+_FIELDS = {
+    "tensor_model_parallel_size": "tensor",
+    "pipeline_model_parallel_size": "pipeline",
+    "context_parallel_size": "context",
+    "expert_model_parallel_size": "expert",
+    "expert_tensor_parallel_size": "expert_tensor",
+    "micro_batch_size": "micro_batch",
+    "global_batch_size": "global_batch",
+    "num_attention_heads": "heads",
+    "num_query_groups": "groups",
+    "num_layers": "layers",
+    "num_experts": "experts",
+    "seq_length": "sequence",
+}
+_SHORT = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert", "etp": "expert_tensor",
+          "mb": "micro_batch", "gb": "global_batch", "sl": "sequence"}  # fmt: skip
+# Sections of a configuration in which these fields stand: Bridge, NeMo 1, NeMo 2.
+_SECTIONS = Regex(r"(?:model|model\.config|train|data|dataset|trainer\.strategy)")
+_IN_RECIPES = {**_FIELDS, "num_moe_experts": "experts", "sequence_length": "sequence", "encoder_seq_length": "sequence"}
+# Sizes from which the number of processes of a replica follows; their default is 1.
+DENSE = ("tensor", "pipeline", "context")
+_SPREAD = (*DENSE, "expert", "expert_tensor")
+# Options that any two of show Megatron's own argument parser.
+_OWN = frozenset(
+    {"num_layers", "hidden_size", "num_attention_heads", "max_position_embeddings", "train_iters", "train_samples"}
+    | {"transformer_impl", "use_mcore_models", "distributed_backend", "distributed_timeout_minutes", "eval_iters"}
+)
+_PROGRAM = Regex(r"(?:^|/)pretrain_(?:gpt|gpt2|bert|t5|ict|mamba|hybrid|retro|vlm|vision_\w+|prefix_lm)\.py$")
+# Sizes, and more than sizes, that come from elsewhere: a checkpoint, a file.
+_ELSEWHERE = frozenset({"use_checkpoint_args", "yaml_cfg", "use_ray"})
+# Another option of such a name may be one more way to share the work among processes.
+_MORE_AXES = Regex(r"(?:\w*_)?parallel_size|tensor_parallel_num_weight_shards|\w*gtp_\w+")
+_NO_AXES = frozenset({"virtual_pipeline_model_parallel_size", "vllm_tensor_parallel_size"})
+_CHANGING_BATCHES = frozenset(
+    {"rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule", "batch_size_schedule"}
+)
+# Layers are not spread evenly, or not counted by --num-layers.
+_UNEVEN = Regex(
+    r"(?:decoder_(?:first|last)_)?pipeline_(?!model_parallel_size$)\w+|account_for_\w+|hybrid_\w*pattern|\w*layer_list"
+    r"|num_layers_in_\w+|noop_\w+|standalone_embedding_stage|encoder_\w+|decoder_\w+|heterogeneous_\w+|deepspeed\w*"
+)
+# Numbers of swift's arguments where nothing is given (the same from 3.3 to 4.6).
+_SWIFT_DEFAULTS = {"micro_batch": 1, "global_batch": 16}
+
+
+class Told(NamedTuple):
+    """A size that the command line gives. `number`: None where it is not known. `written`: the option or the key."""
+
+    number: int | None
+    span: Span
+    written: str
+
+
+class Layout:
+    """The sizes of one program.
+
+    `dialect`: see the module. `told`: by field of `Sizes`, what is given. `flags`: names of all options given, with
+    `_`; `overrides`: the last names of all `section.key=value`; `spans`: where these stand. `certain`: no word may hide
+    further options. `world`: of its launcher or step. `wrapped`: a command that is not known starts the program.
+    """
+
+    __slots__ = ("certain", "dialect", "flags", "invocation", "overrides", "spans", "told", "world", "wrapped")
+
+    def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
+        self.invocation = invocation
+        self.dialect = dialect
+        self.world = world
+        self.told: dict[str, Told] = {}
+        self.flags: dict[str, Pieces | None] = {}
+        self.overrides: dict[str, Pieces | None] = {}
+        self.spans: dict[str, Span] = {}
+        self.certain = True
+        self.wrapped = False
+
+    @property
+    def command(self) -> Span:
+        """The launcher, or the plain program, by its name."""
+        launcher = self.world.launcher
+        return self.invocation.name_span if launcher is None else launcher.span
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these is given, and not as `false`."""
+        for name in names:
+            for given in (self.flags, self.overrides):
+                if name in given:
+                    value = given[name]
+                    if value is None or (text_of(value) or "").lower() not in ("false", "0", "no"):
+                        return True
+        return False
+
+    def place_of(self, name: str) -> Span:
+        """Where one of these is given."""
+        return self.spans.get(name, self.command)
+
+    @property
+    def sizes(self) -> Sizes:
+        """All sizes, with the defaults where these are certain."""
+        numbers: dict[str, int | None] = {name: each.number for name, each in self.told.items()}
+        absent = self.certain and self.dialect != "recipe"
+        if absent:
+            for name in (*DENSE, "expert"):
+                numbers.setdefault(name, 1)
+            if self.dialect == "megatron":
+                numbers.setdefault("expert_tensor", numbers["tensor"])
+            else:
+                for name, number in _SWIFT_DEFAULTS.items():
+                    numbers.setdefault(name, number)
+        if self.dialect == "megatron" and not self.has("group_query_attention") or self.has("multi_latent_attention"):
+            numbers.pop("groups", None)
+        if self.dialect != "megatron" or any(_UNEVEN.fullmatch(name) for name in self.flags):
+            numbers.pop("layers", None)
+        if _CHANGING_BATCHES & (self.flags.keys() | self.overrides.keys()):
+            numbers.pop("global_batch", None)
+        if self._has_more_axes:
+            for name in _SPREAD:
+                numbers.pop(name, None)
+            numbers.pop("global_batch", None)
+        sequence_parallel = self.dialect == "megatron" and self.has("sequence_parallel")
+        return Sizes(self._world(), sequence_parallel=sequence_parallel, **numbers)
+
+    @property
+    def _has_more_axes(self) -> bool:
+        given = self.flags.keys() | self.overrides.keys()
+        names = (name for name in given if name not in _FIELDS and name not in _NO_AXES)
+        return any(_MORE_AXES.fullmatch(name) for name in names)
+
+    def default(self, name: str) -> bool:
+        """Whether a size is known without being given."""
+        return name not in self.told
+
+    def _world(self) -> int | None:
+        """The processes of a world that is as large as it means to be: other faults of a launch have other findings."""
+        world = self.world
+        launcher = world.launcher
+        if world.size is None or world.apart == "restricted":
+            return None
+        if launcher is None:
+            return self._ranks()
+        if world.starts_per_node != 1 and (world.step is not None or world.mpi is not None):
+            return None
+        nodes = world.nodes if world.step is not None or world.mpi is not None else job_nodes(world.job.request)
+        if nodes is None or world.asked.number != nodes or launcher.standalone and nodes != 1:
+            return None
+        return world.size
+
+    def _ranks(self) -> int | None:
+        """The tasks of a step each of which is one rank."""
+        world, step = self.world, self.world.step
+        if step is None or world.mpi is not None:
+            return None
+        told = exported(self.invocation, "WORLD_SIZE")
+        if told is not None and integer(told) != world.size:
+            return None
+        gpus = world.job.request.gpus_per_node()
+        if self.wrapped and (gpus is None or step.nodes is None or step.tasks != step.nodes * gpus):
+            return None
+        if step.tasks_per_node == 1 and gpus != 1:
+            return None  # nothing starts the other ranks of the node: that is the fault
+        return world.size
+
+    def number(self, name: str) -> int:
+        """A size that is known."""
+        found = getattr(self.sizes, name)
+        assert isinstance(found, int)
+        return found
+
+    def product(self, fault: Indivisible) -> int:
+        """What has to divide the whole."""
+        found = 2 if fault.rule == "context" else 1
+        for name in fault.parts:
+            found *= self.number(name)
+        return found
+
+    def place(self, fault: Indivisible) -> Span:
+        """What to change: the whole, or one of its parts, where they are given; else the command."""
+        names = (fault.whole, *fault.parts)
+        if fault.rule == "world":
+            names = fault.parts[::-1]
+        told = [self.told[name] for name in names if name in self.told]
+        more = [each.span for each in told if each.number != 1]
+        return more[0] if more else self.command
+
+    @property
+    def faults(self) -> list[Indivisible]:
+        return indivisible(self.sizes)
+
+
+def find_layouts(job: Job) -> list[list[Layout]]:
+    """The layouts of a job's programs: for each place in the script those that its words may stand for."""
+    found: dict[Span, list[Layout]] = {}
+    spawned: set[int] = set()
+    for launch in job.launches:
+        if not launch.launcher.spawns and launch.launcher.kind != "swift" or launch.launcher.kind in ("mpi", "ray"):
+            continue
+        spawned.add(id(launch.invocation))
+        layout = _of_launch(job, launch)
+        if layout is not None:
+            found.setdefault(launch.invocation.span, []).append(layout)
+    for invocation in job.invocations:
+        if id(invocation) in spawned or any(id(each) in spawned for each in invocation.ancestors()):
+            continue
+        layout = _of_command(job, invocation)
+        if layout is not None:
+            found.setdefault(invocation.span, []).append(layout)
+    return list(found.values())
+
+
+def _of_launch(job: Job, launch: Launch) -> Layout | None:
+    launcher = launch.launcher
+    words = launcher.program_words
+    if isinstance(launcher, Swift):
+        if not launcher.name.split()[0].startswith("megatron") and "_megatron" not in launcher.name:
+            return None
+        layout = _read(job, launch.invocation, words[1:], "swift") if launcher.certain else None
+        if layout is not None and launcher.method == "export":
+            layout.flags["decrease_batch_size_if_needed"] = None  # it has no batches
+        return layout
+    if not words:
+        return None
+    if launcher.program_kind == "command":
+        command = python_command(words)
+        return (
+            None if command is None else _of_program(job, launch.invocation, words[command.at], words[command.after :])
+        )
+    return _of_program(job, launch.invocation, words[0], words[1:])
+
+
+def _of_command(job: Job, invocation: Invocation) -> Layout | None:
+    """A plain program, where its step's tasks are its ranks."""
+    from sbatchlint.analysis.launch.evidence import rank_sign
+    from sbatchlint.job.environment import step_around
+
+    if step_around(invocation.context) is None:
+        return None
+    command = python_command(invocation.argv)
+    if command is None:
+        return _of_wrapper(job, invocation)
+    if command.kind not in ("script", "module") or command.target is None:
+        return None
+    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    if sign is None or sign.kind == "jax":
+        return None
+    return _of_program(job, invocation, command.target, invocation.argv[command.after :])
+
+
+def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
+    """`./launch.sh pretrain_gpt.py …`: what the wrapper does besides is not known, but the sizes are the program's."""
+    from sbatchlint.job.ranks import QUIET
+
+    if invocation.name in QUIET or invocation.children:
+        return None
+    for at, field in enumerate(invocation.argv):
+        name = basename(field) if at else None
+        if name is not None and _PROGRAM.search(name):
+            layout = _of_program(job, invocation, field, invocation.argv[at + 1 :])
+            if layout is not None:
+                layout.wrapped = True
+            return layout
+    return None
+
+
+def _of_program(job: Job, invocation: Invocation, program: Pieces, words: Argv) -> Layout | None:
+    layout = _read(job, invocation, words, "recipe")
+    if layout is None:
+        return None
+    name = basename(program)
+    own = name is not None and _PROGRAM.search(name) is not None
+    if own or len(_OWN & layout.flags.keys()) > 1:
+        layout.dialect = "megatron"
+    elif not any(name in layout.told for name in _SPREAD):
+        return None
+    return layout
+
+
+def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout | None:
+    """Reads options and overrides; None where nothing of a layout is among them, or it comes from elsewhere."""
+    layout = Layout(invocation, dialect, job.world_of(invocation))
+    overrides: dict[str, Told] = {}
+    before = ""
+    for at, field in enumerate(words):
+        text = shown_text(field)
+        name = _option_name(text)
+        if name is None:
+            if hides_options(field) or is_open(field) and not text.strip("\ue000") and not before.startswith("-"):
+                layout.certain = False
+            key, equals, _ = text.partition("=")
+            if equals and "." in key and "\ue000" not in key:
+                value = _after_equals(field)
+                layout.overrides[key.rpartition(".")[2]] = value
+                layout.spans[key.rpartition(".")[2]] = span_of(field)
+                found = _override(key)
+                if found is not None:
+                    overrides[found] = Told(_whole(text_of(value)), span_of(field), key)
+            before = text
+            continue
+        before = text
+        option, equals, _ = text.partition("=")
+        following = words[at + 1] if at + 1 < len(words) else None
+        if equals:
+            given: Pieces | None = _after_equals(field)
+        else:
+            given = following if following is not None and not shown_text(following).startswith("-") else None
+            before = option if given is not None else ""
+        layout.flags[name] = given
+        layout.spans[name] = span_of(field)
+        size = _FIELDS.get(name) or (_SHORT.get(name) if text[:2] != "--" and dialect == "recipe" else None)
+        if size is not None and given is not None:
+            span = span_of(field)
+            end = span_of(given).end
+            joined = Span(span.start, end) if not equals and end > span.end else span
+            layout.told[size] = Told(_whole(text_of(given)), joined, option)
+    layout.told.update(overrides)
+    if _ELSEWHERE & layout.flags.keys() or not layout.told and dialect != "swift":
+        return None
+    return layout
+
+
+def _option_name(text: str) -> str | None:
+    """`--micro-batch-size=4` is micro_batch_size; None for a word that is no option."""
+    if text[:1] != "-" or len(text) < 2 or text[1:2].isdigit() or text[1:2] == ".":
+        return None
+    name = text.lstrip("-").partition("=")[0]
+    return None if not name or "\ue000" in name else name.replace("-", "_")
+
+
+def _after_equals(field: Pieces) -> Pieces:
+    text = shown_text(field)
+    return cut(field, text.index("=") + 1, len(text))
+
+
+def _override(key: str) -> str | None:
+    """`++model.tensor_model_parallel_size` is `tensor`."""
+    section, _, name = key.lstrip("+").rpartition(".")
+    return _IN_RECIPES.get(name) if _SECTIONS.fullmatch(section) else None
+
+
+def _whole(text: str | None) -> int | None:
+    """A size; None where it is not known or no whole number from 1."""
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 12:
+        return None
+    return int(text) or None
+
+
+class Broken(NamedTuple):
+    """Sizes of a layout that do not go together. `certain`: whatever the variables are that may be set outside."""
+
+    layout: Layout
+    fault: Indivisible
+    certain: bool
+
+
+def broken_layouts(job: Job, rules: frozenset[str]) -> list[Broken]:
+    """The sizes that do not go together, by these rules; where a command may be several, they do not in any of them.
+
+    Where `${TP:-3}` leaves that open it is what the script does by itself that counts, and is not certain.
+    """
+    found: list[Broken] = []
+    reported: set[tuple[str, Span]] = set()
+    for group in job.layouts:
+        for members in (group, [each for each in group if _takes_defaults(each.invocation)]):
+            for fault in members[0].faults if members else ():
+                key = (fault.rule, members[0].place(fault))
+                if fault.rule not in rules or key in reported:
+                    continue
+                if all(any(own.rule == fault.rule for own in each.faults) for each in members):
+                    reported.add(key)
+                    found.append(Broken(members[0], fault, members is group))
+    return found
+
+
+def _takes_defaults(invocation: Invocation) -> bool:
+    """Whether it is what the script comes to where nobody sets the variables of its `${NAME:-default}`."""
+    taken = [arm for branch, arm in invocation.guards if isinstance(branch, tuple) and branch[:1] == ("default",)]
+    return bool(taken) and not any(taken)

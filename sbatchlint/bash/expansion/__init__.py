@@ -1,0 +1,1 @@
+"""What the words of a command expand to, as values with alternatives and unknown parts."""

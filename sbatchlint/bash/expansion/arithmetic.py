@@ -1,0 +1,319 @@
+"""Shell arithmetic: `$((…))`, `((…))`, `let`, subscripts. Values are integers or None (unknown)."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from sbatchlint.source.regex import Regex
+
+TOKEN = Regex(
+    r"\s*(?:(?P<number>\d+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]+|\d+)(?![\w#@])|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<operator>\*\*|<<=|>>=|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^<>=!~?:,()\[\]]))"
+)
+PRECEDENCE = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "**": 11,
+}  # fmt: skip
+ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
+LARGEST = 1 << 63
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"
+# Values of variables are expressions too; so deep they are followed.
+DEEPEST = 8
+# An expression that is longer is not looked at.
+LONGEST = 2000
+
+# How a part of an expression runs: not at all, maybe (beside an operand that is unknown), for certain.
+OFF, MAYBE, ON = 0, 1, 2
+
+
+class NotUnderstood(Exception):
+    """The expression is not arithmetic, or the shell would stop at it."""
+
+
+class Names(Protocol):
+    """The variables of the shell, as arithmetic sees them."""
+
+    def text(self, name: str, index: int | str | None) -> str | None:
+        """The text of a variable ("" if it is not set); None where that is unknown. `index`: "" if not known."""
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        """Sets a variable."""
+
+    def key(self, name: str, subscript: str) -> str | None:
+        """The key of an associative array; None for other variables, whose subscripts are numbers."""
+
+
+def parse_number(text: str) -> int | None:
+    """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else."""
+    sign = -1 if text[:1] == "-" else 1
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not digits.isascii() or not digits[:1].isdigit():
+        return None
+    if "#" in digits:
+        base, _, rest = digits.partition("#")
+        if not base.isdigit() or not 2 <= int(base[:6]) <= 64 or not rest:
+            return None
+        return _wrapped(sign * _in_base(rest, int(base))) if _valid(rest, int(base)) else None
+    if digits[:2] in ("0x", "0X"):
+        return _wrapped(sign * int(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
+    if not digits.isdigit():
+        return None
+    if digits[0] == "0":
+        return _wrapped(sign * int(digits, 8)) if digits.strip("01234567") == "" else None
+    return _wrapped(sign * int(digits)) if len(digits) < 200 else None
+
+
+def _value(digit: str, base: int) -> int:
+    found = DIGITS.find(digit)
+    return found - 26 if base <= 36 and 36 <= found < 62 else found
+
+
+def _valid(digits: str, base: int) -> bool:
+    return all(0 <= _value(each, base) < base for each in digits)
+
+
+def _in_base(digits: str, base: int) -> int:
+    value = 0
+    for each in digits:
+        value = value * base + _value(each, base)
+    return value
+
+
+def _wrapped(value: int) -> int:
+    return (value + LARGEST) % (2 * LARGEST) - LARGEST
+
+
+def combine(operator: str, left: int | None, right: int | None) -> int | None:
+    """The value of an operator that is no assignment."""
+    if left is None or right is None:
+        if operator == "&&" and (left == 0 or right == 0):
+            return 0
+        if operator == "||" and (left not in (None, 0) or right not in (None, 0)):
+            return 1
+        return 0 if operator == "*" and 0 in (left, right) else None
+    match operator:
+        case "+":
+            value = left + right
+        case "-":
+            value = left - right
+        case "*":
+            value = left * right
+        case "/" | "%":
+            if right == 0:
+                raise NotUnderstood("division by 0")
+            quotient = abs(left) // abs(right)
+            quotient = quotient if (left < 0) == (right < 0) else -quotient
+            value = quotient if operator == "/" else left - right * quotient
+        case "**":
+            if right < 0:
+                raise NotUnderstood("negative exponent")
+            value = pow(left, right, 2 * LARGEST)
+        case "<<" | ">>":
+            if not 0 <= right < 64:
+                return None
+            value = left << right if operator == "<<" else left >> right
+        case "&":
+            value = left & right
+        case "|":
+            value = left | right
+        case "^":
+            value = left ^ right
+        case "==":
+            value = int(left == right)
+        case "!=":
+            value = int(left != right)
+        case "<":
+            value = int(left < right)
+        case ">":
+            value = int(left > right)
+        case "<=":
+            value = int(left <= right)
+        case ">=":
+            value = int(left >= right)
+        case "&&":
+            value = int(bool(left and right))
+        case _:
+            value = int(bool(left or right))
+    return _wrapped(value)
+
+
+Target = tuple[str, int | str | None]
+
+
+class _Evaluator:
+    """Evaluates while it reads; what must not run is only read."""
+
+    def __init__(self, text: str, names: Names, depth: int) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []
+        at = 0
+        text = text.rstrip()
+        while at < len(text):
+            match = TOKEN.match(text, at)
+            if not match or match.lastgroup is None:
+                raise NotUnderstood(text)
+            self.tokens.append((match.lastgroup, match[match.lastgroup], match.end()))
+            at = match.end()
+        self.at = 0
+        self.names = names
+        self.depth = depth
+        self.mode = ON
+
+    def peek(self) -> str:
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str = "") -> tuple[str, str]:
+        if self.at >= len(self.tokens) or expected and self.tokens[self.at][1] != expected:
+            raise NotUnderstood(expected)
+        self.at += 1
+        return self.tokens[self.at - 1][:2]
+
+    def value_of(self, target: Target) -> int | None:
+        if self.mode == OFF:
+            return 0
+        text = self.names.text(*target)
+        if text is None or not text.strip():
+            return None if text is None else 0
+        number = parse_number(text.strip())
+        if number is not None:
+            return number
+        if self.depth >= DEEPEST:
+            raise NotUnderstood("recursion")
+        if self.mode == MAYBE:
+            return None
+        return evaluate(text, self.names, self.depth + 1)
+
+    def assign(self, target: Target, value: int | None) -> None:
+        if self.mode != OFF:
+            self.names.assign(*target, value if self.mode == ON else None)
+
+    def comma(self) -> int | None:
+        value = self.assignment()
+        while self.peek() == ",":
+            self.take()
+            value = self.assignment()
+        return value
+
+    def assignment(self) -> int | None:
+        if self.at + 1 < len(self.tokens) and self.tokens[self.at][0] == "name":
+            begin = self.at
+            target = self.target()
+            operator = self.peek()
+            if operator in ASSIGNING:
+                self.take()
+                before = self.value_of(target) if operator != "=" else None
+                value = self.assignment()
+                if operator != "=":
+                    value = self.combine(operator[:-1], before, value)
+                self.assign(target, value)
+                return value
+            self.at = begin
+        return self.ternary()
+
+    def combine(self, operator: str, left: int | None, right: int | None) -> int | None:
+        return 0 if self.mode == OFF else combine(operator, left, right)
+
+    def target(self) -> Target:
+        """A name with its subscript, if it has one."""
+        name = self.take()[1]
+        if self.peek() != "[":
+            return name, None
+        start = self.tokens[self.at][2]
+        depth = 0
+        begin = self.at
+        while True:
+            token = self.take()[1]
+            depth += (token == "[") - (token == "]")
+            if not depth:
+                break
+        end = self.tokens[self.at - 1][2] - 1
+        key = self.names.key(name, self.text[start:end])
+        if key is not None:
+            return name, key
+        stop, self.at = self.at, begin + 1
+        index = self.comma()
+        if self.at != stop - 1:
+            raise NotUnderstood(name)
+        self.at = stop
+        return name, "" if index is None else index
+
+    def ternary(self) -> int | None:
+        condition = self.binary(0)
+        if self.peek() != "?":
+            return condition
+        self.take()
+        before = self.mode
+        self.mode = min(before, MAYBE if condition is None else ON if condition else OFF)
+        first = self.comma()
+        self.mode = before
+        self.take(":")
+        self.mode = min(before, MAYBE if condition is None else OFF if condition else ON)
+        second = self.ternary()
+        self.mode = before
+        if condition is None:
+            return first if first == second else None
+        return first if condition else second
+
+    def binary(self, least: int) -> int | None:
+        left = self.unary()
+        while (power := PRECEDENCE.get(self.peek(), -1)) > least:
+            operator = self.take()[1]
+            before = self.mode
+            if operator in ("&&", "||"):
+                self.mode = min(before, MAYBE if left is None else ON if bool(left) == (operator == "&&") else OFF)
+            right = self.binary(power - 1 if operator == "**" else power)
+            self.mode = before
+            if operator in ("&&", "||") and left is not None:
+                decided = bool(left) != (operator == "&&")
+                left = int(bool(left)) if decided else None if right is None else int(bool(right))
+            else:
+                left = self.combine(operator, left, right)
+        return left
+
+    def unary(self) -> int | None:
+        begin = self.at
+        kind, text = self.take()
+        if kind == "number":
+            number = parse_number(text)
+            if number is None:
+                raise NotUnderstood(text)
+            return number
+        if kind == "name":
+            self.at = begin
+            target = self.target()
+            value = self.value_of(target)
+            if self.peek() in ("++", "--"):
+                operator = self.take()[1][0]
+                self.assign(target, self.combine(operator, value, 1))
+            return value
+        if text == "(":
+            value = self.comma()
+            self.take(")")
+            return value
+        if text in ("++", "--"):
+            if self.at < len(self.tokens) and self.tokens[self.at][0] == "name":
+                target = self.target()
+                value = self.combine(text[0], self.value_of(target), 1)
+                self.assign(target, value)
+                return value
+            return self.unary()  # `--5` is `-(-5)`
+        if text in "-+!~":
+            value = self.unary()
+            if value is None:
+                return None
+            return _wrapped({"-": -value, "+": value, "!": int(not value), "~": ~value}[text])
+        raise NotUnderstood(text)
+
+
+def evaluate(text: str, names: Names, depth: int = 0) -> int | None:
+    """The value of an expression in which every `$…` is already replaced. Raises `NotUnderstood`."""
+    if not text.strip():
+        return 0
+    if len(text) > LONGEST:
+        raise NotUnderstood("length")
+    evaluator = _Evaluator(text, names, depth)
+    value = evaluator.comma()
+    if evaluator.at < len(evaluator.tokens):
+        raise NotUnderstood(text)
+    return value

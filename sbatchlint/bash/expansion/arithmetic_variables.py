@@ -1,0 +1,63 @@
+"""The variables of the shell, as arithmetic reads and sets them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.arithmetic import NotUnderstood
+from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.expander import Expander, Scope
+
+
+class ShellNames:
+    """Looks up variables for one expression. `unknown`: something was looked up that is not known."""
+
+    def __init__(self, expander: Expander, scope: Scope, inputs: dict[Expansion, None]) -> None:
+        self.expander = expander
+        self.scope = scope
+        self.inputs = inputs
+        self.unknown = False
+        start = scope.text.offset(0)
+        self.span = Span(start, start)
+
+    def text(self, name: str, index: int | str | None) -> str | None:
+        found: set[str | None] = set()
+        if name == "sbatchlint_unknown" or name == "RANDOM" and name not in self.scope.state.variables:
+            found.add(None)
+        else:
+            for fields, _ in self.expander.parameters.elements(name, index, self.scope, self.span):
+                if fields is None:
+                    if self.scope.state.option("nounset") is not False:
+                        self.scope.state.doubtful = True
+                    found.add("")
+                    continue
+                field = fields[0] if fields else ()
+                self.inputs.update(dict.fromkeys(expansions(field)))
+                found.add(text_of(field))
+        text = found.pop() if len(found) == 1 else None
+        self.unknown = self.unknown or text is None
+        return text
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        from sbatchlint.bash.expansion.assignment import set_variable
+
+        scope = self.scope
+        if name == "sbatchlint_unknown":
+            raise NotUnderstood(name)
+        old = scope.state.variables.get(name)
+        span = old.span if old else self.span
+        expansion = Expansion(f"$(({name}))", span, scope.context.phase, flattened(self.inputs))
+        piece = Piece(None if value is None else str(value), *span, expansion)
+        set_variable(self.expander, name, (piece,), scope, span, index)
+
+    def key(self, name: str, subscript: str) -> str | None:
+        variable = self.scope.state.variables.get(name)
+        if variable is None or "A" not in variable.flags:
+            return None
+        if not re.fullmatch(r"\w+", subscript):
+            raise NotUnderstood(subscript)
+        return subscript

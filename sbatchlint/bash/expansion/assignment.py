@@ -1,0 +1,395 @@
+"""Assignments: scalars, elements, arrays, `+=`, and the attributes of `declare`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.state import NO_GUARDS, Alternative, Fields, State, Variable, merge_guards, widen
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
+from sbatchlint.bash.trace import Assigned
+from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.expander import Expander, Scope
+
+Keys = tuple[str, ...] | None
+
+# Set in the environment of every batch job: an assignment changes what children see.
+ENVIRONMENT_NAMES = frozenset(
+    {
+        "PATH", "HOME", "USER", "SHELL", "LD_LIBRARY_PATH", "HOSTNAME", "LANG", "TERM", "PWD", "LOGNAME", "TMPDIR",
+        "CUDA_VISIBLE_DEVICES", "PYTHONPATH",
+    }
+)  # fmt: skip
+NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def unclear(name: str, span: Span, scope: Scope, inputs: tuple[Expansion, ...] = (), several: bool = False) -> Pieces:
+    return (Piece(None, *span, Expansion(name, span, scope.context.phase, inputs), several),)
+
+
+def is_open(fields: Fields) -> bool:
+    return any(piece.open for field in fields for piece in field)
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def indices(fields: Fields, keys: Keys) -> list[int]:
+    """The subscripts of an indexed array."""
+    return list(range(len(fields))) if keys is None else [int(key) for key in keys]
+
+
+def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:
+    """Fields and keys of an indexed array."""
+    order = sorted(entries)
+    keys = None if order == list(range(len(order))) else tuple([str(each) for each in order])
+    return tuple([entries[each] for each in order]), keys
+
+
+def with_element(
+    each: Alternative, index: int | str | None, value: Pieces | None, flags: str, unknown: Pieces
+) -> Alternative | None:
+    """An array with one element changed (None: unset); None where the subscript is wrong.
+
+    `index`: a number, the key of an associative array, None where it is not known.
+    """
+    fields = each.fields or ()
+    everything = Alternative((unknown,), each.guards)
+    if "A" in flags:
+        if index is None or fields and each.keys is None:
+            return everything
+        entries = dict(zip(each.keys or (), fields, strict=True))
+        if value is None:
+            entries.pop(str(index), None)
+        else:
+            entries[str(index)] = value
+        return Alternative(tuple(entries.values()), each.guards, tuple(entries))
+    if not isinstance(index, int) or is_open(fields):
+        return everything
+    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+    if index < 0:
+        index += max(known, default=-1) + 1
+        if index < 0:
+            return None
+    if value is None:
+        known.pop(index, None)
+    else:
+        known[index] = value
+    new, keys = compact(known)
+    return Alternative(new, each.guards, keys)
+
+
+def element(each: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:
+    """An element of an array: whether it is known what it is, and the element (None: not set)."""
+    fields = each.fields or ()
+    if "A" in flags:
+        if index is None or fields and each.keys is None:
+            return False, None
+        return True, dict(zip(each.keys or (), fields, strict=True)).get(str(index))
+    if not isinstance(index, int):
+        return False, None
+    if each.keys is None and index >= 0 and not is_open(fields[: index + 1]):
+        return True, fields[index] if index < len(fields) else None
+    if is_open(fields):
+        return False, None
+    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+    if index < 0:
+        index += max(known, default=-1) + 1
+    return True, known.get(index)
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def expand_assignment(expander: Expander, node: Assignment, scope: Scope) -> list[Alternative]:
+    """The alternatives of the value on the right side."""
+    if isinstance(node.value, ArrayLiteral):
+        return _array(expander, node, node.value, Variable(()), scope)
+    return [Alternative((field,), guards) for field, guards in expander.assigned(node.value, scope)]
+
+
+def _array(
+    expander: Expander, node: Assignment, literal: ArrayLiteral, old: Variable, scope: Scope
+) -> list[Alternative]:
+    """The alternatives of `(…)`; for `+=` behind what `old` holds."""
+    span = scope.text.span(node.start, node.end)
+    unknown = unclear(node.name, span, scope, several=True)
+    befores = list(old.alternatives) if node.append else []
+    if all(key is None for key in literal.keys) and "A" not in old.flags:
+        results = []
+        for fields, guards in expander.array(literal.elements, scope):
+            for before in befores or [Alternative((), NO_GUARDS)]:
+                merged = merge_guards(before.guards, guards)
+                if merged is None:
+                    continue
+                keys = before.keys
+                if keys is not None:
+                    start = int(keys[-1]) + 1
+                    if is_open(fields):
+                        fields, keys = (*fields, unknown), None
+                    else:
+                        keys = (*keys, *(str(start + number) for number in range(len(fields))))
+                results.append(Alternative((*(before.fields or ()), *fields), merged, keys))
+        return results
+    if len(befores) > 1 or befores and befores[0].guards:
+        return [Alternative((unknown,))]
+    result = Alternative((), NO_GUARDS, () if "A" in old.flags else None)
+    if befores and befores[0].fields is not None:
+        result = befores[0]
+    inner = scope._replace(context=scope.context.replace(guards=NO_GUARDS))
+    following = max(indices(result.fields or (), result.keys), default=-1) + 1 if "A" not in old.flags else 0
+    for key, word in zip(literal.keys, literal.elements, strict=True):
+        if key is None:
+            choices = expander.fields(word, inner)
+            if len(choices) != 1 or is_open(choices[0][0]) or "A" in old.flags:
+                return [Alternative((unknown,))]
+            additions = list(choices[0][0])
+        else:
+            values = expander.assigned(word, inner)
+            index = subscript(expander, key, old.flags, inner)
+            if len(values) != 1 or index is None:
+                return [Alternative((unknown,))]
+            additions = [values[0][0]]
+            if isinstance(index, int):
+                following = index
+        for value in additions:
+            changed = with_element(result, following if "A" not in old.flags else index, value, old.flags, unknown)
+            if changed is None:
+                scope.state.doubtful = True
+                return [Alternative((unknown,))]
+            result = changed
+            following += 1
+    return [result]
+
+
+def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int | str | None:
+    """The subscript of an element: a number, the key of an associative array, None where it is unknown."""
+    if "A" in flags:
+        values = expander.value(word, scope)
+        key = text_of(values[0][0]) if len(values) == 1 else None
+        if key == "":
+            scope.state.doubtful = True
+        return key or None
+    return expander.number(word.start, word.end, scope)[0]
+
+
+def with_attributes(expander: Expander, values: list[Alternative], flags: str, scope: Scope) -> list[Alternative]:
+    """Values as a variable with attributes takes them: computed, in capitals, in small letters."""
+    if not set(flags) & {"i", "l", "u"}:
+        return values
+    return [
+        each
+        if each.fields is None
+        else each._replace(fields=tuple([_attributed(expander, field, flags, scope) for field in each.fields]))
+        for each in values
+    ]
+
+
+def _attributed(expander: Expander, field: Pieces, flags: str, scope: Scope) -> Pieces:
+    text = text_of(field)
+    if is_open((field,)):
+        return field
+    source = field[0] if field else Piece("", 0, 0)
+    span = Span(source.start, field[-1].end if field else source.end)
+    expansion = Expansion("declare", span, scope.context.phase, flattened(expansions(field)))
+    if text is not None and "i" in flags:
+        number, _ = expander.number_of(text, scope, {})
+        scope.state.doubtful = scope.state.doubtful or number is None
+        new = None if number is None else str(number)
+    else:
+        new = text if text is None else text.upper() if "u" in flags else text.lower() if "l" in flags else text
+    return field if new is not None and new == text else (Piece(new, *span, expansion),)
+
+
+# --- assignments -----------------------------------------------------------------------------------
+
+
+def assign(
+    expander: Expander, node: Assignment, scope: Scope, exported: bool = False, local: bool = False,
+    flags: str = "", array: bool = False,
+) -> None:  # fmt: skip
+    """Sets a variable. `flags`, `array`: what `declare` says of it."""
+    state = scope.state
+    old = state.variables.get(node.name)
+    if old is not None and "r" in old.flags:
+        # bash refuses; what becomes of the command then depends on what it is
+        expand_assignment(expander, node, scope)
+        state.doubtful = True
+        return
+    span = scope.text.span(node.start, node.end)
+    fresh = local and state.restored is not None and node.name not in state.restored
+    base = Variable((), span=span) if old is None or fresh else old
+    if flags or base.flags:
+        flags = "".join(sorted({*base.flags, *flags}))
+        base = base._replace(flags=flags)
+    if isinstance(node.value, ArrayLiteral):
+        if node.append and old is None:
+            base = base._replace(alternatives=_seen(expander, node.name, scope))
+        values = with_attributes(expander, _array(expander, node, node.value, base, scope), flags, scope)
+        array = True
+    else:
+        values = [Alternative((field,), guards) for field, guards in expander.assigned(node.value, scope)]
+        is_array = base.array or array or "A" in flags
+        index: int | str | None = "0" if "A" in flags else 0
+        if node.index is not None:
+            index = subscript(expander, node.index, flags, scope)
+            is_array = True
+        before = base.alternatives
+        if old is None and (node.append or node.index is not None) and not fresh:
+            before = _seen(expander, node.name, scope)
+        if is_array:
+            values = _in_element(expander, values, before, index, node.append, flags, span, node.name, scope)
+        elif node.append:
+            values = _appended(expander, values, before, flags, scope)
+        else:
+            values = with_attributes(expander, values, flags, scope)
+        array = is_array
+    if local and state.restored is not None:
+        state.restored.setdefault(node.name, old)
+    is_exported = exported or bool(old and old.exported) or bool(state.option("allexport"))
+    if is_exported is False and node.name in ENVIRONMENT_NAMES:
+        is_exported = True  # a variable that the environment already has stays exported
+    alternatives = widen(values, node.name, span, scope.context.phase)
+    state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
+    record_assignment(expander, node, alternatives, is_exported, scope)
+
+
+def _seen(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
+    """What the environment gives a variable that the script has not set."""
+    span = scope.text.span(0, 0)
+    return tuple([Alternative(fields, guards) for fields, guards in expander.parameters.variable(name, scope, span)])
+
+
+def _appended(
+    expander: Expander, values: list[Alternative], before: tuple[Alternative, ...], flags: str, scope: Scope
+) -> list[Alternative]:
+    """`NAME+=value`: what it was, then the new."""
+    results = []
+    for each in before or (Alternative(None),):
+        for value in values:
+            merged = merge_guards(each.guards, value.guards)
+            if merged is None or merge_guards(merged, scope.context.guards) is None:
+                continue
+            first = each.fields[0] if each.fields else ()
+            new = _sum(expander, first, value.fields[0] if value.fields else (), flags, scope)
+            results.append(Alternative((new,), merged))
+    return results or values
+
+
+def _sum(expander: Expander, first: Pieces, second: Pieces, flags: str, scope: Scope) -> Pieces:
+    """Two values in one: the sum of numbers for an integer variable."""
+    if "i" not in flags:
+        whole = first + second
+        return _attributed(expander, whole, flags, scope) if set(flags) & {"l", "u"} else whole
+    left, right = text_of(first), text_of(second)
+    source = (second or first or (Piece("", 0, 0),))[0]
+    number = None
+    if left is not None and right is not None:
+        number, _ = expander.number_of(f"({left or 0})+({right or 0})", scope, {})
+    expansion = Expansion("declare", source.span, scope.context.phase, flattened(expansions(first + second)))
+    return (Piece(None if number is None else str(number), source.start, source.end, expansion),)
+
+
+def _in_element(
+    expander: Expander, values: list[Alternative], before: tuple[Alternative, ...], index: int | str | None,
+    append: bool, flags: str, span: Span, name: str, scope: Scope,
+) -> list[Alternative]:  # fmt: skip
+    """`NAME[i]=value`, and `NAME=value` of an array."""
+    unknown = unclear(name, span, scope, several=True)
+    empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
+    results = []
+    for each in before or (empty,):
+        each = empty._replace(guards=each.guards) if each.fields is None else each
+        for value in values:
+            merged = merge_guards(each.guards, value.guards)
+            if merged is None:
+                continue
+            new: Pieces | None = value.fields[0] if value.fields else ()
+            if append:
+                found, old = element(each, index, flags)
+                new = _sum(expander, old or (), new or (), flags, scope) if found else unclear(name, span, scope)
+            else:
+                new = _attributed(expander, new or (), flags, scope)
+            changed = with_element(each, index, new, flags, unknown)
+            if changed is None:
+                scope.state.doubtful = True
+                changed = each
+            results.append(changed._replace(guards=merged))
+    return results
+
+
+def record_assignment(
+    expander: Expander, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, scope: Scope
+) -> None:
+    expander.substituter.trace.assigned.append(
+        Assigned(
+            node.name,
+            alternatives,
+            exported,
+            scope.text.span(node.start, node.end),
+            scope.text.span(node.name_start, node.name_start + len(node.name)),
+            scope.context,
+            len(expander.substituter.trace.invocations),
+        )
+    )
+
+
+def set_variable(
+    expander: Expander, name: str, value: Pieces, scope: Scope, span: Span, index: int | str | None = None
+) -> None:
+    """Sets a variable, or an element of it, as `read`, `printf -v` and arithmetic do. `index` "": one is not known."""
+    set_alternatives(expander, name, [Alternative((value,))], scope, span, index)
+
+
+def set_alternatives(
+    expander: Expander, name: str, values: list[Alternative], scope: Scope, span: Span, index: int | str | None = None
+) -> None:
+    """Sets a variable, or an element of it, to one of several values."""
+    old = scope.state.variables.get(name)
+    flags = old.flags if old is not None else ""
+    if "r" in flags:
+        scope.state.doubtful = True
+        return
+    array = old is not None and old.array or index is not None
+    if array:
+        wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+        before = old.alternatives if old is not None else _seen(expander, name, scope)
+        values = _in_element(expander, values, before, wanted, False, flags, span, name, scope)
+    else:
+        values = with_attributes(expander, values, flags, scope)
+    scope.state.variables[name] = Variable(
+        widen(values, name, span, scope.context.phase),
+        array,
+        bool(old and old.exported) or bool(scope.state.option("allexport")),
+        span,
+        flags,
+    )
+
+
+def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
+    """Sets a whole indexed array."""
+    old = scope.state.variables.get(name)
+    scope.state.variables[name] = Variable((Alternative(fields),), True, bool(old and old.exported), span)
+
+
+def unset_element(state: State, name: str, index: int | str | None, span: Span, scope: Scope) -> bool:
+    """`unset NAME[i]`; whether that is possible."""
+    old = state.variables.get(name)
+    if old is None or not old.array:
+        if old is not None and old.alternatives and index == 0:
+            state.variables[name] = Variable((), span=span)
+            return True
+        return False
+    unknown = unclear(name, span, scope, several=True)
+    changed = []
+    for each in old.alternatives:
+        new = with_element(each, index, None, old.flags, unknown) if each.fields is not None else each
+        if new is None:
+            return False
+        changed.append(new)
+    state.variables[name] = old._replace(alternatives=tuple(changed))
+    return True

@@ -1,0 +1,167 @@
+"""Brace expansion: one word becomes several, before anything else in it is expanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.syntax.tree import Literal, Part, Word
+from sbatchlint.bash.values import Expansion, Piece
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.expander import Scope
+
+# A word whose braces would give more fields is left unknown.
+MOST_BRACES = 64
+EMPTY_QUOTES = Regex(r"\"\"|''")
+SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+
+
+def sequence(text: str) -> list[str] | None:
+    """What `1..5`, `a..e`, `01..10..2` stands for; None where it is no sequence, or too long a one."""
+    match = SEQUENCE.fullmatch(text)
+    if match is None:
+        return None
+    if match[4]:
+        first, last, step = ord(match[4]), ord(match[5]), int(match[6] or 1)
+    else:
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    step = abs(step) or 1
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    if len(numbers) > MOST_BRACES:
+        return []
+    if match[4]:
+        return [chr(each) for each in numbers]
+    width = 0
+    if any(re.match(r"-?0\d", end) for end in (match[1], match[2])):
+        width = max(len(match[1]), len(match[2]))
+    return [f"{each:0{width}d}" for each in numbers]
+
+
+def unbraced(text: str) -> list[list[int | str]] | None:
+    """Brace expansion of a word given as characters, in which `\\0` stands for what is quoted or an expansion.
+
+    Each result is a list of indices of characters of `text`, or of new texts. None where there are too many; the one
+    result with all indices where nothing is to be expanded.
+    """
+    if "{" not in text:
+        return [list(range(len(text)))]
+    return _expanded(text, 0, len(text))
+
+
+def _expanded(text: str, start: int, end: int) -> list[list[int | str]] | None:
+    """The expansion of a range: before the first proper brace, its items, what follows it."""
+    at = start
+    while at < end:
+        if text[at] == "{":
+            close, commas = _closing(text, at, end)
+            if close is not None:
+                found = _with_brace(text, start, at, close, commas, end)
+                if found is None or found:
+                    return found
+        at += 1
+    return [list(range(start, end))]
+
+
+def _closing(text: str, at: int, end: int) -> tuple[int | None, list[int]]:
+    depth = 0
+    commas: list[int] = []
+    for index in range(at, end):
+        character = text[index]
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if not depth:
+                return index, commas
+        elif character == "," and depth == 1:
+            commas.append(index)
+    return None, commas
+
+
+def _with_brace(
+    text: str, start: int, at: int, close: int, commas: list[int], end: int
+) -> list[list[int | str]] | None:
+    """The expansion where a brace pair stands at `at` and `close`; empty where the pair is no brace expansion."""
+    middle: list[list[int | str]] = []
+    if commas:
+        edges = [at, *commas, close]
+        for low, high in pairwise(edges):
+            inner = _expanded(text, low + 1, high)
+            if inner is None:
+                return None
+            middle.extend(inner)
+    else:
+        numbers = sequence(text[at + 1 : close])
+        if numbers is None:
+            return []
+        if not numbers:
+            return None
+        middle = [[each] for each in numbers]
+    after = _expanded(text, close + 1, end)
+    if after is None or len(middle) * len(after) > MOST_BRACES:
+        return None
+    before: list[int | str] = list(range(start, at))
+    return [[*before, *each, *rest] for each in middle for rest in after]
+
+
+def with_empties(word: Word, scope: Scope) -> list[Part | Piece]:
+    """The parts of a word, and an empty piece where `""` stands between them."""
+    out: list[Part | Piece] = []
+    at = word.start
+    for part in (*word.parts, None):
+        end = word.end if part is None else part.start
+        if EMPTY_QUOTES.search(scope.text.string, at, end):
+            offset = scope.text.offset(at)
+            out.append(Piece("", offset, offset))
+        if part is not None:
+            out.append(part)
+            at = part.end
+    return out
+
+
+def braced(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
+    """Brace expansion of a word; None where it would give too many words."""
+    if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
+        return [list(parts)]
+    units: list[tuple[Part | Piece, int]] = []
+    characters = []
+    for part in parts:
+        if isinstance(part, Literal) and not part.quoted and len(part.text) == part.end - part.start:
+            units.extend((part, index) for index in range(len(part.text)))
+            characters.append(part.text)
+        else:
+            units.append((part, 0))
+            characters.append("\0")
+    expanded = unbraced("".join(characters))
+    if expanded is None:
+        return None
+    first = units[0][0]
+    last = units[-1][0]
+    span = (
+        scope.text.span(first.start, last.end) if not isinstance(first, Piece) and not isinstance(last, Piece)
+        else Span(0, 0)
+    )  # fmt: skip
+    words: list[list[Part | Piece]] = []
+    for result in expanded:
+        word: list[Part | Piece] = []
+        for each in result:
+            if isinstance(each, str):
+                word.append(Piece(each, *span, Expansion("{}", span, scope.context.phase)))
+                continue
+            part, index = units[each]
+            if not isinstance(part, Literal) or len(part.text) != part.end - part.start or part.quoted:
+                word.append(part)
+                continue
+            before = word[-1] if word else None
+            at = part.start + index
+            if isinstance(before, Literal) and not before.quoted and before.end == at:
+                word[-1] = Literal(before.text + part.text[index], before.start, at + 1, False)
+            else:
+                word.append(Literal(part.text[index], at, at + 1, False))
+        words.append(word)
+    return words

@@ -1,0 +1,469 @@
+"""The expansion of words: from the parts of a word to the fields that a command receives.
+
+Every expansion gives alternatives, each with its guards. What cannot be known is an unknown piece; an unknown that is
+not quoted is *open*: it may be no field, or several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sbatchlint.bash.expansion import arithmetic
+from sbatchlint.bash.expansion.brace_expansion import braced, with_empties
+from sbatchlint.bash.expansion.field_splitting import BLANKS, Segment, Segments, segments_of, split_fields
+from sbatchlint.bash.expansion.patterns import matches, quoted
+from sbatchlint.bash.state import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, State, merge_guards
+from sbatchlint.bash.syntax.tree import (
+    Arithmetic,
+    Broken,
+    CommandSubstitution,
+    Literal,
+    Parameter,
+    Part,
+    ProcessSubstitution,
+    Statement,
+    Word,
+)
+from sbatchlint.bash.trace import Context, Trace
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, expansions, flattened, text_of
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.parameters import ParameterExpander
+
+# Combinations that one command may have; beyond, the word that adds most becomes unknown.
+MOST_COMBINATIONS = 12
+# Names of variables in arithmetic that are not just set there.
+NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
+CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
+# A word in which a tilde may stand for a folder: at its beginning, or behind `=` and `:` as in an assignment.
+TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
+
+
+class Environment(Protocol):
+    """What is in the environment before the script sets anything."""
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        """The value where it is known; False: certainly not set; True or None: unknown."""
+
+    def differs(self, name: str) -> bool:
+        """Whether the variable differs between the tasks of a step."""
+
+
+class Scope(NamedTuple):
+    """Where a word is expanded: in which shell, from which text, in which flow."""
+
+    state: State
+    text: Text
+    context: Context
+
+
+Choice = tuple[Segments, Guards]
+FieldChoice = tuple[Fields, Guards]
+
+
+class Substituter(Protocol):
+    """The interpreter, as far as expansion needs it."""
+
+    environment: Environment
+    trace: Trace
+    kept: list[object]
+
+    def output(
+        self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
+    ) -> list[tuple[Pieces, Guards]] | None:
+        """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
+
+    def read_status(self, name: str) -> None:
+        """The exit status was looked at."""
+
+
+def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
+    """All consistent combinations of parts that follow each other."""
+    if len(choices) == 1 and len(choices[0]) == 1:
+        return choices[0]
+    if all(len(each) == 1 for each in choices):
+        guards: Guards = NO_GUARDS
+        for each in choices:
+            merged = merge_guards(guards, each[0][1])
+            if merged is None:
+                return []
+            guards = merged
+        return [(tuple([segment for each in choices for segment in each[0][0]]), guards)]
+    results: list[Choice] = [((), NO_GUARDS)]
+    for each in choices:
+        extended: list[Choice] = []
+        for segments, guards in results:
+            for more, other in each:
+                merged = merge_guards(guards, other)
+                if merged is not None:
+                    extended.append((segments + more, merged))
+        if len(extended) > limit and len(each) > 1:
+            extended = [(segments + _widened(each), guards) for segments, guards in results]
+        results = extended
+    return results
+
+
+def _widened(choices: list[Choice]) -> Segments:
+    """One unknown in place of too many choices."""
+    inputs: dict[Expansion, None] = {}
+    model: Piece | None = None
+    split = several = False
+    for segments, _ in choices:
+        for segment in segments:
+            split = split or segment.split
+            several = several or segment.piece is None
+            if segment.piece is not None:
+                model = model or segment.piece
+                if segment.piece.expansion is not None:
+                    inputs[segment.piece.expansion] = None
+    if model is None:
+        return ()
+    first = next(iter(inputs), None)
+    expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
+    return (Segment(Piece(None, model.start, model.end, expansion, open=split or several), split),)
+
+
+class Expander:
+    """Expands words. `parameters` expands `${…}`; the substituter runs `$(…)`."""
+
+    def __init__(self, substituter: Substituter) -> None:
+        from sbatchlint.bash.expansion.parameters import ParameterExpander
+
+        self.substituter = substituter
+        self.parameters: ParameterExpander = ParameterExpander(self)
+
+    # --- words -------------------------------------------------------------------------------
+
+    def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
+        """The fields of a word of a command."""
+        parts: Sequence[Part | Piece] = word.parts
+        if len(parts) == 1 and isinstance(parts[0], Literal):
+            part = parts[0]
+            if part.quoted or not ("~" in part.text or "{" in part.text):
+                return [((self.literal(part, scope),), NO_GUARDS)]
+        if not parts:
+            span = scope.text.span(word.start, word.end)
+            return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
+        if word.quoted_empty:
+            parts = with_empties(word, scope)
+        separators = self.separators(scope.state)
+        words = braced(parts, scope)
+        if words is None:
+            span = scope.text.span(word.start, word.end)
+            return [(((Piece(None, *span, Expansion("{}", span, scope.context.phase), open=True),),), NO_GUARDS)]
+        results: list[FieldChoice] = []
+        for number, each in enumerate(words):
+            found = [
+                (split_fields(segments, separators), guards)
+                for segments, guards in self.segments(each, scope, tilde="argument")
+            ]
+            if not number:
+                results = found
+                continue
+            results = [
+                (fields + more, merged)
+                for fields, guards in results
+                for more, other in found
+                if (merged := merge_guards(guards, other)) is not None
+            ][:MOST_COMBINATIONS]
+        return results
+
+    def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+        """The value of a word that is not split: of a redirect, a `case`, a condition."""
+        return self._unsplit(word, scope, "word")
+
+    def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+        """The value of a word on the right side of an assignment."""
+        return self._unsplit(word, scope, "assignment")
+
+    def _unsplit(self, word: Word | None, scope: Scope, tilde: str) -> list[tuple[Pieces, Guards]]:
+        if word is None:
+            return [((), NO_GUARDS)]
+        parts = word.parts
+        if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or "~" not in parts[0].text):
+            return [(self.literal(parts[0], scope), NO_GUARDS)]
+        return [
+            (tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""]), guards)
+            for segments, guards in self.segments(parts, scope, split=False, tilde=tilde)
+        ]
+
+    def single(self, word: Word | None, scope: Scope) -> Pieces:
+        """The value of a word where only one is wanted: unknown where there are several."""
+        return self.one(self.value(word, scope), word, scope)
+
+    def one(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
+        """The only one of the values of a word, else an unknown."""
+        if len(values) == 1:
+            return values[0][0]
+        if word is None or not values:
+            return ()
+        span = scope.text.span(word.start, word.end)
+        inputs = flattened(each for pieces, _ in values for each in expansions(pieces))
+        return (Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs)),)
+
+    def pattern(self, word: Word | None, scope: Scope) -> str | None:
+        """The text of a pattern, in which quoted characters stand behind a backslash; None where it is unknown."""
+        out = []
+        for part in word.parts if word is not None else ():
+            if isinstance(part, Literal):
+                text = part.text
+                if UNKNOWN_CHARACTER in text:
+                    return None
+                is_quoted = part.quoted
+            else:
+                choices = self.part(part, scope, split=False)
+                found = (
+                    text_of(tuple([each.piece for each in choices[0][0] if each.piece is not None]))
+                    if len(choices) == 1
+                    else None
+                )
+                if found is None:
+                    return None
+                text = found
+                is_quoted = bool(getattr(part, "quoted", True))
+            out.append(quoted(text) if is_quoted else text)
+        return "".join(out)
+
+    def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
+        """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
+        results: list[FieldChoice] = [((), scope.context.guards)]
+        plain: list[Pieces] = []  # the fields of words that have no alternatives, to be added to all results at once
+        for word in words:
+            choices = self.fields(word, scope)
+            if len(choices) == 1 and not choices[0][1]:
+                plain.extend(choices[0][0])
+                continue
+            if plain:
+                results = [((*fields, *plain), guards) for fields, guards in results]
+                plain = []
+            extended = []
+            for fields, guards in results:
+                for more, other in choices:
+                    merged = merge_guards(guards, other)
+                    if merged is not None:
+                        extended.append((fields + more, merged))
+            if len(extended) > MOST_COMBINATIONS:
+                span = scope.text.span(word.start, word.end)
+                inputs = flattened(each for more, _ in choices for field in more for each in expansions(field))
+                piece = Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs), open=True)
+                extended = [((*fields, (piece,)), guards) for fields, guards in results]
+            results = extended
+        if plain:
+            results = [((*fields, *plain), guards) for fields, guards in results]
+        return results
+
+    def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
+        """The elements of `(…)`."""
+        inner = Scope(scope.state, scope.text, scope.context.replace(guards=NO_GUARDS))
+        found = self.argv(elements, inner)
+        if len(found) <= MOST_ALTERNATIVES or not elements:
+            return found
+        span = scope.text.span(elements[0].start, elements[-1].end)
+        inputs = flattened(each for fields, _ in found for field in fields for each in expansions(field))
+        piece = Piece(None, *span, Expansion("", span, scope.context.phase, inputs), open=True)
+        return [(((piece,),), NO_GUARDS)]
+
+    # --- parts -------------------------------------------------------------------------------
+
+    def separators(self, state: State) -> str | None:
+        """IFS; None where it is unknown."""
+        variable = state.variables.get("IFS")
+        if variable is None or not variable.alternatives:
+            return BLANKS
+        if len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
+            return None
+        return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
+
+    def literal(self, part: Literal, scope: Scope) -> Pieces:
+        """The pieces of literal text; an unknown that is parsed again stays unknown, open where it is not quoted."""
+        start, end = part.start, part.end
+        if len(part.text) == end - start:
+            pieces = scope.text.pieces(start, end)
+            if UNKNOWN_CHARACTER in part.text:
+                pieces = tuple(
+                    [piece._replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
+                )
+            return pieces
+        span = scope.text.span(start, end)
+        return (Piece(part.text, span.start, span.end),)
+
+    def _tilde(self, part: Literal, scope: Scope, first: bool, last: bool, tilde: str) -> Pieces:
+        """The pieces of an unquoted literal, in which `~` is a folder: `~/x`, `a=~/x`, and in assignments `x:~/y`."""
+        text = part.text
+        if not first and tilde != "assignment" or len(text) != part.end - part.start:
+            return self.literal(part, scope)
+        places = [0] if first else []
+        if tilde == "argument" and re.match(r"[A-Za-z_]\w*\+?=", text):
+            equals = text.index("=") + 1
+            places += [equals, *(match.end() for match in re.finditer(":", text) if match.end() > equals)]
+        elif tilde == "assignment":
+            places += [match.end() for match in re.finditer(":", text)]
+        out: list[Piece] = []
+        at = 0
+        for place in places:
+            match = TILDE.match(text, place)
+            if match is None or match.end() == len(text) and not last:
+                continue
+            out.extend(scope.text.pieces(part.start + at, part.start + place))
+            at = match.end()
+            span = scope.text.span(part.start + place, part.start + at)
+            out.append(Piece(None, *span, Expansion("HOME", span, scope.context.phase)))
+        if not at:
+            return self.literal(part, scope)
+        return (*out, *scope.text.pieces(part.start + at, part.end))
+
+    def segments(
+        self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
+        loose: bool = False,
+    ) -> list[Choice]:  # fmt: skip
+        """The segments of a word's parts. `split`: fields are made of it. `loose`: literal text is split too."""
+        choices: list[list[Choice]] = []
+        final = len(parts) - 1
+        for number, part in enumerate(parts):
+            if isinstance(part, Piece):
+                choices.append([((Segment(part, False),), NO_GUARDS)])
+            elif isinstance(part, Literal):
+                if not part.quoted and "~" in part.text:
+                    pieces = self._tilde(part, scope, not number, number == final, tilde)
+                else:
+                    pieces = self.literal(part, scope)
+                splitting = loose and not part.quoted
+                if not pieces:
+                    offset = scope.text.offset(part.start)
+                    pieces = (Piece("", offset, offset),)
+                choices.append([(segments_of(pieces, splitting), NO_GUARDS)])
+            else:
+                choices.append(self.part(part, scope, split))
+        return combine(choices)
+
+    def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
+        """The alternatives of a part that is not literal."""
+        if isinstance(part, Parameter):
+            return self.parameters.expand(part, scope, split)
+        is_quoted = getattr(part, "quoted", True)
+        splitting = split and not is_quoted
+        span = scope.text.span(part.start, part.end)
+        phase = scope.context.phase
+        if isinstance(part, CommandSubstitution):
+            return self._substitution(part, scope, span, splitting)
+        if isinstance(part, Arithmetic):
+            pieces = self.arithmetic(part.expression_start, part.expression_end, scope, span)
+            return [(segments_of(pieces, splitting), NO_GUARDS)]
+        if isinstance(part, ProcessSubstitution):
+            inputs: list[Expansion] = []
+            commands: list[tuple[str, ...]] = []
+            self.substituter.output(part.body, scope, inputs, commands)
+            name = scope.text.string[part.start : part.end]
+            expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
+            return [((Segment(Piece(None, *span, expansion), False),), NO_GUARDS)]
+        if isinstance(part, Broken):
+            scope.state.doubtful = True
+            return [((Segment(Piece(None, *span, Expansion("", span, phase), open=splitting), splitting),), NO_GUARDS)]
+        raise AssertionError(part)
+
+    def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
+        inputs: list[Expansion] = []
+        commands: list[tuple[str, ...]] = []
+        known = self.substituter.output(part.body, scope, inputs, commands)
+        inside = scope.text.string[part.start : part.end].strip("`")
+        name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
+        expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
+        if known is None:
+            return [((Segment(Piece(None, *span, expansion, open=splitting), splitting),), NO_GUARDS)]
+        empty = () if splitting else (Segment(Piece("", span.start, span.start), False),)
+        return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
+
+    # --- arithmetic --------------------------------------------------------------------------
+
+    def arithmetic(self, start: int, end: int, scope: Scope, span: Span) -> Pieces:
+        """The value of an arithmetic expression, as one piece."""
+        value, inputs = self.number(start, end, scope)
+        self.note_names(start, end, scope)
+        expansion = Expansion("$((" + scope.text.string[start:end].strip() + "))", span, scope.context.phase, inputs)
+        return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
+
+    def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
+        """The value of the expression in a range of the text, and what went into it; sets what it assigns.
+
+        Where the expression is wrong, bash gives up the command around it.
+        """
+        value, inputs, _ = self._number(start, end, scope)
+        if value is None:
+            scope.state.doubtful = True
+        return value, inputs
+
+    def truth(self, start: int, end: int, scope: Scope) -> int | None:
+        """The exit status of `((…))`; a wrong expression is false."""
+        value, _, wrong = self._number(start, end, scope)
+        return 1 if wrong else None if value is None else int(not value)
+
+    def _number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
+        """The value of an expression, what went into it, and whether it is certainly wrong."""
+        inputs: dict[Expansion, None] = {}
+        expression = ""
+        known = True
+        word, scope = self._expression(start, end, scope)
+        for part in word.parts:
+            if isinstance(part, Literal):
+                expression += part.text.replace('"', "")
+                known = known and UNKNOWN_CHARACTER not in part.text
+                continue
+            choices = self.part(part, scope, split=False)
+            pieces = [segment.piece for segment in choices[0][0] if segment.piece] if len(choices) == 1 else []
+            for segments, _ in choices:
+                for segment in segments:
+                    if segment.piece is not None and segment.piece.expansion is not None:
+                        inputs.update(dict.fromkeys(segment.piece.expansion.all()))
+            text = text_of(tuple(pieces)) if len(choices) == 1 else None
+            known = known and text is not None
+            expression += " sbatchlint_unknown " if text is None else text
+        found, wrong = self.number_of(expression, scope, inputs)
+        # a text that is not known may make another expression of the whole
+        return found if known else None, flattened(inputs), wrong and known
+
+    @staticmethod
+    def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
+        """An arithmetic expression as a word of a text of its own: reading it does not cost what the file costs."""
+        from sbatchlint.bash.syntax.parser import parse_word_text
+
+        text = Text(scope.text.pieces(start, end))
+        return parse_word_text(text.string, 0, len(text.string)), Scope(scope.state, text, scope.context)
+
+    def note_names(self, start: int, end: int, scope: Scope) -> None:
+        """Notes the variables that an expression names without `$`."""
+        word, scope = self._expression(start, end, scope)
+        for part in word.parts:
+            if isinstance(part, Literal) and len(part.text) == part.end - part.start:
+                for match in NAMES.finditer(part.text):
+                    span = scope.text.span(part.start + match.start(), part.start + match.end())
+                    self.substituter.trace.note_read(match[0], span, "arithmetic", scope.state, scope.context)
+
+    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
+        """The value of an expression without `$`, and whether it is certainly wrong; assignments are made."""
+        from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
+
+        names = ShellNames(self, scope, inputs)
+        try:
+            return arithmetic.evaluate(expression, names), False
+        except arithmetic.NotUnderstood:
+            if not CHANGING.search(expression):
+                return None, not names.unknown
+            # how much of it bash did before it noticed is not known
+            for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
+                if name != "sbatchlint_unknown":
+                    names.assign(name, None, None)
+            scope.state.doubtful = True
+            return None, False
+
+
+def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
+    """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known."""
+    if pattern == "*":
+        return True
+    text = text_of(subject)
+    return None if pattern is None or text is None else matches(pattern, text, extended)

@@ -1,0 +1,434 @@
+"""The expansion of parameters: `$X`, `${X:-y}`, `${X##*/}`, `${A[@]}` and all their kin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import NAME, element, indices, is_open
+from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, segments_of
+from sbatchlint.bash.state import NO_GUARDS, Alternative, Fields, Guards, merge_guards
+from sbatchlint.bash.syntax.tree import Parameter, Word
+from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
+from sbatchlint.bash.variables import Names
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.expander import Choice, Expander, Scope
+
+ValueChoice = tuple[Fields | None, Guards]
+INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
+
+
+class Subject(NamedTuple):
+    """What an expansion is about: a parameter, an element, or all elements.
+
+    `element`: a number or key, None without a subscript, "" where it is unknown. `several`: `@` or `*` (`star`).
+    """
+
+    name: str
+    element: int | str | None
+    several: bool
+    star: bool
+
+
+class ParameterExpander:
+    """Looks up and transforms parameters; part of `Expander`."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander = expander
+
+    def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
+        """The alternatives of `${…}` as segments. `split`: the word around it becomes fields."""
+        span = scope.text.span(part.start, part.end)
+        operator = part.operator
+        if operator in ("indirect", "prefix"):
+            return self._indirect(part, scope, span, split)
+        subject = self._subject(part, scope)
+        choices = self._values(subject, part, scope, span)
+        if operator == "length":
+            return [self._length(fields, guards, subject, part, scope, span, split) for fields, guards in choices]
+        if operator.lstrip(":") in ("-", "=", "+", "?") and operator != ":":
+            results: list[Choice] = []
+            taken = False
+            for fields, guards in choices:
+                found, decided = self._default(fields, guards, subject, part, scope, span, split)
+                results.extend(found)
+                taken = taken or decided
+            if taken and operator[-1] == "=":
+                self._assign_default(subject, results, scope, span)
+            return results
+        if operator == ":":
+            from sbatchlint.bash.expansion.transforms import substring
+
+            changed = [
+                (substring(self.expander, fields, subject, part, scope, span), guards) for fields, guards in choices
+            ]
+        elif operator:
+            from sbatchlint.bash.expansion.transforms import transformed
+
+            changed = transformed(self.expander, choices, part, scope, span)
+        else:
+            changed = choices
+        if any(fields is None for fields, _ in choices) and not subject.several:
+            self._unset(scope)
+        return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
+
+    def _unset(self, scope: Scope) -> None:
+        """A parameter that is not set was looked at: with `set -u` the shell ends."""
+        if scope.state.option("nounset") is not False:
+            scope.state.doubtful = True
+
+    def _subject(self, part: Parameter, scope: Scope) -> Subject:
+        if part.index is None:
+            several = part.name in ("@", "*")
+            return Subject(part.name, None, several, part.name == "*")
+        raw = scope.text.string[part.index.start : part.index.end]
+        if raw in ("@", "*"):
+            return Subject(part.name, None, True, raw == "*")
+        from sbatchlint.bash.expansion.assignment import subscript
+
+        found = scope.state.variables.get(part.name)
+        index = subscript(self.expander, part.index, found.flags if found else "", scope)
+        return Subject(part.name, "" if index is None else index, False, False)
+
+    def _segments(
+        self, fields: Fields, subject: Subject, part: Parameter, scope: Scope, span: Span, split: bool
+    ) -> Segments:
+        splitting = split and not part.quoted
+        if not subject.several:
+            pieces = fields[0] if fields else ()
+            if not pieces and not splitting:
+                return (Segment(Piece("", span.start, span.start), False),)
+            return segments_of(pieces, splitting)
+        between: Segment | None = BREAK
+        if subject.star and not splitting or not split:
+            blank: str | None = " "
+            if subject.star:
+                separators = self.expander.separators(scope.state)
+                blank = None if separators is None else separators[:1]
+            expansion = Expansion(part.name, span, scope.context.phase)
+            between = None if blank == "" else Segment(Piece(blank, *span, expansion), False)
+            if not fields:
+                return (Segment(Piece("", span.start, span.start), False),)
+        out: list[Segment] = []
+        separated = False
+        for number, field in enumerate(fields):
+            # a field that may be none takes the separator beside it into what is unknown
+            vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
+            if separated and between is not None and not vanishing:
+                out.append(between)
+            separated = not vanishing or number > 0
+            if field and between is not BREAK:
+                # in one word an unknown is not several
+                out.extend(Segment(piece._replace(open=False), splitting) for piece in field)
+            elif field:
+                out.extend(Segment(piece, splitting) for piece in field)
+            elif not splitting:
+                out.append(Segment(Piece("", span.start, span.start), False))
+        return tuple(out)
+
+    # --- variables ---------------------------------------------------------------------------
+
+    def unknown(self, name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
+        return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
+
+    def alternatives(self, name: str, scope: Scope, span: Span) -> list[Alternative]:
+        """The alternatives of a variable; fields None: not set."""
+        found = scope.state.variables.get(name)
+        if found is None:
+            return [Alternative(self._environment(name, scope, span))]
+        if not found.alternatives:
+            return [Alternative(None)]
+        if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
+            return [found.alternatives[0]]
+        results: list[Alternative] = []
+        for each in found.alternatives:
+            if merge_guards(scope.context.guards, each.guards) is None:
+                continue
+            if each.fields is None:
+                each = each._replace(fields=self._environment(name, scope, span))
+            results.append(each)
+        return results or [Alternative((self.unknown(name, scope, span),))]
+
+    def variable(self, name: str, scope: Scope, span: Span) -> list[ValueChoice]:
+        """The alternatives of a variable; fields None: not set by the script (`environment` may know more)."""
+        return [(each.fields, each.guards) for each in self.alternatives(name, scope, span)]
+
+    def elements(self, name: str, index: int | str | None, scope: Scope, span: Span) -> list[ValueChoice]:
+        """The alternatives of a variable's one value, or of an element; at most one field. `index` "": not known."""
+        found = scope.state.variables.get(name)
+        flags = found.flags if found is not None else ""
+        array = found is not None and found.array
+        results: list[ValueChoice] = []
+        for each in self.alternatives(name, scope, span):
+            fields = each.fields
+            if fields is None or index is None and not array:
+                if isinstance(index, int) and index < 0:
+                    scope.state.doubtful = True
+                results.append((fields, each.guards))
+                continue
+            wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+            known, field = element(each, wanted, flags)
+            if known:
+                if field is None and isinstance(wanted, int) and wanted < 0:
+                    scope.state.doubtful = True  # a wrong subscript
+                results.append((None if field is None else (field,), each.guards))
+                continue
+            inputs = flattened(each for field in fields for each in expansions(field))
+            origin = inputs[0].name if len(fields) == 1 and inputs else name
+            results.append(((self.unknown(origin, scope, span, inputs),), each.guards))
+        return results
+
+    def _environment(self, name: str, scope: Scope, span: Span) -> Fields | None:
+        """What the environment holds: a value, unknown, or None where it is certainly not set."""
+        value = self.expander.substituter.environment.lookup(name, scope.context)
+        if value is False:
+            return None
+        if not isinstance(value, str):
+            self._unset(scope)  # it may be
+        expansion = Expansion(name, span, scope.context.phase)
+        return ((Piece(value if isinstance(value, str) else None, span.start, span.end, expansion),),)
+
+    def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
+        positional = scope.state.positional
+        if name in ("@", "*"):
+            if positional is None:
+                piece = Piece(None, span.start, span.end, Expansion("@", span, scope.context.phase), open=True)
+                return [(((piece,),), NO_GUARDS)]
+            return [(positional, NO_GUARDS)]
+        if name.isdigit() and name != "0":
+            if positional is None:
+                self._unset(scope)
+                return [((self.unknown(name, scope, span),), NO_GUARDS)]
+            if any(piece.open for field in positional[: int(name)] for piece in field):
+                return [((self.unknown(name, scope, span),), NO_GUARDS)]
+            return [((positional[int(name) - 1],) if int(name) <= len(positional) else None, NO_GUARDS)]
+        if name == "#" and positional is not None and not any(p.open for field in positional for p in field):
+            expansion = Expansion("#", span, scope.context.phase)
+            return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
+        if name in ("?", "PIPESTATUS"):
+            self.expander.substituter.read_status(name)
+        if name == "?" and scope.state.status is not None:
+            expansion = Expansion("?", span, scope.context.phase)
+            return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
+        if name in ("?", "-", "$", "!", "_", "0", "#"):
+            return [((self.unknown(name, scope, span),), NO_GUARDS)]
+        return None
+
+    def _values(self, subject: Subject, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice]:
+        """The fields before the operator is applied."""
+        special = self._special(subject.name, scope, span)
+        if special is not None:
+            return special
+        if part.operator not in ("indirect", "prefix"):
+            self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
+        if not subject.several:
+            return self.elements(subject.name, subject.element, scope, span)
+        found = scope.state.variables.get(subject.name)
+        results: list[ValueChoice] = []
+        for each in self.alternatives(subject.name, scope, span):
+            fields = each.fields
+            if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
+                # the order of an associative array is that of its table
+                inputs = flattened(each for field in fields for each in expansions(field))
+                fields = ((self.unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
+            results.append((() if fields is None else fields, each.guards))
+        return results
+
+    # --- defaults ----------------------------------------------------------------------------
+
+    def _is_empty(self, fields: Fields | None, colon: bool, subject: Subject) -> bool | None:
+        """Whether the default of `${X:-d}` (or `${X-d}`) is taken; None where that is not known."""
+        if fields is None or not fields:
+            return True
+        if not colon:
+            if any(text_of(field) is not None for field in fields):
+                return False
+            return False if all(self._is_certain(field) for field in fields) else None
+        if any(piece.text for field in fields for piece in field):
+            return False
+        if len(fields) > 1:
+            return None
+        return True if all(text_of(field) == "" for field in fields) else None
+
+    @staticmethod
+    def _is_certain(field: Pieces) -> bool:
+        return any(piece.text is not None for piece in field)
+
+    def _default(
+        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
+        split: bool,
+    ) -> tuple[list[Choice], bool]:  # fmt: skip
+        """The alternatives of a default for one value, and whether it may be taken."""
+        operator = part.operator.lstrip(":")
+        colon = part.operator[0] == ":"
+        empty = self._is_empty(fields, colon, subject)
+        own = self._segments(fields if fields is not None else (), subject, part, scope, span, split)
+        if operator == "?":
+            if empty is not False:
+                scope.state.doubtful = True
+            if not fields:
+                own = tuple([Segment(piece, False) for piece in self.unknown(part.name, scope, span)])
+            return [(own, guards)], False
+        argument = part.arguments[0] if part.arguments else None
+        wanted = empty if operator != "+" else (None if empty is None else not empty)
+        nothing = self._segments((), Subject(part.name, None, False, False), part, scope, span, split)
+        if subject.several and not subject.star and part.quoted and split:
+            nothing = ()
+        if wanted is False:
+            return [(own if operator != "+" else nothing, guards)], False
+        results: list[Choice] = []
+        branch = self._branch(part, scope, colon)
+        before = scope.state.variables.copy() if wanted is None else None
+        found = self._argument(argument, scope, part.quoted, split, span)
+        if before is not None:
+            self._maybe(before, branch, 0 if operator != "+" else 1, scope)
+        for segments, other in found:
+            merged = merge_guards(guards, other)
+            if merged is None:
+                continue
+            if wanted is None:
+                tagged = merge_guards(merged, frozenset(((branch, 0 if operator != "+" else 1),)))
+                if tagged is None:
+                    continue
+                merged = tagged
+            if operator == "=":
+                # what is assigned is then expanded anew: its quotes are gone
+                splitting = split and not part.quoted
+                segments = tuple([Segment(each.piece, splitting) for each in segments if each.piece is not None])
+            results.append((segments, merged))
+        if wanted is None:
+            tagged = merge_guards(guards, frozenset(((branch, 1 if operator != "+" else 0),)))
+            if tagged is not None:
+                results.append((own if operator != "+" else nothing, tagged))
+        return results, True
+
+    @staticmethod
+    def _maybe(before: Names, branch: Hashable, arm: int, scope: Scope) -> None:
+        """What the expansion of a default changed is changed only where the default is taken."""
+        variables = scope.state.variables
+        for name in list(before.changes(variables)):
+            old, new = before.get(name), variables.get(name)
+            alternatives = [
+                each._replace(guards=each.guards | {(branch, number)})
+                for number, variable in ((arm, new), (1 - arm, old))
+                for each in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
+            ]
+            model = new if new is not None else old
+            if model is not None:
+                variables[name] = model._replace(alternatives=tuple(alternatives))
+
+    def _branch(self, part: Parameter, scope: Scope, colon: bool) -> Hashable:
+        """What makes two defaults the same branch: the variable, not set anew in between."""
+        found = scope.state.variables.get(part.name)
+        if found is not None:
+            self.expander.substituter.kept.append(found)
+        index = None if part.index is None else scope.text.string[part.index.start : part.index.end]
+        return ("default", part.name, index, colon, id(found) if found is not None else 0)
+
+    def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
+        empty = () if split and not quoted else (Segment(Piece("", span.start, span.start), False),)
+        if word is None or not word.parts:
+            kept = word is not None and word.quoted_empty
+            return [((Segment(Piece("", span.start, span.start), False),) if kept else empty, NO_GUARDS)]
+        found = self.expander.segments(word.parts, scope, split, loose=split and not quoted)
+        return [(segments or empty, guards) for segments, guards in found]
+
+    def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
+        """`${X:=y}` sets the variable to what it gives."""
+        from sbatchlint.bash.expansion.assignment import set_alternatives
+
+        if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
+            scope.state.doubtful = True
+            return
+        values = []
+        for segments, guards in results:
+            pieces = tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""])
+            values.append(Alternative((tuple([each._replace(open=False) for each in pieces]),), guards))
+        set_alternatives(self.expander, subject.name, values, scope, span, subject.element)
+
+    # --- length, names -----------------------------------------------------------------------
+
+    def _length(
+        self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
+        split: bool,
+    ) -> Choice:  # fmt: skip
+        value: int | None
+        inputs = flattened(each for field in fields or () for each in expansions(field))
+        if subject.name in ("@", "*") or subject.several:
+            found = scope.state.variables.get(subject.name)
+            if subject.name not in ("@", "*") and (found is None or any(not e.fields for e in found.alternatives)):
+                self._unset(scope)
+            value = None if is_open(fields or ()) else len(fields or ())
+            if found is not None and "A" in found.flags and len(found.alternatives) == 1:
+                each = found.alternatives[0]
+                value = len(each.keys) if each.keys is not None else None if each.fields else 0
+        elif fields is None:
+            self._unset(scope)
+            value = 0
+        else:
+            text = text_of(fields[0]) if fields else ""
+            value = None if text is None or not text.isascii() else len(text)
+        expansion = Expansion(f"#{part.name}", span, scope.context.phase, inputs)
+        piece = Piece(None if value is None else str(value), *span, expansion)
+        return (Segment(piece, split and not part.quoted),), guards
+
+    def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
+        """`${!X}`, `${!X[@]}`, `${!X*}`."""
+        unknown = Piece(
+            None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted
+        )
+        raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
+        if part.operator == "prefix":
+            return [((Segment(unknown._replace(open=True), split and not part.quoted),), NO_GUARDS)]
+        if raw in ("@", "*"):
+            return self._keys(part, scope, span, split, raw == "*")
+        results: list[Choice] = []
+        for fields, guards in self._values(self._subject(part, scope), part, scope, span):
+            name = text_of(fields[0]) if fields else ""
+            match = None if name is None else INDIRECT.fullmatch(name)
+            index: int | str | None = None if match is None else match[2]
+            if match is not None and match[2] is not None and match[2] not in ("@", "*"):
+                found = scope.state.variables.get(match[1])
+                if found is None or "A" not in found.flags:
+                    index = int(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
+            if match is None:
+                scope.state.doubtful = True
+                results.append(((Segment(unknown, split and not part.quoted),), guards))
+                continue
+            several = index in ("@", "*") or match[1] in ("@", "*")
+            subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
+            for value, other in self._values(subject, part, scope, span):
+                merged = merge_guards(guards, other)
+                if merged is not None:
+                    if value is None:
+                        self._unset(scope)
+                    results.append((self._segments(value or (), subject, part, scope, span, split), merged))
+        return results
+
+    def _keys(self, part: Parameter, scope: Scope, span: Span, split: bool, star: bool) -> list[Choice]:
+        """`${!A[@]}`: the subscripts of an array."""
+        found = scope.state.variables.get(part.name)
+        expansion = Expansion(f"!{part.name}", span, scope.context.phase)
+        unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
+        subject = Subject(part.name, None, True, star)
+        results: list[Choice] = []
+        for each in self.alternatives(part.name, scope, span):
+            fields = each.fields or ()
+            if is_open(fields) or found is None and fields:
+                keys = unknown
+            elif found is not None and "A" in found.flags:
+                known = each.keys if each.keys is not None else None if fields else ()
+                keys = (
+                    unknown
+                    if known is None or len(known) > 1
+                    else tuple([(Piece(k, *span, expansion),) for k in known])
+                )
+            else:
+                keys = tuple([(Piece(str(number), *span, expansion),) for number in indices(fields, each.keys)])
+            results.append((self._segments(keys, subject, part, scope, span, split), each.guards))
+        return results

@@ -1,0 +1,251 @@
+"""Shell patterns, and the regular expressions of `=~`, as Python's regular expressions.
+
+A pattern is a text in which quoted characters stand behind a backslash (see `quoted`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from sbatchlint.source.regex import Regex
+
+CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\s",
+    "blank": r" \t",
+    "punct": r"!-/:-@\[-`{-~",
+    "xdigit": "0-9A-Fa-f",
+    "word": "a-zA-Z0-9_",
+}
+SPECIAL = Regex(r"[\\*?\[\]()|+@!&~#%/^$.{}<>=-]")
+
+
+def quoted(text: str) -> str:
+    """A pattern that matches just this text."""
+    return SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
+    """The set that begins behind the `[` at `at - 1`, and where it ends; None where it is no set."""
+    size = len(pattern)
+    negated = pattern[at : at + 1] in ("!", "^")
+    at += negated
+    out: list[str] = []
+    first = True
+    while at < size:
+        character = pattern[at]
+        if character == "]" and not first:
+            inside = "".join(out)
+            return (f"[{'^' if negated else ''}{inside}]" if inside else ("." if negated else "(?!)")), at + 1
+        first = False
+        if character == "[" and pattern[at + 1 : at + 2] == ":":
+            end = pattern.find(":]", at + 2)
+            name = pattern[at + 2 : end] if end > 0 else ""
+            if name in CLASSES:
+                out.append(CLASSES[name])
+                at = end + 2
+                continue
+        if character == "[" and pattern[at + 1 : at + 2] in (".", "="):
+            raise ValueError(pattern)
+        if character == "\\" and at + 1 < size:
+            at += 1
+            character = pattern[at]
+        low = character
+        at += 1
+        if pattern[at : at + 1] == "-" and at + 1 < size and pattern[at + 1] != "]":
+            at += 1
+            high = pattern[at]
+            if high == "\\" and at + 1 < size:
+                at += 1
+                high = pattern[at]
+            elif high == "[":
+                raise ValueError(pattern)
+            at += 1
+            if low <= high:
+                out.append(f"{re.escape(low)}-{re.escape(high)}")
+            continue
+        out.append(re.escape(low))
+    return None
+
+
+def _translated(pattern: str, extended: bool | None) -> str | None:
+    out: list[str] = []
+    closers: list[str] = []
+    at = 0
+    size = len(pattern)
+    while at < size:
+        character = pattern[at]
+        at += 1
+        if character in "?*+@!" and pattern[at : at + 1] == "(" and extended is not False:
+            if extended is None or character == "!":
+                return None
+            out.append("(?:")
+            closers.append({"?": ")?", "*": ")*", "+": ")+", "@": ")"}[character])
+            at += 1
+        elif character == "|" and closers:
+            out.append("|")
+        elif character == ")" and closers:
+            out.append(closers.pop())
+        elif character == "*":
+            if not out or out[-1] != ".*":
+                out.append(".*")
+        elif character == "?":
+            out.append(".")
+        elif character == "\\":
+            if at == size:
+                return None
+            out.append(re.escape(pattern[at]))
+            at += 1
+        elif character == "[":
+            found = _bracket(pattern, at)
+            if found is None:
+                out.append(re.escape(character))
+            else:
+                out.append(found[0])
+                at = found[1]
+        else:
+            out.append(re.escape(character))
+    return None if closers else "".join(out)
+
+
+@lru_cache(maxsize=512)
+def pattern_to_regex(pattern: str, extended: bool | None = None) -> re.Pattern[str] | None:
+    """The regular expression of a shell pattern, or None where it is not understood.
+
+    `extended`: whether `@(a|b)` and the like are patterns (`shopt -s extglob`, `[[ ]]`); None: not known.
+    """
+    try:
+        source = _translated(pattern, extended)
+        # many stars in one pattern are not worth the time that matching could take
+        return None if source is None or source.count(".*") > 6 else re.compile(source, re.DOTALL)
+    except (re.error, ValueError):
+        return None
+
+
+def depends_on_locale(pattern: str, text: str) -> bool:
+    """Whether the locale decides what a class, a range or one character is in a text."""
+    return not text.isascii() and ("[" in pattern or "?" in pattern or "." in pattern)
+
+
+def matches(pattern: str, text: str, extended: bool | None = None) -> bool | None:
+    """Whether a pattern matches a whole text; None for a pattern that is not understood."""
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
+    return None if regex is None else regex.fullmatch(text) is not None
+
+
+def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
+    """The part of `text` that `${X#pattern}` and its kin keep, as (start, end); None where it is not understood."""
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
+    if regex is None:
+        return None
+    size = len(text)
+    longest = len(operator) == 2
+    sizes = range(size, -1, -1) if longest else range(size + 1)
+    for count in sizes:
+        if operator[0] == "#" and regex.fullmatch(text, 0, count):
+            return count, size
+        if operator[0] == "%" and regex.fullmatch(text, size - count):
+            return 0, size - count
+    return 0, size
+
+
+def substituted(text: str, operator: str, pattern: str, replacement: str, extended: bool | None = None) -> str | None:
+    """`${X/pattern/replacement}` and its kin; None where the pattern is not understood."""
+    if not pattern:
+        return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
+    regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
+    if regex is None:
+        return None
+    if not text:
+        # bash replaces an empty text by what `*` and the like match
+        return replacement if regex.fullmatch("") else text
+    if operator == "/#":
+        end = _longest(regex, text, 0)
+        return text if end is None else replacement + text[end:]
+    if operator == "/%":
+        for start in range(len(text) + 1):
+            if regex.fullmatch(text, start):
+                return text[:start] + replacement
+        return text
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        end = _longest(regex, text, at)
+        if end is None or end == at:
+            out.append(text[at])
+            at += 1
+            continue
+        out.append(replacement)
+        at = end
+        if operator == "/":
+            break
+    return "".join(out) + text[at:]
+
+
+def _longest(regex: re.Pattern[str], text: str, start: int) -> int | None:
+    found = regex.match(text, start)
+    if found is None:
+        return None
+    if "|" not in regex.pattern:
+        return found.end()
+    return next(end for end in range(len(text), start - 1, -1) if regex.fullmatch(text, start, end))
+
+
+@lru_cache(maxsize=256)
+def extended_regex(source: str) -> re.Pattern[str] | None:
+    """A POSIX extended regular expression (quoted characters behind a backslash); None where it is not understood."""
+    out: list[str] = []
+    at = 0
+    repeated = True  # nothing stands before that could be repeated
+    while at < len(source):
+        character = source[at]
+        at += 1
+        before, repeated = repeated, False
+        if character == "[":
+            try:
+                found = _bracket(source, at)
+            except ValueError:
+                return None
+            if found is None or source[at : at + 1] == "!" or "\\" in source[at : found[1]]:
+                return None
+            out.append(found[0])
+            at = found[1]
+        elif character == "\\":
+            if at == len(source) or source[at].isalnum():
+                return None
+            out.append(re.escape(source[at]))
+            at += 1
+        elif character in "*+?":
+            if before:
+                return None
+            out.append(character)
+            repeated = True
+        elif character == "{":
+            bounds = re.compile(r"\d+(,\d*)?\}").match(source, at)
+            if before or not bounds:
+                return None
+            out.append("{" + bounds[0])
+            at = bounds.end()
+            repeated = True
+        elif character in "(|":
+            out.append(character)
+            repeated = True
+        elif character == "^":
+            out.append(r"\A")
+            repeated = True
+        elif character == "$":
+            out.append(r"\Z")
+            repeated = True
+        elif character in ").":
+            out.append(character)
+        else:
+            out.append(re.escape(character))
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error:
+        return None

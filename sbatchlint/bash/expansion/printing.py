@@ -1,0 +1,272 @@
+"""What `echo` and `printf` write, and how bash quotes a text for its own reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sbatchlint.bash.expansion.arithmetic import parse_number
+from sbatchlint.bash.syntax.characters import ansi_escape, unescape
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, cut, flattened, span_of, text_of
+from sbatchlint.bash.values import expansions as expansions_of
+from sbatchlint.source.regex import Regex
+
+# More words than this are not formatted.
+MOST_ARGUMENTS = 200
+# No number of a format asks for more characters than this.
+WIDEST = 300
+DIRECTIVE = Regex(r"%([-+ 0#']*)(\d*)(?:\.(\d*))?([a-zA-Z%])")
+ESCAPE = Regex(r"\\(?:[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[abeEfnrtv\\\"'?])")
+ECHO_ESCAPE = Regex(r"\\(?:0[0-7]{0,3}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[abceEfnrtv\\])")
+B_ESCAPE = Regex(r"\\(?:0[0-7]{0,3}|[1-7][0-7]{0,2}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|[abceEfnrtv\\\"'?])")
+ECHO_OPTIONS = Regex(r"-[neE]+")
+ANSI_NAMES = {"\a": "\\a", "\b": "\\b", "\x1b": "\\E", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def made(text: str, sources: Pieces, name: str) -> Piece:
+    """A text that was computed from others."""
+    span = span_of(sources)
+    if sources and sources[0].expansion is not None:
+        return Piece(text, span.start, span.end, sources[0].expansion)
+    return Piece(text, span.start, span.end, Expansion(name, span, Phase.BATCH, flattened(expansions_of(sources))))
+
+
+def join_fields(fields: Sequence[Pieces]) -> Pieces:
+    """Fields joined by blanks."""
+    out: list[Piece] = []
+    for number, field in enumerate(fields):
+        if number:
+            at = field[0].start if field else 0
+            out.append(Piece(" ", at, at + 1))
+        out.extend(field)
+    return tuple(out)
+
+
+def _spaced(fields: Sequence[Pieces]) -> Pieces:
+    """Fields joined by blanks; a field that may be none takes the blank beside it into what is unknown."""
+    if not any(piece.open for field in fields for piece in field):
+        return join_fields(fields)
+    out: list[Piece] = []
+    blank = False
+    for number, field in enumerate(fields):
+        vanishing = bool(field) and all(piece.open for piece in field)
+        if blank and not vanishing:
+            at = field[0].start if field else 0
+            out.append(Piece(" ", at, at + 1))
+        out.extend(field)
+        blank = not vanishing or number > 0
+    return tuple(out)
+
+
+def escaped(text: str, escapes: Regex) -> tuple[str, bool]:
+    """A text with its backslash escapes resolved, and whether `\\c` ended it."""
+    out: list[str] = []
+    at = 0
+    for match in escapes.finditer(text):
+        if match.start() < at:
+            continue
+        out.append(text[at : match.start()])
+        at = match.end()
+        found = match[0]
+        if found == "\\c":
+            return "".join(out), True
+        if escapes is not ESCAPE and found[1] == "0":
+            found = "\\" + (found[2:] or "0")
+        out.append(unescape(found))
+    return "".join(out) + text[at:], False
+
+
+def echoed(arguments: Sequence[Pieces], end: int) -> Pieces | None:
+    """What `echo` writes; `end`: where the command ends in the file."""
+    newline = True
+    escapes = False
+    while arguments:
+        text = text_of(arguments[0])
+        if text is None and (not arguments[0] or (arguments[0][0].text or "-")[0] == "-"):
+            return None  # it may be an option
+        if text is None or not ECHO_OPTIONS.fullmatch(text):
+            break
+        newline = newline and "n" not in text
+        for letter in text[1:]:
+            escapes = letter == "e" if letter in "eE" else escapes
+        arguments = arguments[1:]
+    written = _spaced(arguments)
+    if escapes:
+        whole = text_of(written)
+        if whole is None:
+            if any("\\" in (piece.text or "\\") for piece in written):
+                return None
+        elif "\\" in whole:
+            text, stopped = escaped(whole, ECHO_ESCAPE)
+            if "\0" in text:
+                return None
+            written = (made(text, written, "echo"),)
+            newline = newline and not stopped
+    return (*written, Piece("\n", end, end + 1)) if newline else written
+
+
+def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
+    """What `printf pattern arguments…` writes, where that is known."""
+    text = text_of(pattern)
+    if text is None or len(arguments) > MOST_ARGUMENTS or any(p.open for field in arguments for p in field):
+        return None
+    out: list[Piece] = []
+    used = 0
+    while True:
+        before = used
+        at = 0
+        while at < len(text):
+            character = text[at]
+            if character not in "%\\":
+                end = at
+                while end < len(text) and text[end] not in "%\\":
+                    end += 1
+                out.extend(cut(pattern, at, end))
+                at = end
+                continue
+            match = (DIRECTIVE if character == "%" else ESCAPE).match(text, at)
+            place = cut(pattern, at, at + 1)[0]
+            if match is None and character == "%":
+                return None
+            if match is None:
+                out.append(place)
+                at += 1
+                continue
+            if character == "\\" or match[0] == "%%":
+                character = "%" if match[0] == "%%" else escaped(match[0], ESCAPE)[0]
+                out.append(Piece(character, place.start, place.start + 2))
+            elif match[4] == "%":
+                return None
+            else:
+                argument = arguments[used] if used < len(arguments) else None
+                used += 1
+                done = _conversion(match, argument, place)
+                if done is None:
+                    return None
+                pieces, stopped = done
+                out.extend(pieces)
+                if stopped:
+                    return tuple(out)
+            at = match.end()
+        if used >= len(arguments) or used == before:
+            return tuple(out)
+
+
+def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> tuple[Pieces, bool] | None:
+    flags, width, precision, letter = match[1], int(match[2] or 0), match[3], match[4]
+    source: Pieces = argument if argument is not None else ()
+    if letter == "s" and not width and precision is None:
+        return source, False
+    text = text_of(source)
+    if text is None or width > WIDEST or precision is not None and int(precision or 0) > WIDEST:
+        return None
+    stopped = False
+    if letter in "sbqc":
+        if letter == "b":
+            text, stopped = escaped(text, B_ESCAPE)
+        elif letter == "q":
+            text = backslashed(text)
+        elif letter == "c":
+            text = text[:1] or "\0"  # which no value of a variable can hold
+        if "\0" in text or (width or precision is not None or letter == "c") and not text.isascii():
+            return None
+        if precision is not None:
+            text = text[: int(precision or 0)]
+    elif letter in "diuxXo":
+        number = numeric(text)
+        if number is None or "'" in flags or "#" in flags:
+            return None
+        shown = {"x": "x", "X": "X", "o": "o"}.get(letter, "d")
+        if letter in "uxXo":
+            number %= 1 << 64
+        digits = format(abs(number), shown)
+        if precision is not None:
+            digits = digits.rjust(int(precision or 0), "0") if precision.strip("0") or number else ""
+        sign = (
+            "-"
+            if number < 0
+            else "+"
+            if "+" in flags and letter in "di"
+            else " "
+            if " " in flags and letter in "di"
+            else ""
+        )
+        if "0" in flags and "-" not in flags and precision is None:
+            digits = digits.rjust(width - len(sign), "0")
+        text = sign + digits
+    else:
+        return None
+    text = text.ljust(width) if "-" in flags else text.rjust(width)
+    if text == text_of(source):
+        return source, stopped
+    return (made(text, source or (place,), "printf"),), stopped
+
+
+def numeric(text: str) -> int | None:
+    """An argument of `%d`, None where printf would complain."""
+    if not text:
+        return 0
+    if text[0] in "'\"":
+        return ord(text[1]) if len(text) > 1 and text.isascii() else None
+    stripped = text.lstrip(" \t\n")
+    return parse_number(stripped) if "#" not in text else None
+
+
+# --- quoting -------------------------------------------------------------------------------------
+
+
+def needs_ansi(text: str) -> bool:
+    return any(not each.isprintable() for each in text)
+
+
+def ansi_quoted(text: str) -> str:
+    """`$'…'`."""
+    out = []
+    for each in text:
+        if each in ANSI_NAMES:
+            out.append(ANSI_NAMES[each])
+        elif each in "\\'":
+            out.append("\\" + each)
+        elif each.isprintable():
+            out.append(each)
+        else:
+            out.append("".join([f"\\{byte:03o}" for byte in each.encode()]))
+    return "$'" + "".join(out) + "'"
+
+
+def requoted(text: str) -> str:
+    """`${X@Q}`."""
+    if needs_ansi(text):
+        return ansi_quoted(text)
+    if text == "'":
+        return "\\'"
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def backslashed(text: str) -> str:
+    """`printf %q`."""
+    if not text:
+        return "''"
+    if needs_ansi(text):
+        return ansi_quoted(text)
+    out = []
+    for at, each in enumerate(text):
+        special = each in " '\"\\|&;()<>!{}*[]?^$`," or each == "#" and not at
+        special = special or each == "~" and (not at or text[at - 1] in ":=")
+        out.append("\\" + each if special else each)
+    return "".join(out)
+
+
+def ansi_expanded(text: str) -> str:
+    """`${X@E}`: escapes as in `$'…'`."""
+    out = []
+    at = 0
+    while at < len(text):
+        match = ansi_escape(text, at) if text[at] == "\\" else None
+        if match is None:
+            out.append(text[at])
+            at += 1
+        else:
+            out.append(unescape(match[0]))
+            at = match.end()
+    return "".join(out)

@@ -1,0 +1,204 @@
+"""What the operators of `${…}` make of a text: parts of it, replacements, capitals, quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import indices, is_open
+from sbatchlint.bash.expansion.patterns import matches, removed_range, substituted
+from sbatchlint.bash.state import Fields, Guards
+from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
+from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.expansion.expander import Expander, Scope
+    from sbatchlint.bash.expansion.parameters import Subject
+
+ValueChoice = tuple[Fields | None, Guards]
+
+
+def transformed(
+    expander: Expander, choices: Sequence[ValueChoice], part: Parameter, scope: Scope, span: Span
+) -> list[ValueChoice]:
+    """`#`, `%`, `/`, `^`, `,` and `@` on each field."""
+    operator = part.operator
+    extended = scope.state.options.get("extglob", False)
+    words: list[str | None] = []
+    if operator == "@":
+        words = [scope.text.string[word.start : word.end] for word in part.arguments]
+    elif operator[0] == "/":
+        first = part.arguments[0]
+        pattern = expander.pattern(first, scope)
+        if pattern and pattern[0] in "#%/" and not isinstance(first.parts[0], Literal):
+            pattern = None  # bash takes it for the operator's second character
+        replacement = _replacement(expander, part.arguments[1], scope, part.quoted) if len(part.arguments) > 1 else ""
+        words = [pattern, replacement]
+    else:
+        words = [expander.pattern(word, scope) for word in part.arguments]
+    results: list[ValueChoice] = []
+    for fields, guards in choices:
+        changed = (
+            None
+            if fields is None
+            else tuple([_changed(field, operator, words, part, scope, span, extended) for field in fields])
+        )
+        results.append((changed, guards))
+    return results
+
+
+def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
+    """The replacement of `${X/a/b}`; None where it is unknown.
+
+    It is also where `&` and backslashes make it differ between versions. `inside`: the whole stands between double
+    quotes, which do not protect these.
+    """
+    for part in word.parts:
+        if isinstance(part, Literal):
+            if "&" in part.text and (inside or len(part.text) == part.end - part.start):
+                return None
+            if inside and "\\" in part.text:
+                return None
+        elif inside or not getattr(part, "quoted", True):
+            for segments, _ in expander.part(part, scope, split=False):
+                if any(each.piece is not None and {"&", "\\"} & set(each.piece.text or "") for each in segments):
+                    return None
+    values = expander.value(word, scope)
+    return text_of(values[0][0]) if len(values) == 1 else None
+
+
+def _changed(
+    field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
+    extended: bool | None,
+) -> Pieces:  # fmt: skip
+    inputs = flattened(expansions(field))
+    expansion = Expansion(part.name, span, scope.context.phase, inputs)
+    unknown = (Piece(None, span.start, span.end, expansion, open=is_open((field,))),)
+    text = text_of(field)
+    argument = words[0] if words else ""
+    if text is None or argument is None:
+        return unknown
+    new: str | None
+    if operator in ("#", "##", "%", "%%"):
+        kept = removed_range(text, operator, argument, extended)
+        return unknown if kept is None else cut(field, *kept)
+    if operator[0] in "^,":
+        new = _cased(text, operator, argument or "?", extended)
+    elif operator[0] == "/":
+        replacement = words[1]
+        if replacement is None:
+            # without a match the replacement does not matter
+            new = substituted(text, operator, argument, "\0", extended)
+            new = None if new is None or "\0" in new else new
+        else:
+            new = substituted(text, operator, argument, replacement, extended)
+    else:
+        new = _named(text, argument)
+    if new is None:
+        return unknown
+    return field if new == text else (Piece(new, *span, expansion),)
+
+
+def _cased(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:
+    """`^`, `^^`, `,` and `,,`."""
+    change = str.upper if operator[0] == "^" else str.lower
+    if not text.isascii():
+        return None
+    out: list[str] = []
+    for number, character in enumerate(text):
+        if number and len(operator) == 1:
+            return "".join(out) + text[number:]
+        fits = matches(pattern, character, extended)
+        if fits is None:
+            return None
+        out.append(change(character) if fits else character)
+    return "".join(out)
+
+
+def _named(text: str, name: str) -> str | None:
+    """`${X@Q}` and its kin."""
+    from sbatchlint.bash.expansion.printing import ansi_expanded, requoted
+
+    match name:
+        case "Q":
+            return requoted(text)
+        case "E":
+            return ansi_expanded(text)
+        case "U" | "L" | "u" if text.isascii():
+            return text.upper() if name == "U" else text.lower() if name == "L" else text[:1].upper() + text[1:]
+    return None
+
+
+def substring(
+    expander: Expander, fields: Fields | None, subject: Subject, part: Parameter, scope: Scope, span: Span
+) -> Fields | None:
+    """`${X:a:b}`, `${A[@]:a:b}` and `${@:a:b}`."""
+    bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
+    if fields is None:
+        return None
+    inputs = flattened(each for field in fields for each in expansions(field))
+    expansion = Expansion(part.name, span, scope.context.phase, inputs)
+    unknown = Piece(None, span.start, span.end, expansion, open=subject.several)
+    if any(bound is None for bound in bounds) or not bounds:
+        return ((unknown,),)
+    start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None
+    if subject.several:
+        if is_open(fields):
+            return _open_slice(fields, subject, start, length) or ((unknown,),)
+        if length is not None and length < 0:
+            scope.state.doubtful = True
+            return ((unknown,),)
+        return _slice(fields, subject, scope, start, length, (unknown._replace(open=False),))
+    field = fields[0] if fields else ()
+    text = text_of(field)
+    if text is None or not text.isascii():
+        if length is not None and length < 0:
+            scope.state.doubtful = True  # with a short text that is an error
+        return ((unknown,),)
+    low = start if start >= 0 else len(text) + start
+    if low < 0 or low > len(text):
+        return ((),)
+    high = len(text) if length is None else (low + length if length >= 0 else len(text) + length)
+    if high < low:
+        scope.state.doubtful = True
+        return ((unknown,),)
+    return (cut(field, low, min(high, len(text))),)
+
+
+def _open_slice(fields: Fields, subject: Subject, start: int, length: int | None) -> Fields | None:
+    """A slice of fields of which some may be none or several: known as far as it lies before these."""
+    known = 0
+    while known < len(fields) and not is_open((fields[known],)):
+        known += 1
+    at = start - 1 if subject.name in ("@", "*") else start
+    if at < 0 or at > known:
+        return None
+    if length is None:
+        return fields[at:]
+    return fields[at : at + length] if length >= 0 and at + length <= known else None
+
+
+def _slice(fields: Fields, subject: Subject, scope: Scope, start: int, length: int | None, zero: Pieces) -> Fields:
+    """A slice of known fields."""
+    if subject.name in ("@", "*"):
+        # "$@" counts from 1; 0 is the name of the script
+        everything = (zero, *fields)
+        at = start if start >= 0 else len(everything) + start
+        if at < 0:
+            return ()
+        return everything[at:] if length is None else everything[at : at + length]
+    found = scope.state.variables.get(subject.name)
+    keys = None
+    if found is not None and len(found.alternatives) == 1:
+        keys = found.alternatives[0].keys
+    elif found is not None and any(each.keys is not None for each in found.alternatives):
+        return ((zero[0]._replace(open=True),),)
+    if found is not None and "A" in found.flags:
+        return ((zero[0]._replace(open=True),),)
+    places = indices(fields, keys)
+    at = start if start >= 0 else (places[-1] if places else -1) + 1 + start
+    if at < 0:
+        return ()
+    chosen = tuple([field for place, field in zip(places, fields, strict=True) if place >= at])
+    return chosen if length is None else chosen[:length]

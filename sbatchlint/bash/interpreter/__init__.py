@@ -1,0 +1,1 @@
+"""The abstract interpreter: walks a program in order and records every command that it would run."""

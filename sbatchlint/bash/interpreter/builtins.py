@@ -1,0 +1,347 @@
+"""The shell's own commands, as far as they change what later commands see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES as ENVIRONMENT_NAMES
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.expansion.printing import join_fields
+from sbatchlint.bash.interpreter import programs
+from sbatchlint.bash.interpreter.conditions import test_status
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.tree import Simple
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Text, text_of
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+Builtin = Callable[["Interpreter", Invocation, Scope], "State | None"]
+Declaration = Callable[["Interpreter", Simple, Scope], None]
+
+LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
+
+
+def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
+    """`export`, `declare`, `local`, `readonly`, `typeset`."""
+    from sbatchlint.bash.interpreter.declarations import declare as found
+
+    found(interpreter, node, scope)
+
+
+DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), declare)
+
+
+# --- control -------------------------------------------------------------------------------------
+
+
+def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`exit`: nothing after it runs."""
+    code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
+    if code is not None and code.strip("0"):
+        interpreter.exits += 1
+    if len(invocation.argv) > 1:
+        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
+    interpreter.leaves.append(scope.state.copy())
+    return None
+
+
+def give_back(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`return`: the function ends."""
+    if len(invocation.argv) > 1:
+        code = text_of(invocation.argv[1])
+        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
+    if interpreter.returns:
+        interpreter.returns[-1].append(scope.state.copy())
+        return None
+    return None if not scope.context.calls else scope.state
+
+
+def leave_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`break`, `continue`."""
+    text = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
+    scope.state.status = 0
+    if not interpreter.loops:
+        return scope.state
+    if text is None or not text.isdigit() or text.strip("0") == "":
+        scope.state.doubtful = True
+        text = "1"
+    frame = interpreter.loops[-min(int(text[:6]), len(interpreter.loops))]
+    (frame.continues if invocation.name == "continue" else frame.breaks).append(scope.state.copy())
+    return None
+
+
+def replace_shell(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`exec command`: the shell becomes the command; without one only redirects."""
+    at = _after_options(invocation, with_value="a")
+    if at is None:
+        return scope.state
+    _prefix(interpreter, invocation, scope, at, "exec")
+    return None
+
+
+def prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`command X`, `builtin X`."""
+    at = _after_options(invocation, with_value="")
+    if at is not None and not any(text_of(field) in ("-v", "-V") for field in invocation.argv[1:at]):
+        return _prefix(interpreter, invocation, scope, at, str(invocation.name))
+    scope.state.status = None if len(invocation.argv) > 1 else 0
+    interpreter.emit(None if len(invocation.argv) > 1 else (), scope)
+    return scope.state
+
+
+def _after_options(invocation: Invocation, with_value: str) -> int | None:
+    at = 1
+    while at < len(invocation.argv):
+        word = text_of(invocation.argv[at])
+        if word is None or not word.startswith("-") or word == "-":
+            return at
+        at += 2 if word[-1] in with_value else 1
+    return None
+
+
+def _prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: int, kind: str) -> State | None:
+    from sbatchlint.bash.interpreter.commands import note, run
+
+    context = scope.context.replace(parent=invocation)
+    child = Invocation(
+        invocation.argv[at:], invocation.variables, (), invocation.span, context, invocation.state,
+        invocation.guards, kind,
+    )  # fmt: skip
+    child.stdin = invocation.stdin
+    note(interpreter, child)
+    return run(interpreter, child, Scope(scope.state, scope.text, context))
+
+
+def evaluate(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`eval`: its words are a program of this shell."""
+    text = Text(join_fields(invocation.argv[1:]))
+    if not text.field:
+        scope.state.status = 0
+        return scope.state
+    if any(piece.text is None for piece in text.field):
+        # what is unknown may be a command, too
+        scope.state.doubtful = True
+    if all(piece.text is None for piece in text.field):
+        scope.state.sourced = True
+        scope.state.status = None
+        interpreter.emit(None, scope)
+        return scope.state
+    invocation.text = text
+    context = scope.context.replace(parent=invocation)
+    return interpreter.program(text, Scope(scope.state, text, context))
+
+
+def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`source FILE`: a file that the script wrote itself, or one that stands beside it."""
+    text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
+    if text is None:
+        scope.state.sourced = True
+        scope.state.status = None
+        interpreter.emit(None, scope)
+        return scope.state
+    return interpreter.program(text, Scope(scope.state, text, scope.context.replace(parent=invocation)))
+
+
+# --- options, arguments, variables -------------------------------------------------------------------
+
+
+def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`set -euo pipefail`, `set -- a b`."""
+    words = invocation.argv[1:]
+    at = 0
+    scope.state.status = 0
+    if not words:
+        interpreter.emit(None, scope)
+    while at < len(words):
+        word = text_of(words[at])
+        if word is None:
+            scope.state.positional = tuple(words[at:])
+            return scope.state
+        if word in ("--", "-") or word[:1] not in "-+":
+            scope.state.positional = tuple(words[at + 1 if word in ("--", "-") else at :])
+            return scope.state
+        on = word[0] == "-"
+        for letter in word[1:]:
+            if letter in LETTERS:
+                scope.state.set_option(LETTERS[letter], on)
+            elif letter == "o" and at + 1 < len(words):
+                at += 1
+                name = text_of(words[at])
+                if name is not None:
+                    scope.state.set_option(name, on)
+        at += 1
+    return scope.state
+
+
+def shell_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`shopt -s extglob`."""
+    words = [text_of(field) for field in invocation.argv[1:]]
+    scope.state.status = None
+    if words[:1] in (["-s"], ["-u"]) and len(words) > 1:
+        for name in words[1:]:
+            if name is not None:
+                scope.state.set_option(name, words[0] == "-s")
+        scope.state.status = 0
+    else:
+        interpreter.emit(None, scope)
+    return scope.state
+
+
+def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    state = scope.state
+    count = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
+    state.status = None
+    if state.positional is None or count is None or not count.isdigit() or len(count) > 6:
+        state.positional = None
+        return state
+    number = int(count)
+    if any(piece.open for field in state.positional[:number] for piece in field):
+        state.positional = None
+    elif number > len(state.positional):
+        state.status = 1
+        if any(piece.open for field in state.positional for piece in field):
+            state.positional, state.status = None, None
+    else:
+        state.positional = state.positional[number:]
+        state.status = 0
+    return state
+
+
+def test(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`[ … ]` and `test …`."""
+    from sbatchlint.bash.interpreter.double_brackets import is_set
+
+    words = invocation.argv[1:]
+    if invocation.name == "[":
+        if not words or text_of(words[-1]) != "]":
+            scope.state.status = None
+            return scope.state
+        words = words[:-1]
+    scope.state.status = test_status(words, lambda name: is_set(interpreter, name, scope))
+    return scope.state
+
+
+def _known(status: int) -> Builtin:
+    def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+        scope.state.status = status
+        return scope.state
+
+    return run
+
+
+def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`echo`."""
+    from sbatchlint.bash.expansion.printing import echoed
+    from sbatchlint.bash.state import STDOUT
+
+    scope.state.status = 0
+    if STDOUT in scope.state.variables:
+        interpreter.emit(echoed(invocation.argv[1:], invocation.span.end), scope)
+    return scope.state
+
+
+def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`printf`, and `printf -v NAME …`."""
+    from sbatchlint.bash.expansion.printing import formatted
+    from sbatchlint.bash.state import STDOUT
+
+    words = invocation.argv[1:]
+    name = None
+    if len(words) > 2 and text_of(words[0]) == "-v":
+        name = text_of(words[1])
+        words = words[2:]
+        scope.state.doubtful = scope.state.doubtful or name is None
+    if words and text_of(words[0]) == "--":
+        words = words[1:]
+    if not words:
+        scope.state.status = None
+        return scope.state
+    output = name is not None or STDOUT in scope.state.variables
+    value = formatted(words[0], words[1:]) if output or len(words) > 1 else ()
+    scope.state.status = None if value is None else 0
+    if name is not None:
+        from sbatchlint.bash.interpreter.reading import set_named
+
+        set_named(interpreter, name, value, scope, invocation.span)
+    else:
+        interpreter.emit(value, scope)
+    return scope.state
+
+
+def compute(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`let EXPRESSION…`."""
+    status: int | None = 1
+    for field in invocation.argv[1:]:
+        text = text_of(field)
+        value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, scope, {})
+        status = 1 if wrong else None if value is None else int(not value)
+        if value is None:
+            # an expression that nobody knows may set anything
+            scope.state.doubtful = scope.state.doubtful or text is None
+            break
+    scope.state.status = status
+    return scope.state
+
+
+def _read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    from sbatchlint.bash.interpreter import reading
+
+    if invocation.name == "read":
+        return reading.read(interpreter, invocation, scope)
+    if invocation.name == "getopts":
+        return reading.options_loop(interpreter, invocation, scope)
+    return reading.read_lines(interpreter, invocation, scope)
+
+
+def _unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    from sbatchlint.bash.interpreter.declarations import unset
+
+    return unset(interpreter, invocation, scope)
+
+
+def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`trap 'commands' SIGNAL`: they may run at any later time."""
+    scope.state.status = 0
+    if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
+        text = Text(invocation.argv[1])
+        if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
+            context = scope.context.replace(
+                parent=invocation, handler=True, conditional=True, shell=scope.context.shell + 1
+            )
+            inner = Scope(scope.state.copy(), text, context)
+            interpreter.subshell(lambda: interpreter.program(text, inner), scope)
+    return scope.state
+
+
+BUILTINS: dict[str, Builtin] = {
+    ".": source,
+    ":": _known(0),
+    "[": test,
+    "break": leave_loop,
+    "builtin": prefix,
+    "command": prefix,
+    "continue": leave_loop,
+    "echo": write,
+    "eval": evaluate,
+    "exec": replace_shell,
+    "exit": leave,
+    "false": _known(1),
+    "getopts": _read,
+    "let": compute,
+    "mapfile": _read,
+    "printf": print_formatted,
+    "read": _read,
+    "readarray": _read,
+    "return": give_back,
+    "set": set_options,
+    "shift": shift,
+    "shopt": shell_options,
+    "source": source,
+    "test": test,
+    "trap": trap,
+    "true": _known(0),
+    "unset": _unset,
+}

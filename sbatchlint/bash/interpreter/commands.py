@@ -1,0 +1,304 @@
+"""Simple commands: assignments, redirects, functions, and what starts other commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import expand_assignment, record_assignment
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.interpreter import builtins, programs
+from sbatchlint.bash.state import STDOUT, Alternative, Guards, State, Variable, join
+from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Part, Redirect, Simple, TestCommand, Word
+from sbatchlint.bash.trace import Invocation, RedirectedTo
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.control_flow import Flow
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+DEEPEST_CALLS = 6
+# Redirects of what is written to standard output.
+OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+
+def run_simple(
+    interpreter: Interpreter, node: Simple, scope: Scope, stdin: Text | None
+) -> tuple[list[Invocation], State | None]:
+    """One simple command: its invocations (one an alternative of its words), and the state after it."""
+    if not node.words:
+        interpreter.substituted = 0
+        for assignment in node.assignments:
+            interpreter.assign(assignment, scope)
+        expand_redirects(interpreter, node.redirects, scope)
+        scope.state.status = interpreter.substituted
+        return [], scope.state
+    first = node.words[0]
+    if isinstance(first, Word):
+        declaration = builtins.DECLARATIONS.get(scope.text.string[first.start : first.end])
+        if declaration is not None:
+            expand_redirects(interpreter, node.redirects, scope)
+            declaration(interpreter, node, scope)
+            return [], scope.state
+    words = [word for word in node.words if isinstance(word, Word)]
+    interpreter.substituted = 0
+    choices = interpreter.expander.argv(words, scope)
+    variables: list[tuple[str, Pieces]] = []
+    for assignment in node.assignments:
+        values = expand_assignment(interpreter.expander, assignment, scope)
+        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unclear(assignment, scope)
+        variables.append((assignment.name, field))
+        record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
+    redirects, heredoc = expand_redirects(interpreter, node.redirects, scope)
+    span = scope.text.span(words[0].start, node.words[-1].end)
+    invocations: list[Invocation] = []
+    ways: list[tuple[State | None, Guards]] = []
+    for number, (argv, guards) in enumerate(choices):
+        state = scope.state if len(choices) == 1 else scope.state.copy()
+        own = guards - scope.context.guards
+        if not argv:
+            inner = Scope(state, scope.text, scope.context)
+            for assignment in node.assignments:
+                interpreter.assign(assignment, inner)
+            state.status = interpreter.substituted
+            ways.append((state, own))
+            continue
+        context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
+        # nobody asks for the state of what is not recorded
+        seen = state if interpreter.silent else snapshot(state, variables)
+        invocation = Invocation(argv, tuple(variables), redirects, span, context, seen, guards, "")
+        invocation.stdin = heredoc if heredoc is not None else stdin
+        invocation.alternatives = len(choices)
+        invocations.append(invocation)
+        note(interpreter, invocation)
+        ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
+        if number == 0 and redirects:
+            programs.write_files(interpreter, invocation, scope)
+    if len(ways) == 1:
+        return invocations, ways[0][0]
+    return invocations, join(ways, scope.context.phase)
+
+
+def goes_away(redirects: Sequence[RedirectedTo]) -> bool:
+    """Whether what is written to standard output goes elsewhere."""
+    return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
+
+
+def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """Runs a command; what it writes is kept where a substitution collects it."""
+    output = scope.state.variables.get(STDOUT)
+    if output is None or not goes_away(invocation.redirects):
+        return run(interpreter, invocation, scope)
+    del scope.state.variables[STDOUT]
+    marks = interpreter.marks()
+    end = run(interpreter, invocation, scope)
+    for state in (end, *(each for states, size in marks for each in states[size:])):
+        if state is not None:
+            state.variables[STDOUT] = output
+    return end
+
+
+def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
+    """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`. Gives its exit status."""
+    from sbatchlint.bash.interpreter.double_brackets import Condition
+
+    span = scope.text.span(node.start, node.end)
+    values = [interpreter.expander.value(word, scope) for word in node.words]
+    argv = (
+        (Piece("[[", span.start, span.start + 2),),
+        *(interpreter.expander.one(each, word, scope) for each, word in zip(values, node.words, strict=True)),
+    )
+    state = scope.state.copy()
+    invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
+    note(interpreter, invocation)
+    return Condition(interpreter, node.words, values, scope).status()
+
+
+def printed_functions(interpreter: Interpreter, node: Simple, scope: Scope) -> Pieces | None:
+    """What `declare -f NAME…` prints: the functions as the script writes them."""
+    words = [scope.text.string[word.start : word.end] for word in node.words]
+    if len(words) < 3 or words[0] not in ("declare", "typeset") or words[1] not in ("-f", "-pf"):
+        return None
+    out: list[Piece] = []
+    for name in words[2:]:
+        function = scope.state.functions.get(name)
+        if function is None:
+            return None
+        pieces = function.source
+        out.extend(pieces)
+        out.append(Piece("\n", pieces[-1].end, pieces[-1].end + 1))
+    return tuple(out)
+
+
+def note(interpreter: Interpreter, invocation: Invocation) -> None:
+    """Puts an invocation into the trace and under its parent."""
+    invocation.index = len(interpreter.trace.invocations)
+    interpreter.trace.invocations.append(invocation)
+    if invocation.context.parent is not None:
+        invocation.context.parent.children.append(invocation)
+
+
+def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> State:
+    """The state a command sees, with the variables set for it alone."""
+    copy = state.copy()
+    for name, field in variables:
+        copy.variables[name] = Variable((Alternative((field,)),), exported=True)
+    return copy
+
+
+def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """What a command does: to the state (functions and built-ins), or by what it starts."""
+    name = text_of(invocation.argv[0])
+    state = scope.state
+    if name is not None:
+        if not invocation.kind or invocation.kind in ("command", "builtin", "exec"):
+            function = state.functions.get(name) if invocation.kind != "builtin" else None
+            if function is not None and invocation.kind != "command":
+                if name not in scope.context.calls and len(scope.context.calls) < DEEPEST_CALLS:
+                    return with_variables(invocation, state, lambda: call(interpreter, invocation, scope, name))
+                state.doubtful = True
+            builtin = builtins.BUILTINS.get(name)
+            if builtin is not None and not invocation.variables:
+                return builtin(interpreter, invocation, scope)
+            if builtin is not None:
+                return with_variables(invocation, state, lambda: builtin(interpreter, invocation, scope))
+        state.status = None
+        if STDOUT in state.variables:
+            interpreter.emit(programs.printed(invocation), scope)
+        if interpreter.silent:
+            return state
+        if programs.run_program(interpreter, invocation, scope):
+            return state
+    elif state.files and not interpreter.silent and programs.file_name(invocation.argv[0]) in state.files:
+        state.status = None
+        if programs.run_program(interpreter, invocation, scope):
+            return state
+    state.status = None
+    if name is None:
+        # it may be anything, a function or a built-in command too
+        interpreter.emit(None, scope)
+        state.doubtful = True
+    if interpreter.silent:
+        return state
+    spawn = interpreter.hooks.spawn(invocation)
+    if spawn is not None:
+        invocation.spawn = spawn
+        programs.start_child(interpreter, invocation, spawn, scope)
+    return state
+
+
+def with_variables(invocation: Invocation, state: State, walk: Callable[[], State | None]) -> State | None:
+    """Runs a function or a built-in command; `NAME=value` before it holds that long."""
+    if not invocation.variables or invocation.kind:
+        return walk()
+    before = {name: state.variables.get(name) for name, _ in invocation.variables}
+    for name, field in invocation.variables:
+        old = before[name]
+        if old is None or not old.array:
+            state.variables[name] = Variable((Alternative((field,)),), exported=True, flags=old.flags if old else "")
+    end = walk()
+    if end is not None:
+        for name, old in before.items():
+            if old is None:
+                end.variables.pop(name, None)
+            else:
+                end.variables[name] = old
+    return end
+
+
+def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
+    """A function call: the body runs in this shell, with its own arguments."""
+    function = scope.state.functions[name]
+    state = scope.state
+    without = state.copy() if function.uncertain else None
+    positional, restored, mixed, stdin = state.positional, state.restored, state.mixed, state.stdin
+    state.positional, state.restored, state.mixed = invocation.argv[1:], {}, frozenset()
+    if invocation.stdin is not None:
+        state.stdin = invocation.stdin.field
+    context = scope.context.replace(calls=(*scope.context.calls, name))
+    if function.uncertain:
+        context = context.replace(conditional=True)
+    loops, interpreter.loops = interpreter.loops, []
+    escaped, leaves = state.escaped, len(interpreter.leaves)
+    interpreter.returns.append([])
+    end = interpreter.statement(function.body, Scope(state, function.text, context))
+    returned = interpreter.returns.pop()
+    interpreter.loops = loops
+    result = interpreter.merge([end, *returned], scope.context.phase)
+    if result is not None:
+        for variable, old in (result.restored or {}).items():
+            if variable in result.mixed:
+                _partly_restored(interpreter, result, variable, old, scope)
+            elif old is None:
+                result.variables.pop(variable, None)
+            else:
+                result.variables[variable] = old
+        result.positional, result.restored, result.mixed = positional, restored, mixed
+        if invocation.stdin is not None:
+            result.stdin = stdin
+        if len(interpreter.leaves) == leaves:
+            result.escaped = escaped
+    if without is not None:
+        without.status = None
+        without.doubtful = True
+        result = interpreter.merge([result, without], scope.context.phase)
+    return result
+
+
+def _partly_restored(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
+    """A variable that was local on some of the ways through a function."""
+    other = state.copy()
+    if old is None:
+        other.variables.pop(name, None)
+    else:
+        other.variables[name] = old
+    joined = interpreter.merge([state, other], scope.context.phase)
+    if joined is not None and name in joined.variables:
+        state.variables[name] = joined.variables[name]
+
+
+def _unclear(assignment: Assignment, scope: Scope) -> Pieces:
+    span = scope.text.span(assignment.start, assignment.end)
+    return (Piece(None, *span, Expansion(assignment.name, span, scope.context.phase)),)
+
+
+# --- redirects ---------------------------------------------------------------------------------
+
+
+def expand_redirects(
+    interpreter: Flow, redirects: Iterable[Redirect], scope: Scope
+) -> tuple[tuple[RedirectedTo, ...], Text | None]:
+    """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
+    found: list[RedirectedTo] = []
+    stdin: Text | None = None
+    for node in redirects:
+        span = scope.text.span(node.start, node.end)
+        if node.heredoc is not None:
+            stdin = Text(heredoc_value(interpreter, node.heredoc, scope))
+            found.append(RedirectedTo(node.operator, node.fd, None, span))
+            continue
+        target = interpreter.expander.single(node.target, scope) if node.target is not None else ()
+        if node.operator == "<<<":
+            end = node.end
+            stdin = Text((*target, Piece("\n", end, end + 1)))
+        found.append(RedirectedTo(node.operator, node.fd, target, span))
+    return tuple(found), stdin
+
+
+def heredoc_value(interpreter: Flow, heredoc: Heredoc, scope: Scope) -> Pieces:
+    """The body of a heredoc after expansion."""
+    choices = interpreter.expander.value(heredoc.body, scope)
+    if len(choices) == 1:
+        return choices[0][0]
+    # parts that differ are unknown, one by one, so that the rest stays known
+    pieces: list[Piece] = []
+    for part in heredoc.body.parts:
+        alone: tuple[Part, ...] = (part,)
+        own = interpreter.expander.value(Word(alone, part.start, part.end), scope)
+        if len(own) == 1:
+            pieces.extend(own[0][0])
+        else:
+            span = scope.text.span(part.start, part.end)
+            name = getattr(part, "name", "")
+            pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
+    return tuple(pieces)

@@ -1,0 +1,248 @@
+"""Which way a condition goes, where the script alone decides it: `[ … ]`, `[[ … ]]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex
+from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.source.regex import Regex
+
+NUMERIC = {"-eq": "==", "-ne": "!=", "-lt": "<", "-le": "<=", "-gt": ">", "-ge": ">="}
+UNARY = {"-z", "-n"}
+UNKNOWN_UNARY = {
+    "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-g", "-k", "-p", "-t", "-u", "-O", "-G", "-S",
+    "-N", "-v", "-o", "-a", "-R",
+}  # fmt: skip
+BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
+# Texts of these are ordered the same in every locale.
+PLAIN = Regex(r"[a-z]*|[0-9]*")
+
+
+def negate(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def both(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def either(left: bool | None, right: bool | None) -> bool | None:
+    return negate(both(negate(left), negate(right)))
+
+
+def is_empty(field: Pieces) -> bool | None:
+    """Whether the text of a field is empty."""
+    if any(piece.text for piece in field):
+        return False
+    return True if text_of(field) == "" else None
+
+
+def compare_numbers(left: int | None, operator: str, right: int | None) -> bool | None:
+    if left is None or right is None:
+        return None
+    return {"-eq": left == right, "-ne": left != right, "-lt": left < right, "-le": left <= right, "-gt": left > right,
+            "-ge": left >= right}[operator]  # fmt: skip
+
+
+def in_order(left: str | None, operator: str, right: str | None) -> bool | None:
+    """`left < right`, where every locale agrees."""
+    if left is None or right is None:
+        return None
+    if left == right:
+        return False
+    if not left or not right or PLAIN.fullmatch(left + right):
+        return left < right if operator == "<" else left > right
+    return None
+
+
+def is_same(left: Pieces, right: Pieces) -> bool | None:
+    first, second = text_of(left), text_of(right)
+    if first is not None and second is not None:
+        return first == second
+    if second == "" and is_empty(left) is False or first == "" and is_empty(right) is False:
+        return False
+    return None
+
+
+class WrongTest(Exception):
+    """bash refuses the words of a `[`: its status is 2."""
+
+
+class TestParser:
+    """The words of `[ … ]`, by the rules of `test`: how many words there are decides what each means.
+
+    `is_set` tells of `-v NAME`.
+    """
+
+    def __init__(self, fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> None:
+        self.fields = list(fields)
+        self.at = 0
+        self.is_set = is_set
+
+    def word(self, ahead: int = 0) -> str | None:
+        index = self.at + ahead
+        return text_of(self.fields[index]) if index < len(self.fields) else ""
+
+    def evaluate(self) -> bool | None:
+        """Raises `WrongTest`."""
+        count = len(self.fields)
+        if any(piece.open for field in self.fields for piece in field):
+            return None
+        if not count:
+            return False
+        return self.short(count)
+
+    def short(self, count: int) -> bool | None:
+        """The next `count` words, up to four."""
+        first, second = self.word(), self.word(1) if count > 1 else ""
+        if count == 1:
+            return self.text()
+        if count == 2:
+            if first is None:
+                return None
+            if first == "!":
+                self.at += 1
+                return negate(self.text())
+            return self.unary(first)
+        if count == 3:
+            if second is None:
+                return None
+            if second in BINARY or second in ("-a", "-o"):
+                return self.binary(second)
+            if first is None:
+                return None
+            if first == "!":
+                self.at += 1
+                return negate(self.short(2))
+            if first == "(":
+                self.at += 1
+                value = self.text()
+                return value if self.word() == ")" else self.wrong(self.word())
+            raise WrongTest
+        if count == 4:
+            if first == "!":
+                self.at += 1
+                return negate(self.short(3))
+            if first == "(" and self.word(3) == ")":
+                self.at += 1
+                return self.short(2)
+        if first is None and count > 4 and any(self.word(n) in ("-a", "-o") for n in range(count)) is False:
+            return None
+        value = self.disjunction()
+        if self.at < len(self.fields):
+            return self.wrong(self.word())
+        return value
+
+    def wrong(self, word: str | None) -> bool | None:
+        if word is None or any(text_of(field) is None for field in self.fields):
+            return None
+        raise WrongTest
+
+    def text(self) -> bool | None:
+        field = self.fields[self.at] if self.at < len(self.fields) else self.missing()
+        self.at += 1
+        return negate(is_empty(field))
+
+    def missing(self) -> Pieces:
+        raise WrongTest
+
+    def unary(self, operator: str) -> bool | None:
+        if self.at + 1 >= len(self.fields) or operator not in UNARY and operator not in UNKNOWN_UNARY:
+            raise WrongTest
+        field = self.fields[self.at + 1]
+        self.at += 2
+        if operator in UNARY:
+            empty = is_empty(field)
+            return empty if operator == "-z" else negate(empty)
+        name = text_of(field)
+        return self.is_set(name) if operator == "-v" and name is not None else None
+
+    def binary(self, operator: str) -> bool | None:
+        left, right = self.fields[self.at], self.fields[self.at + 2]
+        self.at += 3
+        if operator in ("-a", "-o"):
+            first, second = negate(is_empty(left)), negate(is_empty(right))
+            return both(first, second) if operator == "-a" else either(first, second)
+        if operator in NUMERIC:
+            return compare_numbers(self.number(left), operator, self.number(right))
+        if operator in ("=", "=="):
+            return is_same(left, right)
+        if operator == "!=":
+            return negate(is_same(left, right))
+        if operator in ("<", ">"):
+            return in_order(text_of(left), operator, text_of(right))
+        if operator == "=~":
+            raise WrongTest
+        return None
+
+    @staticmethod
+    def number(field: Pieces) -> int | None:
+        """A number of `test`: decimal, blanks around it do not matter."""
+        text = text_of(field)
+        if text is None:
+            return None
+        if not re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", text):
+            raise WrongTest
+        return int(text)
+
+    def disjunction(self) -> bool | None:
+        value = self.conjunction()
+        while self.at < len(self.fields) and self.word() == "-o":
+            self.at += 1
+            value = either(value, self.conjunction())
+        return value
+
+    def conjunction(self) -> bool | None:
+        value = self.term()
+        while self.at < len(self.fields) and self.word() == "-a":
+            self.at += 1
+            value = both(value, self.term())
+        return value
+
+    def term(self) -> bool | None:
+        left = len(self.fields) - self.at
+        word = self.word()
+        if not left:
+            raise WrongTest
+        if word == "!":
+            self.at += 1
+            return negate(self.term())
+        if word == "(":
+            self.at += 1
+            value = self.disjunction()
+            if self.word() != ")":
+                return self.wrong(self.word())
+            self.at += 1
+            return value
+        operator = self.word(1)
+        if left >= 3 and operator in BINARY and operator is not None:
+            return self.binary(operator)
+        if left >= 2 and word is not None and (word in UNARY or word in UNKNOWN_UNARY):
+            return self.unary(word)
+        return self.text()
+
+
+def test_status(fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> int | None:
+    """The exit status of `[ fields ]`; None where it is not known."""
+    try:
+        truth = TestParser(fields, is_set).evaluate()
+    except WrongTest:
+        return 2 if all(text_of(field) is not None for field in fields) else None
+    return None if truth is None else 1 - truth
+
+
+def regex_matches(subject: str, source: str) -> tuple[bool | None, tuple[str, ...] | None]:
+    """Whether a text matches a regular expression, and what BASH_REMATCH is then (None: not known)."""
+    regex = None if depends_on_locale(source, subject) else extended_regex(source)
+    if regex is None:
+        return None, None
+    found = regex.search(subject)
+    if found is None:
+        return False, ()
+    # with alternatives or repeated groups, POSIX takes the longest match; Python does not
+    certain = "|" not in source and not re.search(r"\)[*+?{]", source) and "?" not in source
+    return True, (found[0], *(each or "" for each in found.groups())) if certain else None

@@ -1,0 +1,181 @@
+"""`declare`, `local`, `export`, `readonly`, `typeset` and `unset`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import NAME, unset_element, with_attributes
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.state import Alternative, State, Variable
+from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, known_prefix, shown_text, text_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+OPTIONS = Regex(r"[-+][aAfFgiIlnprtuxX]+")
+ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
+
+
+class Declared:
+    """What a declaration says of its names."""
+
+    def __init__(self, command: str, options: list[str], scope: Scope) -> None:
+        on = "".join([each[1:] for each in options if each[0] == "-"])
+        off = "".join([each[1:] for each in options if each[0] == "+"])
+        self.command = command
+        self.functions = "f" in on or "F" in on
+        self.prints = "p" in on
+        self.references = "n" in on and command in ("declare", "local", "typeset")
+        self.unexported = command == "export" and "n" in on or "x" in off
+        self.exported = (command == "export" or "x" in on) and not self.unexported
+        self.local = command in ("local", "declare", "typeset") and "g" not in on and scope.state.restored is not None
+        self.flags = "".join([each for each in "Ailru" if each in on and command != "export"])
+        if command == "readonly" and not self.functions and "r" not in self.flags:
+            self.flags += "r"
+        self.removed = "".join([each for each in "ilu" if each in off])
+        self.array = "a" in on or "A" in on
+
+
+def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
+    first = node.words[0]
+    command = scope.text.string[first.start : first.end]
+    state = scope.state
+    options: list[str] = []
+    for word in node.words[1:]:
+        if isinstance(word, Word):
+            text = text_of(interpreter.expander.single(word, scope))
+            if text is None or not OPTIONS.fullmatch(text):
+                break
+            options.append(text)
+    declared = Declared(command, options, scope)
+    state.status = 0
+    seen = 0
+    for word in node.words[1:]:
+        if isinstance(word, Assignment):
+            if declared.references:
+                state.doubtful = True
+            interpreter.assign(word, scope, declared.exported, declared.local, declared.flags, declared.array)
+            continue
+        if seen < len(options):
+            seen += 1
+            continue
+        choices = interpreter.expander.fields(word, scope)
+        if len(choices) != 1:
+            state.doubtful = True
+            continue
+        for field in choices[0][0]:
+            _declare_field(interpreter, declared, field, scope.text.span(word.start, word.end), scope)
+    if declared.functions or declared.prints or len(node.words) == 1:
+        from sbatchlint.bash.interpreter.commands import printed_functions
+
+        interpreter.emit(printed_functions(interpreter, node, scope), scope)
+
+
+def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, span: Span, scope: Scope) -> None:
+    """A word that is a name, or `NAME=value` of which some was quoted or expanded."""
+    state = scope.state
+    prefix = known_prefix(field)
+    name, equals, _ = prefix.partition("=")
+    append = bool(equals) and name.endswith("+")
+    name = name[:-1] if append else name
+    if not NAME.fullmatch(name) or not equals and text_of(field) is None or append:
+        state.doubtful = True
+        return
+    if declared.functions:
+        function = state.functions.get(name)
+        if function is not None and declared.exported:
+            state.set_function(name, function._replace(exported=True))
+        return
+    if declared.prints:
+        state.status = None
+        return
+    old = state.variables.get(name)
+    fresh = declared.local and state.restored is not None and name not in state.restored
+    if declared.local and state.restored is not None:
+        state.restored.setdefault(name, old)
+    if old is not None and "r" in old.flags and (equals or fresh):
+        state.doubtful = True
+        return
+    base = Variable((), span=span) if old is None or fresh else old
+    flags = "".join(sorted({*base.flags, *declared.flags} - set(declared.removed)))
+    exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
+    array = base.array or declared.array
+    if equals:
+        value = cut(field, len(name) + 1, len(shown_text(field)))
+        if array:
+            state.doubtful = True
+        pieces = tuple(
+            [each if each.expansion is not None or each.text is None else Piece(
+                each.text, *span, Expansion(name, span, scope.context.phase)) for each in value]
+        )  # fmt: skip
+        values = with_attributes(interpreter.expander, [Alternative((pieces,))], flags, scope)
+        state.variables[name] = Variable(tuple(values), array, exported, span, flags)
+        return
+    if old is None and not fresh and not declared.array and not declared.flags:
+        if exported or declared.command == "readonly":
+            # what the environment gives stays
+            state.variables[name] = Variable((Alternative(None),), exported=exported, span=span, flags=flags)
+        elif declared.local:
+            state.variables[name] = Variable((), exported=exported, span=span, flags=flags)
+        return
+    alternatives = base.alternatives
+    if old is None and not fresh:
+        alternatives = (Alternative(None),)
+    state.variables[name] = Variable(alternatives, array, exported, span, flags)
+
+
+def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`unset NAME`, `unset 'NAME[i]'`, `unset -f NAME`."""
+    state = scope.state
+    state.status = 0
+    functions = variables = False
+    for field in invocation.argv[1:]:
+        name = text_of(field)
+        if name is None:
+            state.doubtful = True
+            continue
+        if name.startswith("-"):
+            functions, variables = "f" in name, "v" in name
+            continue
+        match = ELEMENT.fullmatch(name)
+        if match is not None:
+            _unset_one(interpreter, match[1], match[2], invocation.span, scope)
+            continue
+        if not functions and (variables or name not in state.functions or _is_variable(state, name)):
+            old = state.variables.get(name)
+            if old is not None and "r" in old.flags:
+                state.doubtful = True
+                continue
+            flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
+            state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", ""))
+        else:
+            state.set_function(name, None)
+    return state
+
+
+def _is_variable(state: State, name: str) -> bool:
+    found = state.variables.get(name)
+    return found is not None and bool(found.alternatives)
+
+
+def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, scope: Scope) -> None:
+    state = scope.state
+    old = state.variables.get(name)
+    index: int | str | None = subscript
+    if old is None or "A" not in old.flags:
+        if subscript in ("@", "*"):
+            state.variables[name] = Variable((), span=span)
+            return
+        index, _ = interpreter.expander.number_of(subscript, scope, {})
+        state.doubtful = state.doubtful or index is None
+    elif subscript in ("@", "*"):
+        state.doubtful = True
+        return
+    if old is not None and old.alternatives and not unset_element(state, name, index, span, scope):
+        state.status = None
+        state.doubtful = True

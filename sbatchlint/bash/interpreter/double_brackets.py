@@ -1,0 +1,203 @@
+"""`[[ … ]]`: whether it holds, from its words and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion import arithmetic
+from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
+from sbatchlint.bash.expansion.expander import Scope, text_matches
+from sbatchlint.bash.interpreter.conditions import (
+    NUMERIC,
+    UNARY,
+    UNKNOWN_UNARY,
+    both,
+    compare_numbers,
+    either,
+    in_order,
+    is_empty,
+    negate,
+    regex_matches,
+)
+from sbatchlint.bash.syntax.tree import Literal, Word
+from sbatchlint.bash.values import Expansion, Piece, Pieces, flattened, text_of
+from sbatchlint.bash.values import expansions as expansions_of
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+Values = list[tuple[Pieces, frozenset[tuple[object, int]]]]
+BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
+
+
+class Condition:
+    """The words of a `[[ … ]]`, with what each expands to."""
+
+    def __init__(self, interpreter: Interpreter, words: Sequence[Word], values: Sequence[object], scope: Scope) -> None:
+        self.interpreter = interpreter
+        self.words = words
+        self.values = values
+        self.scope = scope
+        self.at = 0
+
+    def status(self) -> int | None:
+        truth = self.disjunction()
+        if self.at < len(self.words):
+            return None
+        return None if truth is None else 1 - truth
+
+    def operator(self, ahead: int = 0) -> str:
+        """The word as it is written, where nothing in it is quoted or expanded; else "" (an operand)."""
+        index = self.at + ahead
+        if index >= len(self.words):
+            return ""
+        parts = self.words[index].parts
+        return parts[0].text if len(parts) == 1 and isinstance(parts[0], Literal) and not parts[0].quoted else ""
+
+    def field(self, ahead: int = 0) -> Pieces | None:
+        """The value of an operand; None where there are several, or none."""
+        index = self.at + ahead
+        values = self.values[index] if index < len(self.values) else []
+        assert isinstance(values, list)
+        return values[0][0] if len(values) == 1 else None
+
+    def disjunction(self) -> bool | None:
+        value = self.conjunction()
+        while self.operator() == "||":
+            self.at += 1
+            value = either(value, self.conjunction())
+        return value
+
+    def conjunction(self) -> bool | None:
+        value = self.term()
+        while self.operator() == "&&":
+            self.at += 1
+            value = both(value, self.term())
+        return value
+
+    def term(self) -> bool | None:
+        word = self.operator()
+        left = len(self.words) - self.at
+        if word == "!" and left > 1:
+            self.at += 1
+            return negate(self.term())
+        if word == "(" and left > 2:
+            self.at += 1
+            value = self.disjunction()
+            self.at += 1
+            return value
+        second = self.operator(1)
+        if left >= 3 and second in BINARY:
+            value = self.binary(second)
+            self.at += 3
+            return value
+        if left >= 2 and (word in UNARY or word in UNKNOWN_UNARY) and second not in ("&&", "||", ")"):
+            value = self.unary(word)
+            self.at += 2
+            return value
+        field = self.field()
+        self.at += 1
+        return None if field is None else negate(is_empty(field))
+
+    def unary(self, operator: str) -> bool | None:
+        field = self.field(1)
+        if field is None:
+            return None
+        if operator in UNARY:
+            empty = is_empty(field)
+            return empty if operator == "-z" else negate(empty)
+        name = text_of(field)
+        if operator == "-v" and name is not None:
+            return is_set(self.interpreter, name, self.scope)
+        return None
+
+    def binary(self, operator: str) -> bool | None:
+        left, right = self.field(), self.field(2)
+        word = self.words[self.at + 2]
+        if operator in NUMERIC:
+            return compare_numbers(self.number(left), operator, self.number(right))
+        if left is None:
+            return None
+        if operator in ("=", "==", "!="):
+            same = self.matching(left, right, word)
+            return negate(same) if operator == "!=" else same
+        if operator in ("<", ">"):
+            return None if right is None else in_order(text_of(left), operator, text_of(right))
+        if operator == "=~":
+            return self.regex(left, word)
+        return None
+
+    def matching(self, left: Pieces, right: Pieces | None, word: Word) -> bool | None:
+        plain = all(isinstance(part, Literal) for part in word.parts)
+        pattern: str | None = None
+        if plain:
+            pattern = self.interpreter.expander.pattern(word, self.scope)
+        elif right is not None and text_of(right) is not None:
+            found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
+            pattern = None if found is None else found[0]
+        if pattern == "" and is_empty(left) is False:
+            return False
+        if (
+            text_of(left) == ""
+            and right is not None
+            and is_empty(right) is False
+            and plain
+            and "*" not in (pattern or "*")
+        ):
+            return text_matches(pattern, left, True)
+        return text_matches(pattern, left, True)
+
+    def regex(self, left: Pieces, word: Word) -> bool | None:
+        found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
+        source = None if found is None else found[0]
+        text = text_of(left)
+        truth, groups = (None, None) if source is None or text is None else regex_matches(text, source)
+        span = self.scope.text.span(word.start, word.end)
+        expansion = Expansion("BASH_REMATCH", span, self.scope.context.phase, flattened(expansions_of(left)))
+        fields: tuple[Pieces, ...]
+        if groups is None:
+            fields = ((Piece(None, *span, expansion, open=True),),)
+        else:
+            fields = tuple([(Piece(group, *span, expansion),) if group else () for group in groups])
+        from sbatchlint.bash.expansion.assignment import set_fields
+
+        set_fields(self.scope, "BASH_REMATCH", fields, span)
+        return truth
+
+    def number(self, field: Pieces | None) -> int | None:
+        """An operand of `-eq` and the like: an arithmetic expression."""
+        text = None if field is None else text_of(field)
+        if text is None:
+            return None
+        names = ShellNames(self.interpreter.expander, self.scope, {})
+        try:
+            return arithmetic.evaluate(text, names)
+        except arithmetic.NotUnderstood:
+            return None
+
+
+def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
+    """`-v NAME`, also of an element; None where it is not known."""
+    variable, bracket, rest = name.partition("[")
+    if not variable.isidentifier() or bracket and not rest.endswith("]"):
+        return None
+    index: int | str | None = None
+    found = scope.state.variables.get(variable)
+    if bracket:
+        subscript = rest[:-1]
+        if found is not None and "A" in found.flags:
+            index = subscript
+        elif subscript.isdigit():
+            index = int(subscript)
+        else:
+            return None
+    known: set[bool | None] = set()
+    for fields, _ in interpreter.expander.parameters.elements(variable, index, scope, scope.text.span(0, 0)):
+        if not fields:
+            known.add(False)
+        elif text_of(fields[0]) is not None or found is not None and not found.array:
+            known.add(True)
+        else:
+            known.add(None)
+    return known.pop() if len(known) == 1 else None

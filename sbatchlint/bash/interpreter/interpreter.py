@@ -1,0 +1,510 @@
+"""The abstract interpreter: walks a program in order and records every command that it would run.
+
+Nothing is ever executed. Branches whose condition the script decides are taken or left; of the others both ways are
+walked and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded: at most `MOST_STATEMENTS`
+statements are walked for one file, and programs inside values are followed `DEEPEST` levels down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sbatchlint.bash.expansion import assignment as assigning
+from sbatchlint.bash.expansion.expander import Environment, Expander, Scope, text_matches
+from sbatchlint.bash.interpreter import branches as branching
+from sbatchlint.bash.interpreter import commands, programs
+from sbatchlint.bash.interpreter.conditions import either
+from sbatchlint.bash.interpreter.control_flow import Flow, Tired
+from sbatchlint.bash.state import (
+    NO_GUARDS,
+    STDOUT,
+    Alternative,
+    Guards,
+    ShellFunction,
+    State,
+    Variable,
+    join,
+    merge_guards,
+)
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    ArithmeticCommand,
+    ArithmeticFor,
+    Assignment,
+    Background,
+    Case,
+    For,
+    Function,
+    Group,
+    If,
+    Pipeline,
+    Program,
+    Redirect,
+    Simple,
+    Statement,
+    TestCommand,
+    Unparsed,
+    While,
+)
+from sbatchlint.bash.trace import Context, Invocation, Ran
+from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    pass
+
+MOST_STATEMENTS = 20_000
+DEEPEST = 6
+
+
+class Spawn(NamedTuple):
+    """What the job layer says of a command that starts another.
+
+    `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
+    `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared` (all but `kept`): what happens
+    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job
+    layer's own record.
+    """
+
+    kind: str
+    command: int | None
+    phase: Phase
+    variables: tuple[tuple[str, Pieces], ...] = ()
+    dropped: frozenset[str] = frozenset()
+    cleared: bool = False
+    info: object = None
+    prefix: tuple[Pieces, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+class Hooks(Protocol):
+    """What the evaluator asks the job layer."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def spawn(self, invocation: Invocation) -> Spawn | None:
+        """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
+
+    def file(self, name: str, way: Span) -> Text | None:
+        """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
+
+    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+        """Other names that a file of this path has for the shells outside, where the command sees it by a mount."""
+
+
+# By class of statement, the name of the method that walks it.
+_METHODS: dict[type[Statement], str] = {}
+
+
+class Exhausted(Exception):
+    """The script is too large to be walked further."""
+
+
+class Interpreter(Flow):
+    """Evaluates one script. `trace` is the result; `complete` is False where the bounds were reached."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        super().__init__()
+        self.hooks = hooks
+        self.environment = hooks.environment
+        self.expander = Expander(self)
+        self.complete = True
+        self.steps = 0
+        self._parsed: dict[str, Program] = {}
+
+    # --- whole programs ----------------------------------------------------------------------
+
+    def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> None:
+        """Walks a script from its first statement."""
+        scope = Scope(state or State(), text, Context(phase))
+        try:
+            self.statements(program.statements, scope)
+        except Exhausted:
+            self.complete = False
+
+    def parsed(self, string: str) -> Program:
+        program = self._parsed.get(string)
+        if program is None:
+            program = self._parsed[string] = parse(string)
+        return program
+
+    def program(self, text: Text, scope: Scope) -> State | None:
+        """Walks a program that stands in a value."""
+        if scope.context.depth >= DEEPEST:
+            return scope.state
+        inner = scope.context.replace(depth=scope.context.depth + 1)
+        return self.statements(self.parsed(text.string).statements, Scope(scope.state, text, inner))
+
+    def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
+        state: State | None = scope.state
+        for statement in body:
+            if state is None:
+                return None
+            if state is not scope.state:
+                scope = Scope(state, scope.text, scope.context)
+            state = self.statement(statement, scope)
+        return state
+
+    def statement(self, statement: Statement, scope: Scope) -> State | None:
+        if self.silent:
+            self.silent -= 1
+            if not self.silent:
+                raise Tired
+        else:
+            self.steps += 1
+            if self.steps > MOST_STATEMENTS:
+                raise Exhausted
+        kind = type(statement)
+        name = _METHODS.get(kind)
+        if name is None:
+            name = _METHODS[kind] = "on_" + kind.__name__.lower()
+        result: State | None = getattr(self, name)(statement, scope)
+        if (
+            result is not None
+            and result.status != 0
+            and not scope.context.tested
+            and result.option("errexit") is not False
+            and isinstance(statement, (Simple, Pipeline, TestCommand, ArithmeticCommand, Group))
+        ):
+            result.doubtful = True
+        return result
+
+    # --- simple commands and lists ---------------------------------------------------------------
+
+    def on_simple(self, node: Simple, scope: Scope) -> State | None:
+        return self.record((self.simple(node, scope),), node.start, node.end, scope)
+
+    def record(
+        self,
+        results: Sequence[tuple[list[Invocation], State | None]],
+        start: int,
+        end: int,
+        scope: Scope,
+    ) -> State | None:
+        """Notes what ran, and gives the state after its last element."""
+        state = results[-1][1]
+        if any(invocations for invocations, _ in results):
+            self.trace.ran.append(
+                Ran(
+                    tuple(tuple(invocations) for invocations, _ in results),
+                    scope.text.span(start, end),
+                    scope.context,
+                    scope.state.option("errexit"),
+                    scope.state.option("pipefail"),
+                    scope.context.tested,
+                    len(self.trace.ran),
+                )
+            )
+        return state
+
+    def simple(self, node: Simple, scope: Scope, stdin: Text | None = None) -> tuple[list[Invocation], State | None]:
+        return commands.run_simple(self, node, scope, stdin)
+
+    def on_pipeline(self, node: Pipeline, scope: Scope) -> State | None:
+        context = scope.context.replace(tested=True) if node.negated else scope.context
+        if len(node.commands) == 1:
+            end = self.statement(node.commands[0], Scope(scope.state, scope.text, context))
+            if end is not None and node.negated and end.status is not None:
+                end.status = int(not end.status)
+            return end
+        context = context.replace(shell=context.shell + 1)
+        elements: list[tuple[list[Invocation], State | None]] = []
+        given: Pieces | None = scope.state.stdin
+        statuses: list[int | None] = []
+        final = len(node.commands) - 1
+        for number, element in enumerate(node.commands):
+            inner = Scope(scope.state.copy(), scope.text, context)
+            inner.state.stdin = given
+            if number < final:
+                inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
+            first = len(self.trace.invocations)
+            end, invocations = self.element(element, inner, Text(given) if number and given is not None else None)
+            if not isinstance(element, Simple):
+                invocations = [
+                    each for each in self.trace.invocations[first:] if each.context.parent is scope.context.parent
+                ]
+            for each in invocations:
+                each.piped_from = each.piped_from or number > 0
+                each.piped_to = each.piped_to or number < final
+            elements.append((invocations, scope.state))
+            statuses.append(None if end is None or end.doubtful else end.status)
+            if number < final:
+                given = self.written(end, scope)
+            else:
+                self.finished(end, scope)
+        status = statuses[-1]
+        if scope.state.option("pipefail") is not False and any(each != 0 for each in statuses):
+            status = None if None in statuses else next(each for each in reversed(statuses) if each)
+            status = status if scope.state.option("pipefail") else None
+        scope.state.status = status if status is None or not node.negated else int(not status)
+        self.record(
+            elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1))
+        )
+        return scope.state
+
+    def on_andor(self, node: AndOr, scope: Scope) -> State | None:
+        tested = scope.context.replace(tested=True)
+        restricted = branching.restricting(self, node.left, scope)
+        guard = branching.condition_key(self, node.left, scope)
+        left = self.statement(node.left, Scope(scope.state, scope.text, tested))
+        if left is None:
+            return None
+        if left.status is not None:
+            if (left.status == 0) != (node.operator == "&&"):
+                return left
+            exits = self.exits
+            right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
+            if right is None and self.exits > exits:
+                # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                left.doubtful = True
+                left.status = None
+                return left
+            return right
+        arm = 0 if node.operator == "&&" else 1
+        guards = merge_guards(scope.context.guards, frozenset(((guard, arm),)))
+        if guards is None:
+            return left
+        # `workload && next` and `workload || exit`: what follows runs on the usual way
+        usual = node.operator == "&&" and restricted == scope.context.restricted
+        context = scope.context.replace(
+            conditional=scope.context.conditional or not usual, guards=guards, restricted=restricted
+        )
+        right = self.statement(node.right, Scope(left.copy(), scope.text, context))
+        return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
+
+    def on_background(self, node: Background, scope: Scope) -> State | None:
+        context = scope.context.replace(background=True, shell=scope.context.shell + 1)
+        inner = Scope(scope.state.copy(), scope.text, context)
+        end = self.subshell(lambda: self.statement(node.statement, inner), scope)
+        if STDOUT in scope.state.variables and (end is None or end.variables[STDOUT] != scope.state.variables[STDOUT]):
+            self.emit(None, scope)
+        scope.state.status = 0
+        return scope.state
+
+    def on_group(self, node: Group, scope: Scope) -> State | None:
+        first = len(self.trace.invocations)
+        if node.subshell:
+            context = scope.context.replace(shell=scope.context.shell + 1)
+            inner = Scope(scope.state.copy(), scope.text, context)
+            end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
+            state: State | None = self.finished(end, scope)
+        else:
+            state = self.body_of(node.body, node.redirects, scope)
+        if node.redirects and state is not None:
+            programs.write_group(self, self.redirected, first, Scope(state, scope.text, scope.context))
+        return state
+
+    def on_function(self, node: Function, scope: Scope) -> State | None:
+        function = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
+        scope.state.set_function(node.name, function)
+        scope.state.status = 0
+        return scope.state
+
+    def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
+        self._redirects(node.redirects, scope)
+        scope.state.status = commands.record_test(self, node, scope)
+        return scope.state
+
+    def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:
+        self._redirects(node.redirects, scope)
+        scope.state.status = self.expander.truth(node.expression_start, node.expression_end, scope)
+        self.expander.note_names(node.expression_start, node.expression_end, scope)
+        return scope.state
+
+    def on_unparsed(self, node: Unparsed, scope: Scope) -> State | None:
+        scope.state.sourced = True
+        scope.state.status = None
+        return scope.state
+
+    def _redirects(self, redirects: Sequence[Redirect], scope: Scope) -> None:
+        commands.expand_redirects(self, redirects, scope)
+
+    # --- branches ----------------------------------------------------------------------------
+
+    def on_if(self, node: If, scope: Scope) -> State | None:
+        return self.redirecting(node.redirects, scope, lambda: self._if(node, scope))
+
+    def _if(self, node: If, scope: Scope) -> State | None:
+        ways: list[tuple[State | None, Guards]] = []
+        state: State | None = scope.state
+        context = scope.context
+        passed: Guards = NO_GUARDS
+        doubtful = False
+        for condition, body in node.branches:
+            for statement in condition[:-1]:
+                state = self.statement(statement, Scope(state, scope.text, context)) if state is not None else None
+            if state is None or not condition:
+                break
+            here = Scope(state, scope.text, context.replace(tested=True))
+            key = branching.condition_key(self, condition[-1], here)
+            restricted = branching.restricting(self, condition[-1], here)
+            state = self.statement(condition[-1], here)
+            if state is None:
+                break
+            truth = None if state.status is None else state.status == 0
+            if truth is not False:
+                own = passed | frozenset(((key, 0),))
+                guards = merge_guards(context.guards, own)
+                if guards is not None:
+                    arm = context.replace(
+                        guards=guards, conditional=context.conditional or truth is None, restricted=restricted
+                    )
+                    if truth is True:
+                        arm = context
+                    exits = self.exits
+                    way = self.statements(body, Scope(state.copy(), scope.text, arm))
+                    if truth is True and way is None and self.exits > exits:
+                        # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                        doubtful = True
+                        continue
+                    ways.append((way, own))
+            if truth is True:
+                state = None
+                break
+            if truth is None:
+                passed = passed | frozenset(((key, 1),))
+                context = context.replace(conditional=True)
+                if restricted != context.restricted:
+                    context = context.replace(restricted=restricted)
+        if state is not None:
+            guards = merge_guards(scope.context.guards, passed)
+            if guards is not None:
+                state.doubtful = state.doubtful or doubtful
+                if node.otherwise is None:
+                    state.status = 0
+                else:
+                    arm = context.replace(guards=guards)
+                    state = self.statements(node.otherwise, Scope(state, scope.text, arm))
+                ways.append((state, passed))
+        return join(ways, scope.context.phase)
+
+    def on_case(self, node: Case, scope: Scope) -> State | None:
+        return self.redirecting(node.redirects, scope, lambda: self._case(node, scope))
+
+    def _case(self, node: Case, scope: Scope) -> State | None:
+        subjects = self.expander.value(node.word, scope)
+        subject = subjects[0][0] if len(subjects) == 1 else None
+        key = branching.case_key(self, node.word, scope)
+        restricted = scope.context.restricted
+        if scope.context.phase is Phase.TASK:
+            restricted |= {
+                e.name for pieces, _ in subjects for e in expansions(pieces) if self.environment.differs(e.name)
+            }
+        ways: list[tuple[State | None, Guards]] = []
+        # the state of those that no pattern has taken so far, and of those that fall into the next body
+        waiting: State | None = scope.state
+        falling: State | None = None
+        alone = True
+        for patterns, body, terminator in node.items:
+            truth: bool | None = False
+            if waiting is not None:
+                for pattern in patterns:
+                    text = self.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
+                    extended = waiting.options.get("extglob", False)
+                    matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
+                    truth = either(truth, matching)
+            if truth is False and falling is None:
+                continue
+            labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
+            own: Guards = frozenset(((key, hash(labels)),))
+            guards = merge_guards(scope.context.guards, own)
+            if guards is None:
+                continue
+            certain = alone and (truth is True or waiting is None)
+            alone = False
+            context = scope.context.replace(
+                guards=scope.context.guards if certain else guards,
+                conditional=scope.context.conditional or not certain,
+                restricted=restricted,
+            )
+            taken = waiting.copy() if waiting is not None and truth is not False else None
+            if taken is not None and not body:
+                taken.status = 0
+            start = self.merge([taken, falling], scope.context.phase)
+            falling = None
+            if truth is True:
+                waiting = None
+            if start is None:
+                break
+            end = self.statements(body, Scope(start, scope.text, context))
+            if terminator == ";&":
+                falling, alone = end, certain
+            elif terminator == ";;&":
+                waiting = self.merge([waiting, end], scope.context.phase)
+                alone = certain
+            else:
+                ways.append((end, own))
+            if waiting is None and falling is None:
+                break
+        if falling is not None:
+            ways.append((falling, frozenset(((key, -2),))))
+        if waiting is not None:
+            if not ways:
+                waiting.status = 0 if waiting is scope.state else waiting.status
+            elif waiting is scope.state:
+                waiting.status = 0
+            ways.append((waiting, frozenset(((key, -1),))))
+        return join(ways, scope.context.phase)
+
+    # --- loops -------------------------------------------------------------------------------
+
+    def on_for(self, node: For, scope: Scope) -> State | None:
+        from sbatchlint.bash.interpreter.loops import run_for
+
+        return self.redirecting(node.redirects, scope, lambda: run_for(self, node, scope))
+
+    def on_arithmeticfor(self, node: ArithmeticFor, scope: Scope) -> State | None:
+        from sbatchlint.bash.interpreter.loops import run_arithmetic_for
+
+        return self.redirecting(node.redirects, scope, lambda: run_arithmetic_for(self, node, scope))
+
+    def on_while(self, node: While, scope: Scope) -> State | None:
+        from sbatchlint.bash.interpreter.loops import run_while
+
+        return self.redirecting(node.redirects, scope, lambda: run_while(self, node, scope))
+
+    # --- substitutions -----------------------------------------------------------------------
+
+    def output(
+        self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], names: list[tuple[str, ...]]
+    ) -> list[tuple[Pieces, Guards]] | None:
+        """See `Substituter.output`."""
+        first = len(self.trace.invocations)
+        context = scope.context.replace(captured=True, shell=scope.context.shell + 1, tested=False)
+        inner = Scope(scope.state.copy(), scope.text, context)
+        inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
+        end = self.subshell(lambda: self.statements(body, inner), scope)
+        for each in self.trace.invocations[first:]:
+            names.append(tuple(word for field in each.argv if (word := text_of(field)) is not None))
+            for field in each.argv:
+                inputs.extend(expansions(field))
+            if each.stdin is not None:
+                inputs.extend(expansions(each.stdin.field))
+        if end is None or end.doubtful and not scope.state.doubtful:
+            self.substituted = None
+            return None
+        self.substituted = end.status
+        results = []
+        for alternative in end.variables[STDOUT].alternatives:
+            if alternative.fields is None:
+                return None
+            pieces = alternative.fields[0]
+            if any(piece.expansion is not None and piece.expansion.name == STDOUT for piece in pieces):
+                return None
+            results.append((programs.without_final_newlines(pieces), alternative.guards))
+        return results or None
+
+    def read_status(self, name: str) -> None:
+        self.trace.status_reads.append(len(self.trace.ran))
+        if name == "PIPESTATUS":
+            self.trace.pipe_status_reads.append(len(self.trace.ran))
+
+    def assign(
+        self, node: Assignment, scope: Scope, exported: bool = False, local: bool = False, flags: str = "",
+        array: bool = False,
+    ) -> None:  # fmt: skip
+        assigning.assign(self.expander, node, scope, exported, local, flags, array)

@@ -1,0 +1,442 @@
+"""Loops: `for`, `for ((…))`, `while`, `until`.
+
+A loop that the script decides is first walked turn by turn, without recording anything, to know in which states its
+body begins and what is left at its end; then its body is recorded once, in all these states together. Of other loops
+the body is walked once to see what it changes; all that becomes unknown, besides what it was, before it is recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.state import Alternative, State, Variable, join
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
+from sbatchlint.bash.values import expansions as expansions_of
+from sbatchlint.bash.variables import differing
+from sbatchlint.source.regex import Regex
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+# A loop with more turns is not walked turn by turn.
+MOST_TURNS = 24
+# The variable of a loop has at most this many alternatives in its body.
+MOST_ITEMS = 6
+# What may change something that another turn sees, or leave the loop.
+CHANGING = Regex(
+    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
+    r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
+    r"unset|function)(?=\s|;|$)",
+    re.MULTILINE,
+)
+
+
+class Frame:
+    """Where `break` and `continue` lead."""
+
+    __slots__ = ("breaks", "continues")
+
+    def __init__(self) -> None:
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+
+
+class Loop:
+    """A loop: how a turn begins, what it does, and what comes between two turns.
+
+    `begin` gives whether there is a turn (None: not known) and the state at its beginning, None where the shell ended.
+    `between` changes the state after a turn.
+    """
+
+    def __init__(
+        self,
+        body: Sequence[Statement],
+        begin: Callable[[State, int, Context], tuple[bool | None, State | None]],
+        between: Callable[[State], None] | None = None,
+    ) -> None:
+        self.body = body
+        self.begin = begin
+        self.between = between
+        self.condition = False  # whether `begin` runs commands
+        self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
+        self.certain = False  # there is a turn, even if it is not known how many
+        self.several = True
+
+
+class Turns:
+    """A loop that was walked turn by turn."""
+
+    def __init__(self) -> None:
+        self.before: list[State] = []  # where each turn's condition was looked at
+        self.entries: list[State] = []
+        self.final: State | None = None
+
+
+def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
+    span = scope.text.span(node.start, node.end)
+    items: list[Pieces] = []
+    known = True
+    if node.words is None:
+        known = scope.state.positional is not None
+        items = list(scope.state.positional or ())
+    else:
+        choices = interpreter.expander.argv(node.words, scope)
+        known = len(choices) == 1
+        items = [field for fields, _ in choices for field in fields]
+    known = known and not any(piece.open for field in items for piece in field)
+    if known and not items:
+        scope.state.status = 0
+        return scope.state
+    phase = scope.context.phase
+    inputs = flattened(each for field in items for each in expansions_of(field))
+    unknown: Pieces = (Piece(None, *span, Expansion(node.name, span, phase, inputs)),)
+
+    def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
+        old = state.variables.get(node.name)
+        return Variable(alternatives, exported=bool(old and old.exported), span=span)
+
+    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+        if not known:
+            state.variables[node.name] = variable(state, (Alternative((unknown,)),))
+            return None, state
+        if turn == len(items):
+            return False, state
+        state.variables[node.name] = variable(state, (Alternative((items[turn],)),))
+        return True, state
+
+    loop = Loop(node.body, begin)
+    loop.certain = known
+    loop.several = not known or len(items) > 1
+    if not known or len(items) > MOST_ITEMS:
+        loop.variable = node.name, variable(scope.state, (Alternative((unknown,)),))
+    if known and len(items) > 1 and _leaves_alone(interpreter, loop, scope, node.name, items[0]):
+        return _all_alike(interpreter, loop, scope, node.name, items, variable)
+    return run(interpreter, loop, scope)
+
+
+def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
+    """Whether a turn changes nothing that another one could see."""
+    if _is_plain(loop, scope):
+        return True
+    before = scope.state.copy()
+    walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
+    if walked is None:
+        return False
+    (end, frame), escaped = walked
+    if end is None or frame.breaks or frame.continues or any(escaped):
+        return False
+    changed = [each for each in _differing(before, [end]) if each != name]
+    variable = end.variables.get(name)
+    kept = variable is not None and [each.fields for each in variable.alternatives] == [(first,)]
+    return not changed and kept and _same_shell(before, end)
+
+
+def _is_plain(loop: Loop, scope: Scope) -> bool:
+    """Whether the text of a body shows that it changes nothing: most loops only start commands."""
+    source = scope.text.string[loop.body[0].start : loop.body[-1].end]
+    return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
+
+
+def _same_shell(first: State, second: State) -> bool:
+    return (
+        first.positional == second.positional
+        and first.stdin is second.stdin
+        and first.options == second.options
+        and first.functions == second.functions
+        and first.files == second.files
+        and first.doubtful == second.doubtful
+        and first.sourced == second.sourced
+    )
+
+
+def _all_alike(
+    interpreter: Interpreter, loop: Loop, scope: Scope, name: str, items: list[Pieces],
+    variable: Callable[[State, tuple[Alternative, ...]], Variable],
+) -> State | None:  # fmt: skip
+    """Records the body of a loop whose turns differ in nothing but the variable."""
+    state = scope.state.copy()
+    key = interpreter.new_key("loop")
+    alternatives = tuple([Alternative((item,), frozenset(((key, turn),))) for turn, item in enumerate(items)])
+    seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
+    state.variables[name] = seen
+    interpreter.loops.append(Frame())
+    end = interpreter.statements(loop.body, Scope(state, scope.text, scope.context.replace(looped=True)))
+    interpreter.loops.pop()
+    if end is not None:
+        end.variables[name] = variable(end, (Alternative((items[-1],)),))
+    return end
+
+
+def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Scope) -> State | None:
+    header = scope.text.string[node.header_start : node.header_end]
+    edges = [-1, *(at for at, character in enumerate(header) if character == ";"), len(header)]
+    expander = interpreter.expander
+    ranges = [(node.header_start + low + 1, node.header_start + high) for low, high in pairwise(edges)]
+    if len(ranges) != 3:
+        scope.state.doubtful = True
+        ranges = [(node.header_start, node.header_start)] * 3
+    expander.truth(*ranges[0], scope)
+
+    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+        if not scope.text.string[slice(*ranges[1])].strip():
+            return True, state
+        status = expander.truth(*ranges[1], Scope(state, scope.text, context))
+        return None if status is None else not status, state
+
+    def between(state: State) -> None:
+        expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
+
+    return run(interpreter, Loop(node.body, begin, between), scope)
+
+
+def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
+    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+        after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, context))
+        if after is not None and node.condition:
+            after = interpreter.statement(node.condition[-1], Scope(after, scope.text, context.replace(tested=True)))
+        if after is None or after.status is None:
+            return None, after
+        return (after.status != 0) == node.negated, after
+
+    loop = Loop(node.body, begin)
+    loop.condition = True
+    return run(interpreter, loop, scope)
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+
+def _turn(interpreter: Interpreter, loop: Loop, state: State, turn: int, scope: Scope) -> tuple[State | None, Frame]:
+    """One turn, whether it happens or not: its state at the end, and where it was left."""
+    frame = Frame()
+    _, begun = loop.begin(state, turn, scope.context)
+    if begun is None:
+        return None, frame
+    interpreter.loops.append(frame)
+    end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, scope.context))
+    interpreter.loops.pop()
+    end = interpreter.merge([end, *frame.continues], scope.context.phase)
+    if end is not None and loop.between is not None:
+        loop.between(end)
+    return end, frame
+
+
+def _all_turns(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turns | None:
+    """Walks a loop to its end; None where the script does not decide when that is."""
+    found = Turns()
+    finals: list[State] = []
+    state = scope.state.copy()
+    status: int | None = 0
+    for turn in range(MOST_TURNS + 1):
+        found.before.append(state.copy())
+        goes_on, begun = loop.begin(state, turn, scope.context)
+        if begun is None:
+            break
+        if goes_on is None or goes_on and turn == MOST_TURNS:
+            return None
+        if not goes_on:
+            begun.status = status
+            finals.append(begun)
+            break
+        found.entries.append(begun.copy())
+        frame = Frame()
+        interpreter.loops.append(frame)
+        end = interpreter.statements(loop.body, Scope(begun, scope.text, scope.context))
+        interpreter.loops.pop()
+        finals.extend(frame.breaks)
+        end = interpreter.merge([end, *frame.continues], scope.context.phase)
+        if end is None:
+            break
+        state = end
+        status = state.status
+        if loop.between is not None:
+            loop.between(state)
+    found.final = interpreter.merge(finals, scope.context.phase)
+    return found
+
+
+def run(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
+    walked = interpreter.silently(lambda: _all_turns(interpreter, loop, scope))
+    if walked is not None and walked[0] is not None:
+        return _record_turns(interpreter, loop, scope, walked[0], walked[1])
+    return _record_unknown(interpreter, loop, scope)
+
+
+def _record_turns(
+    interpreter: Interpreter, loop: Loop, scope: Scope, turns: Turns, escaped: list[list[State]]
+) -> State | None:
+    """Records the body of a loop that was walked to its end."""
+    marks = interpreter.marks()
+    key = interpreter.new_key("loop")
+    phase = scope.context.phase
+    count = len(turns.entries)
+    if loop.condition:
+        looked = _together(turns.before, key, phase)
+        context = scope.context.replace(looped=count > 0 or scope.context.looped)
+        if looked is not None:
+            loop.begin(looked, 0, context)
+    entry = _together(turns.entries, key, phase)
+    if entry is not None:
+        if loop.variable is not None:
+            entry.variables[loop.variable[0]] = loop.variable[1]
+        interpreter.loops.append(Frame())
+        context = scope.context.replace(looped=count > 1 or scope.context.looped)
+        interpreter.statements(loop.body, Scope(entry, scope.text, context))
+        interpreter.loops.pop()
+    interpreter.reset(marks, escaped)
+    if turns.final is not None and not any(escaped):
+        turns.final.escaped = scope.state.escaped
+    return turns.final
+
+
+def _together(states: list[State], key: Hashable, phase: Phase) -> State | None:
+    """The states of several turns in one: what differs has an alternative for each turn."""
+    if len(states) == 1:
+        return states[0].copy()
+    return join([(state, frozenset(((key, turn),))) for turn, state in enumerate(states)], phase)
+
+
+# --- loops that nobody can count --------------------------------------------------------------------
+
+
+def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
+    before = scope.state
+    phase = scope.context.phase
+    entry = before.copy()
+    marks = interpreter.marks()
+    if loop.several and (loop.condition or loop.between is not None or not _is_plain(loop, scope)):
+        walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
+        if walked is None:
+            _forget_everything(entry, scope)
+        else:
+            (end, frame), _ = walked
+            _forget(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
+    looped = scope.context.replace(looped=loop.several or scope.context.looped)
+    _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
+    if begun is None:
+        return None
+    if loop.variable is not None:
+        begun.variables[loop.variable[0]] = loop.variable[1]
+    frame = Frame()
+    interpreter.loops.append(frame)
+    context = looped.replace(conditional=scope.context.conditional or not loop.certain)
+    end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, context))
+    interpreter.loops.pop()
+    ways = [end, *frame.continues]
+    if end is not None and loop.between is not None:
+        loop.between(end)
+    if not loop.certain:
+        ways.append(before.copy())
+    after = interpreter.merge(ways, phase)
+    if loop.condition and after is not None:
+        state = after.copy()
+        last = interpreter.silently(lambda: loop.begin(state, 0, scope.context))
+        after = last[0][1] if last is not None else begun
+    final = interpreter.merge([after, *frame.breaks], phase)
+    if final is not None:
+        final.status = None
+        if not any(len(states) > size for states, size in marks):
+            final.escaped = before.escaped
+    return final
+
+
+def _differing(before: State, after: list[State]) -> list[str]:
+    """Names of variables that are others after a turn."""
+    names: dict[str, None] = {}
+    for state in after:
+        names.update(dict.fromkeys(before.variables.changes(state.variables)))
+    return list(names)
+
+
+def _forget(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
+    """Makes unknown, besides what it is, all that a turn changes."""
+    phase = scope.context.phase
+    key = interpreter.new_key("turn")
+    first, later = frozenset(((key, 0),)), frozenset(((key, 1),))
+    for name in _differing(entry, after):
+        old = entry.variables.get(name)
+        news = [state.variables[name] for state in after if name in state.variables]
+        model = old if old is not None else news[0]
+        span = model.span
+        expansion = Expansion(name, span, phase, flattened(_inputs(news)))
+        unknown = Piece(None, span.start, span.end, expansion)
+        array = any(each.array for each in (*news, model))
+        flags = "".join(sorted({flag for each in (*news, model) for flag in each.flags}))
+        kept = old.alternatives[:4] if old is not None and len(old.alternatives) <= 4 else ()
+        kept = kept or (() if old is not None and old.alternatives else (Alternative(None),))
+        kept = tuple([each._replace(guards=each.guards | first) for each in kept])
+        if array:
+            grown = _grown(old, news)
+            opened = (unknown._replace(open=True),)
+            changed = (
+                tuple([Alternative((*(each.fields or ()), opened), each.guards) for each in old.alternatives])
+                if grown and old is not None
+                else (Alternative((opened,)),)
+            )
+        else:
+            changed = (*kept, Alternative(((unknown,),), later))
+            if any(not each.alternatives or any(a.fields is None for a in each.alternatives) for each in news):
+                changed = (Alternative(None, later), *[each for each in changed if each.fields is not None])
+                changed = (
+                    changed if not any(each.fields is None for each in kept) else (Alternative(None), *changed[1:])
+                )
+        exported = any(each.exported for each in (*news, model))
+        entry.variables[name] = Variable(changed, array, exported, span, flags)
+    for state in after:
+        _forget_shell(entry, state)
+    entry.status = None
+
+
+def _inputs(variables: list[Variable]) -> list[Expansion]:
+    return [
+        each
+        for variable in variables
+        for alternative in variable.alternatives
+        for field in alternative.fields or ()
+        for each in expansions_of(field)
+    ]
+
+
+def _grown(old: Variable | None, news: list[Variable]) -> bool:
+    """Whether an array only gets longer."""
+    if old is None or len(old.alternatives) != 1 or old.alternatives[0].fields is None:
+        return False
+    fields = old.alternatives[0].fields
+    return old.alternatives[0].keys is None and all(
+        each.keys is None and each.fields is not None and each.fields[: len(fields)] == fields
+        for new in news
+        for each in new.alternatives
+    )
+
+
+def _forget_shell(entry: State, state: State) -> None:
+    if state.positional != entry.positional:
+        entry.positional = None
+    if state.stdin is not entry.stdin:
+        entry.stdin = None
+    for name, value in state.options.items():
+        if entry.options.get(name, False) != value:
+            entry.set_option(name, None)
+    for name in list(differing(entry.functions, state.functions)):
+        function = entry.functions.get(name) or state.functions[name]
+        entry.set_function(name, function._replace(uncertain=True))
+    entry.doubtful = entry.doubtful or state.doubtful
+    entry.sourced = entry.sourced or state.sourced
+
+
+def _forget_everything(entry: State, scope: Scope) -> None:
+    """For a body that is too long to be walked twice."""
+    for name, old in list(entry.variables.items()):
+        unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
+        kept = () if old.array else old.alternatives[:4]
+        entry.variables[name] = old._replace(alternatives=(*kept, Alternative(((unknown,),))))
+    entry.positional = None
+    entry.stdin = None
+    entry.status = None
+    entry.doubtful = True

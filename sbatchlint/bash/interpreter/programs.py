@@ -1,0 +1,353 @@
+"""Programs inside values: shells with `-c`, scripts on standard input or in files, and what other commands start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.expansion.printing import echoed, formatted
+from sbatchlint.bash.expansion.printing import join_fields as join_fields
+from sbatchlint.bash.state import NO_GUARDS, Alternative, State, Variable
+from sbatchlint.bash.trace import Invocation, RedirectedTo, Submission
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
+from sbatchlint.bash.variables import Names
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter, Spawn
+
+SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
+SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
+BATCH_SCRIPT = Regex(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
+
+
+# --- what a command prints -----------------------------------------------------------------------
+
+
+def without_final_newlines(pieces: Pieces) -> Pieces:
+    while pieces and pieces[-1].text is not None:
+        last = pieces[-1]
+        text = str(last.text)
+        kept = text.rstrip("\n")
+        if kept == text:
+            break
+        pieces = (*pieces[:-1], *cut((last,), 0, len(kept)))
+    return pieces
+
+
+def printed(invocation: Invocation) -> Pieces | None:
+    """What a command writes to standard output, where the script tells: echo, printf, cat of a heredoc."""
+    name = text_of(invocation.argv[0])
+    arguments = invocation.argv[1:]
+    if name == "cat" and invocation.stdin is not None and (not arguments or text_of(arguments[0]) == "-"):
+        return invocation.stdin.field
+    if name == "tee" and invocation.stdin is not None:
+        return invocation.stdin.field
+    if name == "echo":
+        return echoed(arguments, invocation.span.end)
+    if name == "printf" and arguments and text_of(arguments[0]) != "-v":
+        return formatted(arguments[0], arguments[1:])
+    if name == "expr" and len(arguments) == 3:
+        return _calculated(arguments)
+    return None
+
+
+def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
+    """What `expr A + B` prints."""
+    first, operator, second = (text_of(field) or "" for field in arguments)
+    numbers = all(re.fullmatch(r"-?\d+", text) for text in (first, second))
+    if not numbers or len(operator) != 1 or operator not in "+-*/%":
+        return None
+    left, right = int(first), int(second)
+    if operator in "/%" and right == 0:
+        return None
+    quotient = abs(left) // abs(right or 1) * (1 if (left < 0) == (right < 0) else -1)
+    found = {"+": left + right, "-": left - right, "*": left * right, "/": quotient, "%": left - right * quotient}
+    start, end = arguments[0][0].start if arguments[0] else 0, arguments[2][-1].end if arguments[2] else 0
+    inputs = flattened(expansion for field in arguments for expansion in expansions(field))
+    phase = max((each.phase for each in inputs), default=Phase.BATCH)
+    text = str(found[operator])
+    return (Piece(text, start, max(start, end), Expansion("$(expr)", Span(start, max(start, end)), phase, inputs)),)
+
+
+# --- files that the script writes ------------------------------------------------------------------
+
+
+def file_name(field: Pieces) -> str | None:
+    """A name by which a file is found again: its text, with the names of what is unknown in it."""
+    parts = []
+    for piece in field:
+        if piece.text is not None:
+            parts.append(piece.text)
+        elif piece.expansion is not None and piece.expansion.name:
+            parts.append(f"\0{piece.expansion.name}\0")
+        else:
+            return None
+    name = "".join(parts)
+    while name.startswith("./"):
+        name = name[2:]
+    return name or None
+
+
+def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
+    """Keeps what a command writes to files, so that a program in them can be followed."""
+    targets = _targets(invocation.redirects)
+    if invocation.name == "tee" and invocation.stdin is not None:
+        arguments = [text_of(field) for field in invocation.argv[1:]]
+        append = "-a" in arguments
+        for field, word in zip(invocation.argv[1:], arguments, strict=True):
+            name = None if word is not None and word.startswith("-") else file_name(field)
+            if name is not None:
+                targets.append((name, append))
+    if targets:
+        _keep(interpreter, targets, printed(invocation), scope)
+
+
+# Commands that print nothing.
+_SILENT = ": [ [[ cd chmod declare export local mkdir read rm set shift shopt sleep source test touch true unset wait ."
+SILENT = frozenset(_SILENT.split())
+
+
+def write_group(interpreter: Interpreter, redirects: Sequence[RedirectedTo], first: int, scope: Scope) -> None:
+    """Keeps what the commands of `{ … } > file` print together; they are those in the trace from `first` on."""
+    targets = _targets(redirects)
+    if not targets:
+        return
+    content: Pieces | None = ()
+    for each in interpreter.trace.invocations[first:]:
+        context = each.context
+        if context.parent is not scope.context.parent or context.captured is not scope.context.captured:
+            continue
+        if each.piped_to or each.name in SILENT or any(one.operator in OUTPUTS for one in each.redirects):
+            continue
+        once = context.conditional is scope.context.conditional and context.looped is scope.context.looped
+        own = printed(each) if once and context.guards is scope.context.guards else None
+        content = None if own is None or content is None else content + own
+    _keep(interpreter, targets, content, scope)
+
+
+OUTPUTS = (">", ">>", ">|", "&>", "&>>", ">&")
+
+
+def _targets(redirects: Sequence[RedirectedTo]) -> list[tuple[str, bool]]:
+    """The files that get a command's output, and whether it is put behind what they hold."""
+    targets = []
+    for redirect in redirects:
+        if redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target:
+            name = file_name(redirect.target)
+            if name is not None:
+                targets.append((name, redirect.operator == ">>"))
+    return targets
+
+
+def _keep(interpreter: Interpreter, targets: list[tuple[str, bool]], content: Pieces | None, scope: Scope) -> None:
+    for name, append in targets:
+        if content is None:
+            scope.state.files[name] = ()
+            continue
+        old = scope.state.files.get(name, ()) if append else ()
+        if old:
+            scope.state.files[name] = tuple(
+                Alternative(((each.fields or ((),))[0] + content,), each.guards) for each in old
+            )
+        else:
+            scope.state.files[name] = (Alternative((content,), NO_GUARDS),)
+        text = Text(content)
+        if BATCH_SCRIPT.match(text.string) and scope.context.phase is not Phase.TASK:
+            quoted = not any(piece.expansion is not None for piece in content)
+            interpreter.trace.submissions.append(Submission(text, span_of_text(text), quoted, None))
+
+
+def span_of_text(text: Text) -> Span:
+    return Span(text.field[0].start, text.field[-1].end) if text.field else Span(0, 0)
+
+
+def read_file(state: State, field: Pieces) -> Text | None:
+    """The text of a file that the script wrote, where it has only one."""
+    name = file_name(field)
+    found = state.files.get(name, ()) if name is not None else ()
+    if len(found) == 1 and found[0].fields:
+        return Text(found[0].fields[0])
+    return None
+
+
+def find_file(interpreter: Interpreter, state: State, invocation: Invocation, index: int) -> Text | None:
+    """The text of the file that a word of a command names: one that the script wrote, or one beside the script."""
+    field = invocation.argv[index]
+    name = file_name(field)
+    if name is None or name in state.files:
+        return read_file(state, field)
+    outside = [(each, found) for each in interpreter.hooks.outside(field, invocation) if (found := file_name(each))]
+    for each, found in outside:
+        if found in state.files:
+            return read_file(state, each)
+    for found in (name, *(found for _, found in outside)):
+        text = interpreter.hooks.file(found, invocation.span)
+        if text is not None:
+            return text
+    return None
+
+
+# --- starting programs ---------------------------------------------------------------------------
+
+
+def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None) -> Scope:
+    """The scope of what a command starts: a new process, with the exported environment."""
+    state = invocation.state.child()
+    phase = scope.context.phase
+    if spawn is not None:
+        phase = spawn.phase
+        if spawn.cleared:
+            state.variables = Names({name: each for name, each in state.variables.items() if name in spawn.kept})
+        for name in spawn.dropped:
+            state.variables[name] = Variable(())
+        for name, field in spawn.variables:
+            state.variables[name] = Variable((Alternative((field,)),), exported=True)
+    context = scope.context.replace(parent=invocation, phase=phase, shell=scope.context.shell + 1)
+    return Scope(state, scope.text, context)
+
+
+def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
+    """Runs the command that another one starts (`srun …`, `env …`, `apptainer exec IMAGE …`)."""
+    if spawn.kind == "sbatch":
+        submit(interpreter, invocation, spawn, scope)
+        return
+    if spawn.command is None or spawn.command >= len(invocation.argv) and not spawn.prefix:
+        return
+    inner = child_scope(invocation, scope, spawn)
+    argv = (*spawn.prefix, *invocation.argv[spawn.command :])
+    child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
+    child.stdin = invocation.stdin
+    from sbatchlint.bash.interpreter.commands import note, run
+
+    note(interpreter, child)
+    run(interpreter, child, inner)
+
+
+def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> bool:
+    """Runs a shell's program (`bash -c`, a script, standard input). Whether the command was a shell or such a file."""
+    name = invocation.name
+    if name not in SHELLS:
+        first = invocation.argv[0]
+        # the same unknown value in both names: `> run_$SLURM_JOB_ID` and `./run_$SLURM_JOB_ID`
+        written = is_open(first) and file_name(first) in scope.state.files
+        if not written and (is_open(first) or "/" not in (text_of(first) or "/")):
+            return False
+        text = find_file(interpreter, scope.state, invocation, 0)
+        if text is None or not is_shell_text(text, name):
+            return False
+        _run_text(interpreter, invocation, scope, text, invocation.argv[1:], "script")
+        return True
+    found = shell_arguments(invocation.argv)
+    if found is None and file_name(invocation.argv[1]) in scope.state.files:
+        found = ("script", 1)
+    if found is None:
+        return True
+    kind, at = found
+    if kind == "-c":
+        _run_text(interpreter, invocation, scope, Text(invocation.argv[at]), invocation.argv[at + 2 :], f"{name} -c")
+    elif kind == "script":
+        text = find_file(interpreter, scope.state, invocation, at)
+        if text is not None:
+            _run_text(interpreter, invocation, scope, text, invocation.argv[at + 1 :], "script")
+    elif invocation.stdin is not None:
+        _run_text(interpreter, invocation, scope, invocation.stdin, invocation.argv[at:], "stdin")
+    return True
+
+
+def is_shell_text(text: Text, name: str | None) -> bool:
+    """Whether a file that is started by its name runs in a shell that is followed."""
+    first = text.string.partition("\n")[0]
+    if not first.startswith("#!"):
+        return not name or name.endswith((".sh", ".bash"))
+    return any(word in SHELLS for word in first[2:].replace("/", " ").split())
+
+
+def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
+    """How a shell gets its program: ("-c", index of the text), ("script", index of the file) or ("stdin", index of
+    the first argument); None where an unknown word stands in the way."""
+    at = 1
+    command = False
+    stdin = False
+    while at < len(argv):
+        word = text_of(argv[at])
+        if word is None:
+            if is_open(argv[at]) and not command:
+                return None
+            break
+        if word in SHELL_OPTIONS_WITH_VALUE:
+            at += 2
+            continue
+        if word == "--":
+            at += 1
+            break
+        if word == "-" or word.startswith("--"):
+            at += 1
+            continue
+        if word[:1] not in "-+" or len(word) < 2:
+            break
+        command = command or word[0] == "-" and "c" in word
+        stdin = stdin or word[0] == "-" and "s" in word
+        # `-eo pipefail`: the cluster's last letter takes the next word
+        at += 2 if word[-1] in "oO" else 1
+    if command:
+        return ("-c", at) if at < len(argv) else None
+    if at < len(argv) and not stdin:
+        return ("script", at)
+    return ("stdin", at)
+
+
+def shell_flags(argv: Sequence[Pieces], end: int) -> set[str]:
+    """The options (`errexit`, `pipefail` …) that a shell gets on its command line."""
+    flags: set[str] = set()
+    letters = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
+    for number, field in enumerate(argv[1:end], 1):
+        word = text_of(field) or ""
+        if word.startswith("-") and not word.startswith("--"):
+            flags.update(letters[letter] for letter in word[1:] if letter in letters)
+            if word[-1] == "o" and number + 1 < len(argv):
+                flags.add(text_of(argv[number + 1]) or "")
+    return flags
+
+
+def _run_text(
+    interpreter: Interpreter, invocation: Invocation, scope: Scope, text: Text, arguments: Sequence[Pieces], kind: str
+) -> None:
+    if not text.field or all(piece.text is None for piece in text.field):
+        return
+    invocation.text = text
+    inner = child_scope(invocation, scope)
+    inner.state.positional = tuple(arguments)
+    for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
+        inner.state.set_option(flag, True)
+    interpreter.program(text, Scope(inner.state, text, inner.context))
+
+
+def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
+    """sbatch with a script that the file itself holds: on standard input, in a file that it wrote, or with --wrap."""
+    rest = len(invocation.argv) if spawn.command is None else spawn.command
+    found = interpreter.trace.submissions
+    if spawn.prefix:
+        wrapped = spawn.prefix[0]
+        if not wrapped or all(piece.text is None for piece in wrapped):
+            return
+        start = wrapped[0].start
+        text = Text((Piece("#!/bin/sh\n", start, start), *wrapped))
+        quoted = not any(piece.expansion is not None for piece in wrapped)
+        found.append(Submission(text, span_of_text(Text(wrapped)), quoted, invocation, rest, True))
+        return
+    given = (
+        invocation.stdin if spawn.command is None else find_file(interpreter, scope.state, invocation, spawn.command)
+    )
+    if given is None or not given.field:
+        return
+    span = span_of_text(given)
+    for number, each in enumerate(found):
+        if each.span == span:
+            found[number] = each._replace(command=invocation, rest=rest)
+            return
+    quoted = not any(piece.expansion is not None for piece in given.field)
+    found.append(Submission(given, span, quoted, invocation, rest))

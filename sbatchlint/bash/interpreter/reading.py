@@ -1,0 +1,278 @@
+"""`read`, `mapfile` and `getopts`: variables that get what stands on standard input, or in the arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
+from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.expansion.field_splitting import BLANKS
+from sbatchlint.bash.state import State
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, text_of
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from sbatchlint.bash.interpreter.interpreter import Interpreter
+
+WITH_VALUE = "dinNptu"
+
+
+class Request:
+    """The options and names of a `read`; `unclear`: they are not known, or not modelled."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        self.names: list[str] = []
+        self.raw = self.array = self.unclear = False
+        self.delimiter = "\n"
+        self.count: int | None = None
+        argv = invocation.argv
+        at = 1
+        while at < len(argv):
+            word = text_of(argv[at])
+            at += 1
+            if word is None:
+                self.unclear = True
+                continue
+            if not word.startswith("-") or word == "-" or self.names:
+                self.names.append(word)
+                continue
+            if word == "--":
+                self.names += [text_of(field) or "" for field in argv[at:]]
+                break
+            at = self._option(word, argv, at)
+
+    def _option(self, word: str, argv: tuple[Pieces, ...], at: int) -> int:
+        for number, letter in enumerate(word[1:], 2):
+            if letter == "r":
+                self.raw = True
+            elif letter in WITH_VALUE + "a":
+                rest: str | None = word[number:]
+                if not rest:
+                    rest = text_of(argv[at]) if at < len(argv) else None
+                    at += 1
+                if letter == "d" and rest is not None:
+                    self.delimiter = rest[:1]
+                elif letter == "a":
+                    self.array = True
+                    self.names = [rest or ""]
+                elif letter not in "pt":
+                    self.unclear = True
+                return at
+            elif letter not in "se":
+                self.unclear = True
+        return at
+
+
+def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`read`: known from a heredoc, a here-string, or what is left of the loop's standard input."""
+    state = scope.state
+    request = Request(invocation)
+    span = invocation.span
+    own = invocation.stdin is not None
+    given = invocation.stdin.field if invocation.stdin is not None else state.stdin
+    if not own and any(each.operator in ("<", "<&", "<>") for each in invocation.redirects):
+        given, own = None, True
+    text = None if given is None else text_of(given)
+    separators = interpreter.expander.separators(state)
+    names = request.names or ["REPLY"]
+    if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
+        state.doubtful = True
+        return state
+    state.status = None
+    if text is None or given is None or request.unclear or separators is None or "\0" in text:
+        if not own:
+            state.stdin = None
+        if (
+            given is not None
+            and request.delimiter == ""
+            and len(names) == 1
+            and not request.array
+            and not request.unclear
+        ):
+            _read_whole(interpreter, names[0], given, separators, scope, span)
+            return state
+        for name in names:
+            expansion = Expansion("$(read)", span, scope.context.phase)
+            if request.array:
+                set_fields(scope, name, ((Piece(None, *span, expansion, open=True),),), span)
+            else:
+                set_named(interpreter, name, (Piece(None, *span, expansion),), scope, span)
+        return state
+    line, taken, found = _line(text, request)
+    if not own:
+        state.stdin = cut(given, taken, len(text))
+    pieces = _unescaped(given, line, request.raw, span, scope)
+    state.status = 0 if found else 1
+    shown = "".join([each for each, _ in line])
+    protected = [escaped for _, escaped in line]
+    if request.array:
+        fields = _split(shown, protected, separators, None)
+        set_fields(scope, names[0], tuple([cut(pieces, *each) for each in fields]), span)
+        return state
+    if not request.names:
+        set_named(interpreter, "REPLY", pieces, scope, span)
+        return state
+    ranges = _split(shown, protected, separators, len(names))
+    for number, name in enumerate(names):
+        field = cut(pieces, *ranges[number]) if number < len(ranges) else ()
+        set_named(interpreter, name, field, scope, span)
+    return state
+
+
+def _line(text: str, request: Request) -> tuple[list[tuple[str, bool]], int, bool]:
+    """The characters of a line (and whether a backslash stood before each), where it ends, whether it was ended."""
+    out: list[tuple[str, bool]] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character == "\\" and not request.raw:
+            if at + 1 < len(text) and text[at + 1] != "\n":
+                out.append((text[at + 1], True))
+            at += 2
+            continue
+        at += 1
+        if request.delimiter and character == request.delimiter:
+            return out, at, True
+        out.append((character, False))
+    return out, min(at, len(text)), False
+
+
+def _unescaped(given: Pieces, line: list[tuple[str, bool]], raw: bool, span: Span, scope: Scope) -> Pieces:
+    text = "".join([each for each, _ in line])
+    if raw or not any(escaped for _, escaped in line) and text_of(cut(given, 0, len(text))) == text:
+        return cut(given, 0, len(text))
+    return (Piece(text, *span, Expansion("$(read)", span, scope.context.phase)),)
+
+
+def _split(text: str, protected: list[bool], separators: str, most: int | None) -> list[tuple[int, int]]:
+    """The ranges of the words of a line; the last of `most` has all that is left."""
+    blanks = [each for each in separators if each in BLANKS]
+    size = len(text)
+
+    def is_blank(at: int) -> bool:
+        return text[at] in blanks and not protected[at]
+
+    def separates(at: int) -> bool:
+        return text[at] in separators and not protected[at]
+
+    def after_delimiter(at: int) -> int:
+        """Behind one delimiter: blanks, at most one other separator, blanks."""
+        while at < size and is_blank(at):
+            at += 1
+        if at < size and separates(at):
+            at += 1
+            while at < size and is_blank(at):
+                at += 1
+        return at
+
+    out: list[tuple[int, int]] = []
+    at = 0
+    while at < size and is_blank(at):
+        at += 1
+    while at < size:
+        start = at
+        if most is not None and len(out) == most - 1:
+            end = size
+            while end > start and is_blank(end - 1):
+                end -= 1
+            # one word and one delimiter: the delimiter goes
+            stop = start
+            while stop < size and not separates(stop):
+                stop += 1
+            if stop < size and after_delimiter(stop) == size:
+                end = stop
+            out.append((start, end))
+            break
+        while at < size and not separates(at):
+            at += 1
+        out.append((start, at))
+        at = after_delimiter(at)
+    return out
+
+
+def _read_whole(
+    interpreter: Interpreter, name: str, given: Pieces, separators: str | None, scope: Scope, span: Span
+) -> None:
+    """`read -d ''`: a whole text of which something is unknown, without the blanks around it."""
+    pieces = given
+    if separators is None:
+        pieces = (Piece(None, *span, Expansion("$(read)", span, scope.context.phase)),)
+    else:
+        blanks = "".join([each for each in separators if each in BLANKS])
+        while pieces and blanks and pieces[-1].text is not None:
+            kept = pieces[-1].text.rstrip(blanks)
+            pieces = (*pieces[:-1], *cut(pieces[-1:], 0, len(kept)))
+            if kept:
+                break
+        while pieces and blanks and pieces[0].text is not None:
+            text = pieces[0].text
+            kept = text.lstrip(blanks)
+            pieces = (*cut(pieces[:1], len(text) - len(kept), len(text)), *pieces[1:])
+            if kept:
+                break
+    set_named(interpreter, name, pieces, scope, span)
+
+
+def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: Scope, span: Span) -> None:
+    """Sets `NAME` or `NAME[i]`; None: to what is not known."""
+    variable, bracket, rest = name.partition("[")
+    if not NAME.fullmatch(variable):
+        scope.state.doubtful = True
+        return
+    index: int | str | None = None
+    old = scope.state.variables.get(variable)
+    if bracket:
+        index = rest[:-1]
+        if old is None or "A" not in old.flags:
+            number, _ = interpreter.expander.number_of(rest[:-1], scope, {})
+            index = "" if number is None else number
+    unknown = (Piece(None, *span, Expansion(variable, span, scope.context.phase)),)
+    set_variable(interpreter.expander, variable, unknown if value is None else value, scope, span, index)
+
+
+def read_lines(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`mapfile -t A`: known from a heredoc or here-string; else as many unknown fields as the command prints lines."""
+    words = [text_of(field) for field in invocation.argv[1:]]
+    name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
+    span = invocation.span
+    given = invocation.stdin.field if invocation.stdin is not None else None
+    text = None if given is None else text_of(given)
+    scope.state.status = None
+    if not NAME.fullmatch(name):
+        scope.state.doubtful = True
+        return scope.state
+    if text is not None and given is not None and words[:-1] in ([], ["-t"]) or words in ([], ["-t"]) and text:
+        assert text is not None and given is not None
+        keep = "-t" not in words
+        fields: list[Pieces] = []
+        at = 0
+        while at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            fields.append(cut(given, at, min(end + keep, len(text))))
+            at = end + 1
+        set_fields(scope, name, tuple(fields), span)
+        scope.state.status = 0
+        return scope.state
+    expansion = Expansion("$(mapfile)", span, scope.context.phase)
+    for redirect in invocation.redirects:
+        for piece in redirect.target or ():
+            if piece.expansion is not None and piece.expansion.name.startswith("<("):
+                inside = " ".join(piece.expansion.name[2:-1].split())
+                expansion = piece.expansion._replace(name=f"$({inside})")
+    if invocation.stdin is None:
+        scope.state.stdin = None
+    piece = Piece(None, *span, expansion, open=True)
+    set_fields(scope, name, ((piece,),), span)
+    return scope.state
+
+
+def options_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+    """`getopts`: sets its variable and OPTARG to what cannot be known."""
+    scope.state.status = None
+    if len(invocation.argv) > 2:
+        for name in (text_of(invocation.argv[2]), "OPTARG", "OPTIND"):
+            if name:
+                set_named(interpreter, name, None, scope, invocation.span)
+    return scope.state

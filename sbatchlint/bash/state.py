@@ -1,0 +1,261 @@
+"""The state of a shell while a script is evaluated: variables with their alternatives, functions, options, files.
+
+Where a script branches, both ways are walked and joined: a variable that differs afterwards has one alternative a way.
+Each alternative carries *guards*, the branches that it came from, so that values of one way are never combined with
+values of the other. An `if` whose condition is written and evaluated the same as an earlier one is the same branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from sbatchlint.bash.syntax.tree import Statement
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, flattened
+from sbatchlint.bash.variables import Names, differing
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+Guard = tuple[Hashable, int]
+Guards = frozenset[Guard]
+NO_GUARDS: Guards = frozenset()
+
+# A value has at most this many alternatives; with more it is widened: the common beginning, then unknown.
+MOST_ALTERNATIVES = 6
+
+Fields = tuple[Pieces, ...]
+
+
+# Letters of `declare` that do not change what is assigned.
+NOT_CHANGING = str.maketrans("", "", "Ar")
+# While the output of a substitution is collected, it is the value of a variable of this name.
+STDOUT = "\0stdout"
+
+
+class Alternative(NamedTuple):
+    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set).
+
+    `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
+    order of assignment for associative ones (whose order for the shell is another). An associative array that has
+    fields but no keys is not known.
+    """
+
+    fields: Fields | None
+    guards: Guards = NO_GUARDS
+    keys: tuple[str, ...] | None = None
+
+
+class Variable(NamedTuple):
+    """A variable of the script; no alternatives at all means that it was unset.
+
+    `flags`: letters of `declare`: A (associative), i, l, u, r.
+    """
+
+    alternatives: tuple[Alternative, ...]
+    array: bool = False
+    exported: bool = False
+    span: Span = Span(0, 0)
+    flags: str = ""
+
+
+class ShellFunction(NamedTuple):
+    """A function: its body, the text in which the body's positions count, and the definition as it is written."""
+
+    body: Statement
+    text: Text
+    source: Pieces
+    exported: bool = False
+    uncertain: bool = False  # on another way there is none, or another one
+
+
+def merge_guards(first: Guards, second: Guards) -> Guards | None:
+    """The guards of a combination, or None where they contradict each other."""
+    if not first or first is second:
+        return second
+    if not second:
+        return first
+    arms = dict(first)
+    for branch, arm in second:
+        if arms.get(branch, arm) != arm:
+            return None
+    return first | second
+
+
+def _common_prefix(values: Sequence[Pieces]) -> Pieces:
+    shortest = min(values, key=len)
+    for index, piece in enumerate(shortest):
+        if any(value[index] != piece for value in values):
+            return shortest[:index]
+    return shortest
+
+
+def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
+    """Alternatives, reduced to one where there are too many: what all begin with, then an unknown."""
+    if len(alternatives) <= MOST_ALTERNATIVES:
+        return tuple(alternatives)
+    inputs: dict[Expansion, None] = {}
+    known: list[Fields] = []
+    several = False
+    for each in alternatives:
+        several = several or each.keys is not None
+        if each.fields is not None:
+            known.append(each.fields)
+            several = several or len(each.fields) != 1
+            for field in each.fields:
+                for piece in field:
+                    if piece.expansion is not None:
+                        inputs[piece.expansion] = None
+    expansion = Expansion(name, span, phase, flattened(inputs))
+    unset = (Alternative(None),) if len(known) < len(alternatives) else ()
+    if not several:
+        unknown = Piece(None, span.start, span.end, expansion)
+        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)), *unset)
+    shared = 0
+    if all(each.keys is None for each in alternatives):
+        while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
+            shared += 1
+    unknown = Piece(None, span.start, span.end, expansion, open=True)
+    return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
+
+
+class State:
+    """What a shell knows at one point of the script. Copied where ways part; variables are never changed in place."""
+
+    __slots__ = (
+        "doubtful", "escaped", "files", "functions", "mixed", "options", "positional", "restored", "sourced", "status",
+        "stdin", "variables",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.variables = Names()
+        # functions and options are seldom changed, and never in place: see set_function, set_option
+        self.functions: dict[str, ShellFunction] = {}
+        # set -e and the like: True, False, or None where ways disagree
+        self.options: dict[str, bool | None] = {}
+        self.positional: Fields | None = None  # None: not known (the arguments of the script)
+        self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
+        self.sourced = False  # a file that cannot be read here ran in this shell
+        # something may have gone wrong before: the shell may have ended, or given up a command in its middle
+        self.doubtful = False
+        # on another way the flow was left before this point: by exit, return, break or continue
+        self.escaped = False
+        self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
+        self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local on some ways only
+        self.status: int | None = 0  # that of the last command, None where it is not known
+        self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
+
+    def copy(self) -> State:
+        new = State.__new__(State)
+        new.variables = self.variables.copy()
+        new.functions = self.functions
+        new.options = self.options
+        new.positional = self.positional
+        new.files = self.files.copy()
+        new.doubtful = self.doubtful
+        new.escaped = self.escaped
+        new.sourced = self.sourced
+        new.restored = self.restored.copy() if self.restored is not None else None
+        new.mixed = self.mixed
+        new.status = self.status
+        new.stdin = self.stdin
+        return new
+
+    def child(self) -> State:
+        """The state of a program that this shell starts: only what is exported; files stay."""
+        new = State()
+        kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
+        new.variables = Names(kept)
+        new.functions = {name: each for name, each in self.functions.items() if each.exported}
+        new.files = self.files
+        new.positional = ()
+        new.doubtful = self.doubtful
+        new.escaped = self.escaped
+        new.sourced = self.sourced
+        return new
+
+    def set_function(self, name: str, function: ShellFunction | None) -> None:
+        """Defines a function; None: it is unset."""
+        if function is not None:
+            self.functions = {**self.functions, name: function}
+        else:
+            self.functions = {each: value for each, value in self.functions.items() if each != name}
+
+    def set_option(self, name: str, value: bool | None) -> None:
+        self.options = {**self.options, name: value}
+
+    def option(self, name: str) -> bool | None:
+        return self.options.get(name, False)
+
+
+def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
+    """The state after ways that came together; None is a way that ended the script."""
+    found = list(ways)
+    live = [(state, guard) for state, guard in found if state is not None]
+    if not live:
+        return None
+    first = live[0][0]
+    if len(live) < len(found):
+        first.escaped = True
+    if len(live) == 1:
+        return first
+    result = first.copy()
+    names: dict[str, None] = {}
+    for state, _ in live[1:]:
+        names.update(dict.fromkeys(first.variables.changes(state.variables)))
+    for name in names:
+        versions = [state.variables.get(name) for state, _ in live]
+        merged: list[Alternative] = []
+        model = next(version for version in versions if version is not None)
+        for (_, guard), version in zip(live, versions, strict=True):
+            alternatives = (Alternative(None),) if version is None else version.alternatives or (Alternative(None),)
+            for each in alternatives:
+                same = next(
+                    (i for i, old in enumerate(merged) if old.fields == each.fields and old.keys == each.keys), None
+                )
+                if same is not None:
+                    merged[same] = merged[same]._replace(guards=merged[same].guards & each.guards)
+                    continue
+                guards = merge_guards(each.guards, guard)
+                merged.append(each._replace(guards=guards if guards is not None else each.guards))
+        result.variables[name] = Variable(
+            widen(merged, name, model.span, phase),
+            any(version is not None and version.array for version in versions),
+            any(version is not None and version.exported for version in versions),
+            model.span,
+            "".join(sorted({flag for version in versions if version is not None for flag in version.flags})),
+        )
+        if len({"" if version is None else version.flags.translate(NOT_CHANGING) for version in versions}) > 1:
+            # what `declare -i` and the like make of the next value is not known
+            result.doubtful = True
+    for state, _ in live[1:]:
+        if state.status != result.status:
+            result.status = None
+        if state.stdin is not result.stdin and state.stdin != result.stdin:
+            result.stdin = None
+        result.doubtful = result.doubtful or state.doubtful
+        result.escaped = result.escaped or state.escaped
+        if state.restored is not None and state.restored.keys() != (result.restored or {}).keys():
+            own = result.restored or {}
+            result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
+            result.restored = {**state.restored, **own}
+        for name, value in list(state.options.items()):
+            if result.options.get(name, False) != value:
+                result.set_option(name, None)
+        for name, value in first.options.items():
+            if state.options.get(name, False) != value:
+                result.set_option(name, None)
+        for name in list(differing(first.functions, state.functions)):
+            function = result.functions.get(name) or state.functions[name]
+            result.set_function(name, function._replace(uncertain=True))
+        for name in differing(first.files, state.files):
+            if name not in state.files:
+                continue
+            content = state.files[name]
+            old = result.files.get(name)
+            if old is None:
+                result.files[name] = content
+            elif old is not content:
+                result.files[name] = tuple(dict.fromkeys((*old, *content)))[:MOST_ALTERNATIVES]
+        result.sourced = result.sourced or state.sourced
+        if state.positional != result.positional:
+            result.positional = None
+    return result

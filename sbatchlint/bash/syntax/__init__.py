@@ -1,0 +1,1 @@
+"""The syntax of bash: from text to a typed tree."""

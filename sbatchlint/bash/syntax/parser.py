@@ -1,0 +1,420 @@
+"""Bash programs: from text to the tree of `syntax`.
+
+A parser of its own, by recursive descent over bash's grammar (parse.y of bash 5.2), because what a shell does with a
+script depends on the details that general grammars give up: heredocs before a pipe, `((` that is two subshells, words
+joined over lines. It accepts what `bash -n` accepts and a little more (extended patterns without `shopt -s extglob`,
+any order of operands in `[[`, carriage returns before newlines). What it cannot read becomes `Unparsed`, by lines.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, Fault, reserved
+from sbatchlint.bash.syntax.simple_commands import SimpleCommands, function_parentheses
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    ArithmeticCommand,
+    ArithmeticFor,
+    Background,
+    Case,
+    For,
+    Group,
+    If,
+    Literal,
+    Pipeline,
+    Program,
+    Simple,
+    Statement,
+    TestCommand,
+    Unparsed,
+    While,
+    Word,
+)
+
+# A text with more errors than this is not a script: the rest is given up.
+_MOST_ERRORS = 40
+
+_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
+_any_name = re.compile(r"[^ \t\r\n;&|()<>\0]+").match
+_time_option = re.compile(r"(?:[ \t]+(?:-p|--)" + EDGE + ")+").match
+
+_FI = frozenset(("fi",))
+_THEN = frozenset(("then",))
+_BRANCH = frozenset(("elif", "else", "fi"))
+_DO = frozenset(("do",))
+_DONE = frozenset(("done",))
+_BRACE = frozenset(("}",))
+_ITEM = frozenset((";;", "esac"))
+_PARENTHESIS = frozenset((")",))
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Parser(SimpleCommands):
+    """Reads commands from a text; the cursor stands at the next token after each."""
+
+    __slots__ = ()
+
+    # Lists
+
+    def program(self) -> Program:
+        """The whole text, with what cannot be read left out line by line."""
+        statements: list[Statement] = []
+        while True:
+            begin = len(statements)
+            try:
+                self.statements(_NOTHING, statements)
+                break
+            except (Fault, RecursionError) as fault:
+                start = max(self.begun, statements[-1].end if begin < len(statements) else 0)
+                closed = isinstance(fault, Fault) and fault.kind != "end"
+                self.recover(start, fault.where if closed and isinstance(fault, Fault) else start, statements)
+        self.errors.sort()
+        return Program(tuple(statements), tuple(self.errors))
+
+    def recover(self, start: int, where: int, statements: list[Statement]) -> None:
+        """Gives up everything from `start` to the end of the line of `where`."""
+        size = len(self.text) - 1
+        end = self.text.find("\n", max(start, where))
+        if end < 0 or len(self.errors) >= _MOST_ERRORS:
+            end = size
+        end = max(end, min(start + 1, size))
+        statements.append(Unparsed(start, end))
+        self.errors = [each for each in self.errors if each[0] < start]
+        self.errors.append((start, end))
+        self.pending = []
+        self.at = end
+
+    def statements(self, stops: frozenset[str], out: list[Statement]) -> str:
+        """The statements up to one of `stops`, on which the cursor is left and which is given.
+
+        Without `stops` up to the end of the text. An error inside leaves out its line, unless the list is that of a
+        substitution, or a closing word of something else came, or the text ended.
+        """
+        text = self.text
+        while True:
+            character = self.skip()
+            start = self.at
+            match = reserved(text, start)
+            if match:
+                word = match[0]
+                if word in stops:
+                    return word
+                if word in CLOSERS:
+                    if not stops:
+                        self.begun = start
+                    raise Fault(start, "closer")
+            elif character == ")" and ")" in stops:
+                return ")"
+            elif character == ";" and ";;" in stops and text[start + 1] in ";&":
+                return ";;"
+            elif character == END and not stops:
+                return ""
+            if not stops:
+                self.begun = start
+            try:
+                statement = self.and_or()
+                character = text[self.at]
+                if character == ";":
+                    # Two of them end an item of `case`, and are an error anywhere else.
+                    if text[self.at + 1] not in ";&":
+                        self.at += 1
+                elif character == "&":
+                    self.at += 1
+                    statement = Background(statement, statement.start, self.at)
+                elif character not in "\n)" + END:
+                    match = reserved(text, self.at)
+                    if not match or match[0] not in CLOSERS:
+                        self.unexpected()
+                out.append(statement)
+            except Fault as fault:
+                if fault.kind or not stops or ")" in stops:
+                    raise
+                self.recover(start, fault.where, out)
+
+    def block(self, stops: frozenset[str]) -> tuple[tuple[Statement, ...], str]:
+        """A list that must not be empty, and the word that ended it."""
+        out: list[Statement] = []
+        stop = self.statements(stops, out)
+        if not out:
+            raise Fault(self.at, "closer" if stop in CLOSERS else "")
+        return tuple(out), stop
+
+    def statements_until_parenthesis(self) -> tuple[Statement, ...]:
+        out: list[Statement] = []
+        self.statements(_PARENTHESIS, out)
+        return tuple(out)
+
+    def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
+        inner = type(self)(self.text[:end], start)
+        program = inner.program()
+        return None if program.errors else program.statements
+
+    def and_or(self) -> Statement:
+        """`a && b || c`, from the left."""
+        text = self.text
+        left = self.pipeline()
+        while True:
+            character = text[self.at]
+            if character not in "&|" or text[self.at + 1] != character:
+                return left
+            self.at += 2
+            self.skip()
+            right = self.pipeline()
+            left = AndOr(left, character * 2, right, left.start, right.end)
+
+    def pipeline(self) -> Statement:
+        text = self.text
+        start = self.at
+        negated = timed = False
+        end = start
+        match = reserved(text, start)
+        while match and match[0] in ("!", "time"):
+            if match[0] == "!":
+                negated = not negated
+            end = match.end()
+            if match[0] == "time":
+                option = _time_option(text, end)
+                end = option.end() if option else end
+            timed = True
+            self.at = end
+            self.blank()
+            match = reserved(text, self.at)
+        if timed and (text[self.at] in "\n;" + END or text[self.at] in ")&"):
+            return Pipeline((Simple((), (), (), end, end),), negated, start, end)
+        first = self.command()
+        if text[self.at] != "|" or text[self.at + 1] == "|":
+            return Pipeline((first,), negated, start, first.end) if timed else first
+        commands = [first]
+        while text[self.at] == "|" and text[self.at + 1] != "|":
+            self.at += 2 if text[self.at + 1] == "&" else 1
+            self.skip()
+            commands.append(self.command())
+        return Pipeline(tuple(commands), negated, start, commands[-1].end)
+
+    # Commands
+
+    def command(self) -> Statement:
+        text = self.text
+        match = reserved(text, self.at)
+        if match:
+            word = match[0]
+            if word in OPENERS:
+                return self.compound(word)
+            if word == "function":
+                return self.function_keyword()
+            if word == "coproc":
+                return self.coprocess()
+            if word != "time":
+                raise Fault(self.at, "closer" if word in CLOSERS else "")
+        elif text[self.at] == "(":
+            return self.compound("(")
+        return self.simple()
+
+    def compound(self, word: str) -> Statement:
+        """The compound command that begins with `word` at the cursor, with its redirects."""
+        start = self.at
+        self.at = start + len(word)
+        if word == "if":
+            return self.if_command(start)
+        if word == "for" or word == "select":
+            return self.for_command(start)
+        if word == "while" or word == "until":
+            condition, _ = self.block(_DO)
+            self.at += 2
+            body, _ = self.block(_DONE)
+            end = self.expect("done")
+            redirects, end = self.redirects(end)
+            return While(condition, body, word == "until", redirects, start, end)
+        if word == "case":
+            return self.case_command(start)
+        if word == "{":
+            body, _ = self.block(_BRACE)
+            redirects, end = self.redirects(self.expect("}"))
+            return Group(body, False, redirects, start, end)
+        if word == "[[":
+            return self.test_command(start)
+        if self.text[self.at] == "(":
+            close = self.closing(self.at + 1, ")")
+            if close >= 0 and self.text[close + 1] == ")":
+                redirects, end = self.redirects(close + 2)
+                return ArithmeticCommand(start + 2, close, redirects, start, end)
+        body, _ = self.block(_PARENTHESIS)
+        redirects, end = self.redirects(self.at + 1)
+        return Group(body, True, redirects, start, end)
+
+    def function_keyword(self) -> Statement:
+        start = self.at
+        self.at += len("function")
+        self.blank()
+        match = _any_name(self.text, self.at)
+        if not match:
+            self.unexpected()
+            raise AssertionError
+        self.at = match.end()
+        self.blank()
+        parentheses = function_parentheses(self.text, self.at)
+        if parentheses:
+            self.at = parentheses.end()
+        return self.function(match[0], start)
+
+    def coprocess(self) -> Statement:
+        start = self.at
+        self.at += len("coproc")
+        self.blank()
+        match = _name(self.text, self.at)
+        if match and not reserved(self.text, self.at):
+            at = self.at
+            self.at = match.end()
+            self.blank()
+            opener = reserved(self.text, self.at)
+            if not ((opener and opener[0] in OPENERS) or self.text[self.at] == "("):
+                self.at = at
+        command = self.command()
+        return Background(command, start, command.end)
+
+    def if_command(self, start: int) -> Statement:
+        branches = []
+        otherwise = None
+        while True:
+            condition, _ = self.block(_THEN)
+            self.at += 4
+            body, stop = self.block(_BRANCH)
+            branches.append((condition, body))
+            self.at += len(stop)
+            if stop == "else":
+                otherwise, stop = self.block(_FI)
+                self.at += 2
+            if stop == "fi":
+                break
+        redirects, end = self.redirects(self.at)
+        return If(tuple(branches), otherwise, redirects, start, end)
+
+    def for_command(self, start: int) -> Statement:
+        text = self.text
+        if self.blank() == "(" and text[self.at + 1] == "(":
+            header = self.at + 2
+            close = self.closing(header, ")")
+            if close < 0 or text[close + 1] != ")":
+                raise Fault(self.at, "end" if close < 0 else "")
+            self.at = close + 2
+            body = self.do_body()
+            redirects, end = self.redirects(self.at)
+            return ArithmeticFor(header, close, body, redirects, start, end)
+        match = _name(text, self.at) or _any_name(text, self.at)
+        if not match:
+            self.unexpected()
+            raise AssertionError
+        self.at = match.end()
+        words: list[Word] | None = None
+        self.skip_lines()
+        if text.startswith("in", self.at) and text[self.at + 2] in " \t\r\n;\\#" + END:
+            self.at += 2
+            words = []
+            while self.blank() not in "\n;&|)(" + END:
+                words.append(self.word())
+            if text[self.at] not in ";\n":
+                self.unexpected()
+        body = self.do_body()
+        redirects, end = self.redirects(self.at)
+        return For(match[0], None if words is None else tuple(words), body, redirects, start, end)
+
+    def do_body(self) -> tuple[Statement, ...]:
+        """`do … done` or `{ … }`, after at most one `;`."""
+        if self.blank() == ";":
+            self.at += 1
+        self.skip()
+        match = reserved(self.text, self.at)
+        if match and match[0] == "do":
+            self.at += 2
+            body, _ = self.block(_DONE)
+            self.at += 4
+        elif match and match[0] == "{":
+            self.at += 1
+            body, _ = self.block(_BRACE)
+            self.at += 1
+        else:
+            self.unexpected()
+        return body
+
+    def case_command(self, start: int) -> Statement:
+        text = self.text
+        self.blank()
+        word = self.word()
+        self.skip()
+        if not text.startswith("in", self.at) or text[self.at + 2] not in " \t\r\n;\\#(" + END:
+            self.unexpected()
+        self.at += 2
+        items: list[tuple[tuple[Word, ...], tuple[Statement, ...], str]] = []
+        while True:
+            character = self.skip()
+            match = reserved(text, self.at)
+            if match and match[0] == "esac":
+                break
+            if character == "(":
+                self.at += 1
+                self.blank()
+            patterns = []
+            while True:
+                patterns.append(self.word())
+                character = self.blank()
+                if character != "|":
+                    break
+                self.at += 1
+                self.blank()
+            if character != ")":
+                self.unexpected()
+            self.at += 1
+            body: list[Statement] = []
+            if self.statements(_ITEM, body) == "esac":
+                items.append((tuple(patterns), tuple(body), ""))
+                break
+            size = 3 if text.startswith(";;&", self.at) else 2
+            items.append((tuple(patterns), tuple(body), text[self.at : self.at + size]))
+            self.at += size
+        redirects, end = self.redirects(self.at + 4)
+        return Case(word, tuple(items), redirects, start, end)
+
+    def test_command(self, start: int) -> Statement:
+        text = self.text
+        words: list[Word] = []
+        regex = False
+        while True:
+            character = self.skip()
+            at = self.at
+            if character in "()" and not regex:
+                size = 1
+            elif character in "&|" and text[at + 1] == character:
+                size = 2
+            elif character in "<>" and text[at + 1] != "(":
+                size = 1
+            elif character in "&|;" and not regex:
+                raise Fault(at)
+            else:
+                word = self.long_word(at, True) if regex else self.word()
+                words.append(word)
+                operand = text[at : word.end]
+                regex = operand == "=~"
+                if operand == "]]":
+                    words.pop()
+                    break
+                continue
+            self.at = at + size
+            words.append(Word((Literal(text[at : self.at], at, self.at, False),), at, self.at))
+            regex = False
+        redirects, end = self.redirects(self.at)
+        return TestCommand(tuple(words), redirects, start, end)
+
+
+def parse(string: str) -> Program:
+    """The program that `string` holds; positions are indices in it. Never raises: what bash refuses is `Unparsed`."""
+    return Parser(string.replace(END, "\ufffd") if END in string else string).program()
+
+
+def parse_word_text(string: str, start: int, end: int, mode: str = "double") -> Word:
+    """A range of a text as one word in which blanks and metacharacters are ordinary characters.
+
+    `mode`: `double` for what stands between double quotes or in an arithmetic expression, `heredoc` for the body of a
+    heredoc, `index` for a subscript (quotes are resolved). What cannot be read is `Broken`.
+    """
+    return Parser(string.replace(END, "\ufffd"), start).range(start, end, mode)

@@ -1,0 +1,240 @@
+"""Simple commands: their words, assignments, arrays and redirects, the blanks between them, and function bodies."""
+
+from __future__ import annotations
+
+import re
+
+from sbatchlint.bash.syntax.characters import CLOSERS, END, OPENERS, Fault, blank_run, comment, gap_run, reserved
+from sbatchlint.bash.syntax.heredocs import body_of, delimiter_of, end_of
+from sbatchlint.bash.syntax.tree import (
+    ArrayLiteral,
+    Assignment,
+    Function,
+    Heredoc,
+    Literal,
+    Redirect,
+    Simple,
+    Statement,
+    Word,
+)
+from sbatchlint.bash.syntax.word_lexer import Words
+
+_assignment = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?)=|\[)").match
+_redirect = re.compile(
+    r"([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*(?:\[[^]\s]*\])?\})?(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|&>>|&>)"
+).match
+function_parentheses = re.compile(r"\((?:[ \t]|\\\n)*\)").match
+_declarations = frozenset(("declare", "export", "local", "readonly", "typeset"))
+_arrays_allowed = frozenset(("eval", "let", "alias"))
+
+
+class SimpleCommands(Words):
+    """Reads simple commands. The cursor is left at the next token of the line."""
+
+    __slots__ = ()
+
+    def compound(self, word: str) -> Statement:
+        """The compound command that begins with `word` at the cursor, with its redirects."""
+        raise NotImplementedError
+
+    def skip(self) -> str:
+        """Leaves the cursor at the next token, on whatever line, and gives its first character."""
+        text = self.text
+        at = self.at
+        while True:
+            if not self.pending:
+                at = gap_run(text, at).end()  # type: ignore[union-attr]
+                break
+            at = blank_run(text, at).end()  # type: ignore[union-attr]
+            if text[at] == "#":
+                at = comment(text, at).end()  # type: ignore[union-attr]
+            if text[at] != "\n":
+                break
+            at = self.heredocs(at + 1)
+        self.at = at
+        return text[at]
+
+    def blank(self) -> str:
+        """Leaves the cursor at the next token of the line, or at its newline, and gives the character there."""
+        text = self.text
+        at = blank_run(text, self.at).end()  # type: ignore[union-attr]
+        if text[at] == "#":
+            at = comment(text, at).end()  # type: ignore[union-attr]
+        self.at = at
+        return text[at]
+
+    def heredocs(self, at: int) -> int:
+        """Reads the bodies that begin at the line `at`; gives where the lines go on."""
+        pending = self.pending
+        self.pending = []
+        for heredoc in pending:
+            end, following, heredoc.closed = end_of(self.text, at, heredoc, self.depth > 0)
+            heredoc.body = body_of(self, heredoc, at, end)
+            at = following
+        return at
+
+    def skip_lines(self) -> None:
+        """Goes on to the next token if there are only newlines and comments before it."""
+        if self.blank() == "\n":
+            self.skip()
+
+    def expect(self, word: str) -> int:
+        """Takes a reserved word at the cursor; gives the position behind it."""
+        match = reserved(self.text, self.at)
+        if not match or match[0] != word:
+            self.unexpected()
+        self.at += len(word)
+        return self.at
+
+    def unexpected(self) -> None:
+        match = reserved(self.text, self.at)
+        if self.text[self.at] == END:
+            raise Fault(self.at, "end")
+        raise Fault(self.at, "closer" if match and match[0] in CLOSERS else "")
+
+    def redirects(self, end: int) -> tuple[tuple[Redirect, ...], int]:
+        """The redirects after a compound command that ends at `end`, and the end with them."""
+        self.at = end
+        found: list[Redirect] = []
+        while self.blank() in "<>&{0123456789":
+            match = _redirect(self.text, self.at)
+            if not match:
+                break
+            found.append(self.redirect(match))
+            end = found[-1].end
+        return tuple(found), end
+
+    def redirect(self, match: re.Match[str]) -> Redirect:
+        start = self.at
+        fd, operator = match.groups()
+        self.at = match.end()
+        if operator[:2] == "<<" and operator != "<<<":
+            if self.blank() == "\n":
+                raise Fault(self.at)
+            begin = self.at
+            self.word()
+            delimiter, quoted = delimiter_of(self.text[begin : self.at])
+            heredoc = Heredoc(Word((), self.at, self.at), delimiter, quoted, operator == "<<-", False)
+            self.pending.append(heredoc)
+            return Redirect(operator, fd, None, heredoc, start, self.at)
+        self.blank()
+        target = self.word()
+        return Redirect(operator, fd, target, None, start, target.end)
+
+    def simple(self) -> Statement:
+        text = self.text
+        start = end = self.at
+        assignments: list[Assignment] = []
+        words: list[Word | Assignment] = []
+        redirects: list[Redirect] = []
+        declares = False
+        while True:
+            at = blank_run(text, end).end()  # type: ignore[union-attr]
+            character = text[at]
+            self.at = at
+            if character in "<>&{0123456789":
+                match = _redirect(text, at)
+                if match and not (match[2] in "<>" and text[match.end()] == "("):
+                    redirects.append(self.redirect(match))
+                    end = redirects[-1].end
+                    continue
+            if character in "\n;&|)" + END:
+                break
+            if character == "#":
+                self.at = comment(text, at).end()  # type: ignore[union-attr]
+                break
+            if character == "(":
+                parentheses = function_parentheses(text, at)
+                if parentheses and len(words) == 1 and not assignments and not redirects:
+                    self.at = parentheses.end()
+                    return self.function(text[start:end], start)
+                raise Fault(at)
+            if declares or not words:
+                match = _assignment(text, at)
+                if match:
+                    assignment = self.assignment(match)
+                    if assignment:
+                        (words if declares else assignments).append(assignment)
+                        end = self.at
+                        continue
+            word = self.word()
+            end = self.at
+            if not words:
+                name = text[word.start : end]
+                declares = name in _declarations
+            elif text[end] == "(" and text[end - 1] == "=" and text[words[0].start : words[0].end] in _arrays_allowed:
+                end = self.closing(end + 1, ")") + 1
+                if not end:
+                    raise Fault(at, "end")
+                word = Word((Literal(text[at:end], at, end, False),), at, end)
+            words.append(word)
+        if end == start:
+            self.unexpected()
+        return Simple(tuple(assignments), tuple(words), tuple(redirects), start, end)
+
+    def assignment(self, match: re.Match[str]) -> Assignment | None:
+        """An assignment whose name was found at the cursor; None where it is none, with the cursor left there."""
+        text = self.text
+        start = self.at
+        at = match.end()
+        append = match[2] == "+"
+        index = None
+        if match[2] is None:
+            close = self.closing(at, "]")
+            if close < 0:
+                raise Fault(start, "end")
+            append = text[close + 1] == "+"
+            equals = close + 1 + append
+            if text[equals] != "=":
+                return None
+            index = self.range(at, close, "index")
+            at = equals + 1
+        value: Word | ArrayLiteral | None = None
+        character = text[at]
+        self.at = at
+        if character == "(":
+            value = self.array(at)
+        elif character not in " \t\n;&|)" + END and not (character in "<>" and text[at + 1] != "("):
+            value = None if text.startswith("\r\n", at) else self.word()
+        return Assignment(match[1], start, index, append, value, start, self.at)
+
+    def array(self, start: int) -> ArrayLiteral:
+        """`(…)` of an array; its elements may stand on several lines, with comments between them."""
+        text = self.text
+        elements: list[Word] = []
+        keys: list[Word | None] = []
+        self.at = start + 1
+        while True:
+            character = self.skip()
+            at = self.at
+            if character == ")":
+                break
+            key = None
+            if character == "[":
+                close = self.closing(at + 1, "]")
+                equals = close + 1 + (text[close + 1] == "+")
+                if close < 0:
+                    raise Fault(at, "end")
+                if text[equals] == "=":
+                    key = self.range(at + 1, close, "index")
+                    self.at = equals + 1
+                    if text[self.at] in " \t\r\n)":
+                        elements.append(Word((), self.at, self.at))
+                        keys.append(key)
+                        continue
+            elements.append(self.word())
+            keys.append(key)
+        self.at += 1
+        return ArrayLiteral(tuple(elements), tuple(keys), start, self.at)
+
+    def function(self, name: str, start: int) -> Statement:
+        """The body of a function; the cursor is behind its name and parentheses."""
+        self.skip()
+        match = reserved(self.text, self.at)
+        if match and match[0] in OPENERS:
+            body = self.compound(match[0])
+        elif self.text[self.at] == "(":
+            body = self.compound("(")
+        else:
+            raise Fault(self.at, "end" if self.text[self.at] == END else "")
+        return Function(name, body, start, body.end)

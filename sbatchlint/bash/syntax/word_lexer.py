@@ -1,0 +1,500 @@
+"""The inside of words: quotes, escapes, parameters with their operators, and the substitutions in them.
+
+The reader works on a text that ends in `END`, a character no text holds, so that looking one character ahead is always
+possible. It keeps one cursor, `at`; methods that read something leave the cursor behind it. Rules are those of
+bash 5.2, parse.y (read_token_word, parse_matched_pair) and subst.c (parameter_brace_expand).
+"""
+
+from __future__ import annotations
+
+from sbatchlint.bash.syntax.characters import (
+    BREAKS,
+    END,
+    ESCAPED,
+    RUNS,
+    Fault,
+    ansi_escape,
+    ansi_run,
+    backquote_escape,
+    braced_parameter,
+    double_run,
+    heredoc_run,
+    index_run,
+    parameter,
+    parameter_name,
+    parameter_operator,
+    parenthesis_run,
+    plain_run,
+    quoted_backquote_escape,
+    regex_run,
+    unescape,
+)
+from sbatchlint.bash.syntax.tree import (
+    Arithmetic,
+    Broken,
+    CommandSubstitution,
+    Heredoc,
+    Literal,
+    Parameter,
+    Part,
+    ProcessSubstitution,
+    Statement,
+    Unparsed,
+    Word,
+)
+
+
+class Words:
+    """Reads words from a text. `parse.Parser` adds commands."""
+
+    __slots__ = ("at", "begun", "depth", "errors", "pending", "text")
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text + END
+        self.at = at
+        self.begun = at  # where the statement of the outermost list begins
+        self.depth = 0  # substitutions around the cursor
+        self.pending: list[Heredoc] = []
+        self.errors: list[tuple[int, int]] = []
+
+    def statements_until_parenthesis(self) -> tuple[Statement, ...]:
+        """The commands up to `)`, on which the cursor is left."""
+        raise NotImplementedError
+
+    def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
+        """The commands that stand in a range of the text, None where they hold an error."""
+        raise NotImplementedError
+
+    def word(self) -> Word:
+        """The word at the cursor; raises `Fault` where there is none."""
+        start = self.at
+        match = plain_run(self.text, start)
+        if match:
+            end = match.end()
+            if self.text[end] in BREAKS:
+                self.at = end
+                return Word((Literal(match[0], start, end, False),), start, end)
+        return self.long_word(start)
+
+    def long_word(self, start: int, regex: bool = False) -> Word:
+        """A word with anything in it. `regex`: the right side of `=~`, where `|` and `(` are ordinary."""
+        text = self.text
+        parts: list[Part] = []
+        empty = False
+        depth = 0
+        at = start
+        run = regex_run if regex else plain_run
+        while True:
+            match = run(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, False))
+                at = end
+            character = text[at]
+            if character == '"':
+                count = len(parts)
+                at = self.double(at, parts)
+                empty = empty or len(parts) == count
+            elif character == "$":
+                at = self.dollar(at, parts, False)
+            elif character == "'":
+                end = self.single(at, parts)
+                empty = empty or end == at + 2
+                at = end
+            elif character == "\\":
+                at = self.escape(at, parts)
+            elif character == "`":
+                at = self.backquotes(at, parts, False)
+            elif character == "(" and (
+                depth or regex or (at > start and text[at - 1] in "?*+@!" and text[at + 1] != ")")
+            ):
+                # A part of a regex, or of an extended pattern such as `@(a|b)`.
+                depth += 1
+                run = parenthesis_run
+                parts.append(Literal("(", at, at + 1, False))
+                at += 1
+            elif character == ")" and depth:
+                depth -= 1
+                if not depth:
+                    run = regex_run if regex else plain_run
+                parts.append(Literal(")", at, at + 1, False))
+                at += 1
+            elif character in "<>" and text[at + 1] == "(" and not depth:
+                at = self.process(at, parts)
+            elif character == "\r" and text[at + 1] != "\n":
+                parts.append(Literal("\r", at, at + 1, False))
+                at += 1
+            else:
+                break
+        if depth:
+            raise Fault(at, "end")
+        if at == start:
+            raise Fault(at, "end" if character == END else "")
+        self.at = at
+        return Word(tuple(parts), start, at, empty)
+
+    def single(self, at: int, parts: list[Part]) -> int:
+        """`'…'`; gives the position behind it."""
+        end = self.text.find("'", at + 1)
+        if end < 0:
+            raise Fault(at, "end")
+        if end > at + 1:
+            parts.append(Literal(self.text[at + 1 : end], at + 1, end, True))
+        return end + 1
+
+    def escape(self, at: int, parts: list[Part]) -> int:
+        """A backslash outside quotes."""
+        text = self.text
+        character = text[at + 1]
+        if text.startswith(("\n", "\r\n"), at + 1):
+            return at + (2 if character == "\n" else 3)
+        if character == END:
+            parts.append(Literal("\\", at, at + 1, True))
+            return at + 1
+        parts.append(Literal(character, at, at + 2, True))
+        return at + 2
+
+    def double(self, at: int, parts: list[Part]) -> int:
+        """`"…"`; gives the position behind it."""
+        text = self.text
+        at += 1
+        while True:
+            match = double_run(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, True))
+                at = end
+            character = text[at]
+            if character == '"':
+                return at + 1
+            if character == "$":
+                at = self.dollar(at, parts, True)
+            elif character == "\\":
+                at = self.escape_in_quotes(at, parts, '$`"\\')
+            elif character == "`":
+                at = self.backquotes(at, parts, True)
+            else:
+                raise Fault(at, "end")
+
+    def escape_in_quotes(self, at: int, parts: list[Part], special: str) -> int:
+        """A backslash where only some characters can be escaped; before others it stands for itself."""
+        character = self.text[at + 1]
+        if character == "\n":
+            return at + 2
+        if character in special:
+            parts.append(Literal(character, at, at + 2, True))
+            return at + 2
+        parts.append(Literal("\\", at, at + 1, True))
+        return at + 1
+
+    def ansi(self, at: int, parts: list[Part]) -> int:
+        """`$'…'`: a part for every run and for every escape."""
+        text = self.text
+        start = at
+        count = len(parts)
+        at += 2
+        while True:
+            match = ansi_run(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, True))
+                at = end
+            if text[at] == "'":
+                if len(parts) == count:
+                    parts.append(Literal("", at, at, True))
+                return at + 1
+            match = ansi_escape(text, at)
+            if not match:
+                raise Fault(start, "end")
+            parts.append(Literal(unescape(match[0]), at, match.end(), True))
+            at = match.end()
+
+    def dollar(self, at: int, parts: list[Part], quoted: bool) -> int:
+        """What `$` begins, or the `$` itself."""
+        text = self.text
+        match = parameter(text, at + 1)
+        if match:
+            end = match.end()
+            parts.append(Parameter(match[0], "", (), None, at, end, quoted))
+            return end
+        character = text[at + 1]
+        if character == "{":
+            match = braced_parameter(text, at)
+            if match:
+                end = match.end()
+                parts.append(Parameter(match[1], "", (), None, at, end, quoted))
+                return end
+            return self.brace(at, parts, quoted)
+        if character == "(":
+            if text[at + 2] == "(":
+                end = self.closing(at + 3, ")")
+                if end >= 0 and text[end + 1] == ")":
+                    parts.append(Arithmetic(at + 3, end, at, end + 2, quoted))
+                    return end + 2
+            return self.substitution(at, parts, quoted)
+        if character == "[":
+            end = self.closing(at + 2, "]")
+            if end < 0:
+                raise Fault(at, "end")
+            parts.append(Arithmetic(at + 2, end, at, end + 1, quoted))
+            return end + 1
+        elif not quoted and character == "'":
+            return self.ansi(at, parts)
+        elif not quoted and character == '"':
+            count = len(parts)
+            end = self.double(at + 1, parts)
+            if len(parts) == count:
+                parts.append(Literal("", end - 1, end - 1, True))
+            return end
+        elif character == "\ue000":
+            # An unknown name: the two together are unknown.
+            parts.append(Broken(at, at + 2, quoted))
+            return at + 2
+        parts.append(Literal("$", at, at + 1, quoted))
+        return at + 1
+
+    def substitution(self, at: int, parts: list[Part], quoted: bool) -> int:
+        """`$(…)`."""
+        body, end = self.parenthesised(at + 2)
+        parts.append(CommandSubstitution(body, at, end, quoted, False))
+        return end
+
+    def process(self, at: int, parts: list[Part]) -> int:
+        """`<(…)` and `>(…)`."""
+        body, end = self.parenthesised(at + 2)
+        parts.append(ProcessSubstitution(body, self.text[at], at, end))
+        return end
+
+    def parenthesised(self, at: int) -> tuple[tuple[Statement, ...], int]:
+        """The commands from `at` to `)`, and the position behind it. Heredocs of outside wait for their own newline."""
+        waiting = self.pending
+        self.pending = []
+        self.at = at
+        self.depth += 1
+        try:
+            body = self.statements_until_parenthesis()
+        finally:
+            self.depth -= 1
+        self.pending = waiting + self.pending if self.pending else waiting
+        return body, self.at + 1
+
+    def backquotes(self, at: int, parts: list[Part], quoted: bool) -> int:
+        """`` `…` ``; what is in it is parsed when it runs, so an error in it is none of the text around it."""
+        text = self.text
+        end = at + 1
+        while text[end] != "`":
+            if text[end] == END:
+                raise Fault(at, "end")
+            end += 2 if text[end] == "\\" and text[end + 1] != END else 1
+        # A backslash before one of these goes before the rest is parsed, and the positions with it.
+        moved = quoted_backquote_escape(text, at, end) if quoted else backquote_escape(text, at, end)
+        body = None if moved else self.whole(at + 1, end)
+        parts.append(CommandSubstitution((Unparsed(at + 1, end),) if body is None else body, at, end + 1, quoted, True))
+        return end + 1
+
+    def closing(self, at: int, closer: str) -> int:
+        """Where the bracket that was opened just before `at` is closed; -1 where it is not. Quotes are respected."""
+        text = self.text
+        opener = {")": "(", "]": "[", "}": "{"}[closer]
+        depth = 1
+        while True:
+            character = text[at]
+            if character == closer:
+                depth -= 1
+                if not depth:
+                    return at
+            elif character == END:
+                return -1
+            elif character == opener and closer != "}":
+                depth += 1
+            elif character == "\\":
+                at += text[at + 1] != END
+            elif character == "'" or character == "`":
+                at = text.find(character, at + 1)
+                if at < 0:
+                    return -1
+            elif character == '"':
+                at += 1
+                while text[at] != '"':
+                    if text[at] == END:
+                        return -1
+                    at += 2 if text[at] == "\\" and text[at + 1] != END else 1
+            elif character == "$" and text[at + 1] in "{(":
+                at = self.closing(at + 2, ")" if text[at + 1] == "(" else "}")
+                if at < 0:
+                    return -1
+            at += 1
+
+    def brace(self, start: int, parts: list[Part], quoted: bool) -> int:
+        """`${…}` with anything in it. bash sees only at run time if it is wrong: that is `Broken`, not an error."""
+        text = self.text
+        at = start + 2
+        prefix = ""
+        if text[at] == "#" and text[at + 1] not in "}:=+%/^,":
+            prefix = "length"
+            at += 1
+        elif text[at] == "!" and text[at + 1] not in "}:=+%/^,-":
+            prefix = "indirect"
+            at += 1
+        match = parameter_name(text, at)
+        if not match:
+            return self.broken(start, parts, quoted)
+        name = match[0]
+        at = match.end()
+        index = None
+        if text[at] == "[":
+            end = self.closing(at + 1, "]")
+            if end < 0:
+                return self.broken(start, parts, quoted)
+            index = self.range(at + 1, end, "index", quoted)
+            at = end + 1
+        if text[at] == "}":
+            parts.append(Parameter(name, prefix, (), index, start, at + 1, quoted))
+            return at + 1
+        if prefix == "indirect" and index is None and text[at] in "*@" and text[at + 1] == "}":
+            parts.append(Parameter(name, "prefix", (), None, start, at + 2, quoted))
+            return at + 2
+        match = parameter_operator(text, at)
+        if not match or prefix:
+            return self.broken(start, parts, quoted)
+        operator = match[0]
+        at = match.end()
+        arguments = self.arguments(at, operator, quoted)
+        if arguments is None:
+            return self.broken(start, parts, quoted)
+        parts.append(Parameter(name, operator, arguments, index, start, self.at, quoted))
+        return self.at
+
+    def arguments(self, at: int, operator: str, quoted: bool) -> tuple[Word, ...] | None:
+        """What follows an operator, up to and with the `}`."""
+        text = self.text
+        if operator[0] == "/":
+            # `${X////_}`: behind `//` a first slash belongs to the pattern (parameter_brace_patsub).
+            first = self.run(at, "slash pattern" if operator == "//" else "pattern", False)
+            if text[self.at] == "}":
+                self.at += 1
+                return (first,)
+            second = self.run(self.at + 1, "brace", quoted)
+            self.at += 1
+            return first, second
+        if operator == ":":
+            first = self.run(at, "offset", False)
+            if text[self.at] == "}":
+                self.at += 1
+                return (first,)
+            second = self.run(self.at + 1, "offset", False)
+            if text[self.at] != "}":
+                return None
+            self.at += 1
+            return first, second
+        if operator[0] in "#%^,@":
+            first = self.run(at, "brace", False)
+        else:
+            first = self.run(at, "brace quoted" if quoted else "brace", quoted)
+        self.at += 1
+        return (first,)
+
+    def run(self, start: int, mode: str, quoted: bool) -> Word:
+        """A word inside `${…}`, up to what ends it: `}`, `/` in a pattern, `:` in an offset."""
+        text = self.text
+        parts: list[Part] = []
+        empty = False
+        at = start
+        depth = ternary = 0
+        plain = RUNS[mode]
+        bare = mode == "brace quoted"
+        apostrophe = start
+        while True:
+            match = plain(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, quoted))
+                at = end
+            character = text[at]
+            if character == "}" and at >= apostrophe:
+                break
+            if character == "$":
+                at = self.dollar(at, parts, quoted)
+            elif character == '"':
+                count = len(parts)
+                at = self.double(at, parts)
+                empty = empty or len(parts) == count
+            elif bare and character in "'}":
+                # Between double quotes apostrophes are literal, but what is between two of them ends nothing.
+                if character == "'" and at >= apostrophe and text[at - 1] != "\\":
+                    apostrophe = text.find("'", at + 1) + 1
+                    if not apostrophe:
+                        raise Fault(at, "end")
+                parts.append(Literal(character, at, at + 1, quoted))
+                at += 1
+            elif character == "'":
+                end = self.single(at, parts)
+                empty = empty or end == at + 2
+                at = end
+            elif character == "\\":
+                at = self.escape_in_quotes(at, parts, '$`"\\}') if bare else self.escape(at, parts)
+            elif character == "`":
+                at = self.backquotes(at, parts, quoted)
+            elif character == END:
+                raise Fault(at, "end")
+            elif (character == "/" and (at > start or mode == "pattern")) or (character == ":" and not depth + ternary):
+                break
+            else:
+                # In an offset, `:` of `a ? b : c` and whatever stands in parentheses does not end it.
+                ternary += (character == "?") - (character == ":" and not depth)
+                depth += (character == "(") - (character == ")")
+                parts.append(Literal(character, at, at + 1, quoted))
+                at += 1
+        self.at = at
+        return Word(tuple(parts), start, at, empty)
+
+    def broken(self, start: int, parts: list[Part], quoted: bool) -> int:
+        end = self.closing(start + 2, "}")
+        if end < 0:
+            raise Fault(start, "end")
+        parts.append(Broken(start, end + 1, quoted))
+        return end + 1
+
+    def range(self, start: int, end: int, mode: str, quoted: bool = False) -> Word:
+        """The characters of a range as one word: blanks and metacharacters are ordinary.
+
+        `index`: quotes and escapes are resolved. `double`: as inside double quotes. `heredoc`: the same, and `"` is an
+        ordinary character too. What cannot be read is `Broken` up to the end.
+        """
+        inner = self if end == len(self.text) - 1 else type(self)(self.text[:end], start)
+        errors = len(inner.errors)
+        at = start
+        parts: list[Part] = []
+        empty = False
+        loose = mode == "index"
+        plain = index_run if loose else double_run if mode == "double" else heredoc_run
+        text = inner.text
+        quoted = quoted or not loose
+        try:
+            while at < end:
+                match = plain(text, at)
+                if match:
+                    at = match.end()
+                    parts.append(Literal(match[0], match.start(), at, quoted and not loose))
+                    continue
+                character = text[at]
+                if character == "$":
+                    at = inner.dollar(at, parts, quoted)
+                elif character == "\\":
+                    at = inner.escape(at, parts) if loose else inner.escape_in_quotes(at, parts, ESCAPED[mode])
+                elif character == "`":
+                    at = inner.backquotes(at, parts, quoted)
+                elif loose and character == "'":
+                    empty = empty or text[at + 1] == "'"
+                    at = inner.single(at, parts)
+                elif loose:
+                    count = len(parts)
+                    at = inner.double(at, parts)
+                    empty = empty or len(parts) == count
+                else:
+                    parts.append(Literal(character, at, at + 1, True))
+                    at += 1
+        except (Fault, RecursionError):
+            parts.append(Broken(at, end, quoted))
+        del inner.errors[errors:]
+        return Word(tuple(parts), start, end, empty)

@@ -1,0 +1,222 @@
+"""What the evaluation of a script records: every command that would run, where, and with which words."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.state import NO_GUARDS, Alternative, Guards, State, Variable
+from sbatchlint.bash.values import Phase, Pieces, Text, span_of, text_of
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+
+class RedirectedTo(NamedTuple):
+    """A redirect of a command: operator, file descriptor, and the target's field (None for heredocs)."""
+
+    operator: str
+    fd: str | None
+    target: Pieces | None
+    span: Span
+
+
+class Context:
+    """Where in the flow of the script a command stands.
+
+    `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `looped`: it may run
+    several times. `restricted`: names of variables that differ between tasks and were tested on the way here, so that
+    only some tasks come here. `tested`: something looks at its exit status. `captured`: its output is a substitution's.
+    """
+
+    __slots__ = (
+        "background", "calls", "captured", "conditional", "depth", "guards", "handler", "looped", "parent", "phase",
+        "restricted", "shell", "tested",
+    )  # fmt: skip
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.parent: Invocation | None = None
+        self.guards: Guards = NO_GUARDS
+        self.conditional = False
+        self.looped = False
+        self.restricted: frozenset[str] = frozenset()
+        self.background = False
+        self.tested = False
+        self.captured = False
+        self.handler = False
+        self.shell = 0  # how many subshells, substitutions and child programs deep
+        self.depth = 0  # how deep programs are nested in values
+        self.calls: tuple[str, ...] = ()
+
+    def replace(self, **changes: object) -> Context:
+        new = Context.__new__(Context)
+        new.phase = self.phase
+        new.parent = self.parent
+        new.guards = self.guards
+        new.conditional = self.conditional
+        new.looped = self.looped
+        new.restricted = self.restricted
+        new.background = self.background
+        new.tested = self.tested
+        new.captured = self.captured
+        new.handler = self.handler
+        new.shell = self.shell
+        new.depth = self.depth
+        new.calls = self.calls
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
+
+
+class Invocation:
+    """A command that would run: its words, and all that decides what it does.
+
+    `argv`: one field a word. `variables`: `NAME=value` before it. `span`: the command in the file, from its first to
+    its last word. `kind`: how it is started by its parent ("" for the script's own commands, else `srun`, `bash -c`,
+    `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
+    `spawn`: what the job layer said of it when it starts another command. `alternatives`: how many invocations stand
+    for this one command, each with other words that it may have.
+    """
+
+    __slots__ = (
+        "alternatives", "argv", "children", "context", "guards", "index", "kind", "name", "piped_from", "piped_to",
+        "redirects", "span", "spawn", "state", "stdin", "text", "variables",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        argv: tuple[Pieces, ...],
+        variables: tuple[tuple[str, Pieces], ...],
+        redirects: tuple[RedirectedTo, ...],
+        span: Span,
+        context: Context,
+        state: State,
+        guards: Guards,
+        kind: str,
+    ) -> None:
+        self.argv = argv
+        # the command's name without its folder, None where it is unknown
+        text = text_of(argv[0]) if argv else None
+        self.name = None if text is None else text.rpartition("/")[2]
+        self.variables = variables
+        self.redirects = redirects
+        self.span = span
+        self.context = context
+        self.state = state
+        self.guards = guards
+        self.kind = kind
+        self.children: list[Invocation] = []
+        self.spawn: object = None
+        self.stdin: Text | None = None
+        self.index = 0
+        self.alternatives = 1
+        self.text: Text | None = None  # for a shell: the program that it runs, where that is known
+        self.piped_from = False
+        self.piped_to = False
+
+    @property
+    def phase(self) -> Phase:
+        return self.context.phase
+
+    @property
+    def parent(self) -> Invocation | None:
+        return self.context.parent
+
+    @property
+    def name_span(self) -> Span:
+        return span_of(self.argv[0]) if self.argv else self.span
+
+    def ancestors(self) -> list[Invocation]:
+        """The invocations that started this one, nearest first."""
+        found = []
+        each = self.context.parent
+        while each is not None:
+            found.append(each)
+            each = each.context.parent
+        return found
+
+    def descendants(self) -> list[Invocation]:
+        """All that it starts, itself not included, in order."""
+        found = []
+        for child in self.children:
+            found.append(child)
+            found.extend(child.descendants())
+        return found
+
+    def __repr__(self) -> str:
+        words = " ".join("?" if text_of(field) is None else str(text_of(field)) for field in self.argv)
+        return f"<{self.phase.name.lower()} {self.kind}: {words}>"
+
+
+class Ran(NamedTuple):
+    """A statement of a shell that has an exit status: a pipeline, by its elements' invocations.
+
+    `errexit`, `pipefail`: whether the options are on there (None: not certain). `tested`: something looks at its
+    status (`if`, `&&`, `||`, `!`). `order`: its place among all that ran.
+    """
+
+    elements: tuple[tuple[Invocation, ...], ...]
+    span: Span
+    context: Context
+    errexit: bool | None
+    pipefail: bool | None
+    tested: bool
+    order: int
+
+
+class Submission(NamedTuple):
+    """A batch script inside the script: given to sbatch on standard input, or written to a file.
+
+    `quoted`: the outer shell expanded nothing in it. `command`: the sbatch that takes it, if one is seen; `rest`: the
+    index of its first word that is no option. `wrapped`: it is the text of --wrap, below a first line that sbatch adds.
+    """
+
+    text: Text
+    span: Span
+    quoted: bool
+    command: Invocation | None
+    rest: int = 0
+    wrapped: bool = False
+
+
+class Trace:
+    """All that was recorded, in order of running."""
+
+    __slots__ = ("assigned", "invocations", "pipe_status_reads", "ran", "reads", "status_reads", "submissions")
+
+    def __init__(self) -> None:
+        self.invocations: list[Invocation] = []
+        self.ran: list[Ran] = []
+        self.submissions: list[Submission] = []
+        self.status_reads: list[int] = []  # `$?` or PIPESTATUS was read after so many statements of `ran`
+        self.pipe_status_reads: list[int] = []  # those of PIPESTATUS
+        self.assigned: list[Assigned] = []
+        self.reads: list[Read] = []
+
+    def note_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
+        """A variable is looked up."""
+        self.reads.append(Read(name, span, operator, state.variables.get(name), context, len(self.invocations)))
+
+
+class Assigned(NamedTuple):
+    """An assignment that ran: `exported` as of then; `invocation` is the command for `NAME=x command` (else None)."""
+
+    name: str
+    alternatives: tuple[Alternative, ...]
+    exported: bool
+    span: Span
+    name_span: Span
+    context: Context
+    order: int
+
+
+class Read(NamedTuple):
+    """A variable that was looked up by name; what a condition looks at may be noted twice.
+
+    `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
+    held it then, None where that shell had not set it. `order`: the number of commands that had been recorded.
+    """
+
+    name: str
+    span: Span
+    operator: str
+    variable: Variable | None
+    context: Context
+    order: int

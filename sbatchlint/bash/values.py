@@ -1,0 +1,282 @@
+"""What the evaluation of a word gives: pieces of text that know where they stand in the file.
+
+A `Field` is one word as a command would receive it: a sequence of pieces. A piece of literal text stands one to one in
+the file, so every character of it has an offset of its own. A piece that an expansion gave knows the expansion: its
+name, the phase in which it happened, and where in the file it is written. Text that cannot be known is a piece with
+`text` None; unknown means silent.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from enum import IntEnum
+
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import BYTE_ORDER_MARK, Span
+
+# Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
+UNKNOWN_CHARACTER = "\ue000"
+
+
+class Phase(IntEnum):
+    """Which shell expands a text.
+
+    `SUBMIT`: a shell on the login node. `BATCH`: the batch script, on the first node of the job, where SLURM_PROCID,
+    SLURM_LOCALID and SLURM_NODEID are 0. `TASK`: each task of a step.
+    """
+
+    SUBMIT = 0
+    BATCH = 1
+    TASK = 2
+
+
+class Expansion(NamedTuple):
+    """A `$NAME`, `$(…)` or `$((…))` that was expanded.
+
+    `name`: the variable, or the command of a substitution written as `$(hostname -s)`, or `$((…))`.
+    `inputs`: for arithmetic, substrings and the like, the expansions that went into it (see `flattened`).
+    `commands`: for a substitution, the known words of every command that ran in it.
+    """
+
+    name: str
+    span: Span
+    phase: Phase
+    inputs: tuple[Expansion, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+
+    def all(self) -> tuple[Expansion, ...]:
+        """This expansion and every one that went into it."""
+        return (self, *self.inputs)
+
+
+# An expansion remembers at most so many others that went into it.
+MOST_INPUTS = 24
+
+
+def flattened(expansions: Iterable[Expansion]) -> tuple[Expansion, ...]:
+    """Expansions and what went into them, each once and without inputs of its own, for the inputs of another."""
+    found: dict[Expansion, None] = {}
+    for expansion in expansions:
+        for each in (expansion, *expansion.inputs):
+            found[each._replace(inputs=()) if each.inputs else each] = None
+        if len(found) >= MOST_INPUTS:
+            break
+    return tuple(found)[:MOST_INPUTS]
+
+
+class Piece(NamedTuple):
+    """A part of a field.
+
+    `text`: None where it is unknown. `start`, `end`: where it is written in the file; for literal text (no
+    `expansion`) the characters stand there one to one, unless it is one character written with a backslash
+    (`end - start` is 2, the character itself is at `end - 1`).
+    `open`: an unknown that may be no word at all or several ones (unquoted, or `"$@"`).
+    """
+
+    text: str | None
+    start: int
+    end: int
+    expansion: Expansion | None = None
+    open: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    def offset(self, index: int) -> int:
+        """Where character `index` of `text` stands in the file."""
+        if self.expansion is None and self.text is not None:
+            if len(self.text) == self.end - self.start:
+                return self.start + index
+            if len(self.text) == 1:
+                return self.end - 1
+        return self.start
+
+
+Pieces = tuple[Piece, ...]
+# Called without the constructor around it, where most pieces and spans of a run are made: that is twice as fast.
+_new = tuple.__new__
+
+
+def text_of(field: Pieces) -> str | None:
+    """The text of a field, or None where a piece of it is unknown."""
+    if len(field) == 1:
+        return field[0].text
+    parts = []
+    for piece in field:
+        if piece.text is None:
+            return None
+        parts.append(piece.text)
+    return "".join(parts)
+
+
+def shown_text(field: Pieces) -> str:
+    """The text of a field with `UNKNOWN_CHARACTER` for each unknown piece."""
+    if len(field) == 1:
+        text = field[0].text
+        return UNKNOWN_CHARACTER if text is None else text
+    return "".join([UNKNOWN_CHARACTER if piece.text is None else piece.text for piece in field])
+
+
+def known_prefix(field: Pieces) -> str:
+    """The text of a field up to its first unknown piece."""
+    parts = []
+    for piece in field:
+        if piece.text is None:
+            break
+        parts.append(piece.text)
+    return "".join(parts)
+
+
+def is_open(field: Pieces) -> bool:
+    """Whether the field may in truth be no word, or several."""
+    return any(piece.open for piece in field)
+
+
+def span_of(field: Pieces) -> Span:
+    """From the first to the last character of a field in the file; its first piece where it stands in several."""
+    if not field:
+        return Span(0, 0)
+    start, end = field[0].start, field[0].end
+    if len(field) == 1:
+        return _new(Span, (start, end))
+    for piece in field[1:]:
+        if piece.start < end:
+            return field[0].span
+        end = piece.end
+    return Span(start, end)
+
+
+def cut(field: Pieces, start: int, end: int) -> Pieces:
+    """Characters `start` to `end` of a field, counted as in `shown_text` (an unknown piece is one character)."""
+    if len(field) == 1 and start <= 0 and end >= (1 if field[0].text is None else len(field[0].text)):
+        return field if end > start else ()
+    out: list[Piece] = []
+    at = 0
+    for piece in field:
+        size = 1 if piece.text is None else len(piece.text)
+        low, high = max(start - at, 0), min(end - at, size)
+        at += size
+        if low >= high:
+            continue
+        if low == 0 and high == size or piece.text is None:
+            out.append(piece)
+        elif piece.expansion is not None:
+            out.append(piece._replace(text=piece.text[low:high]))
+        else:
+            out.append(_new(Piece, (piece.text[low:high], piece.start + low, piece.start + high, None, False)))
+    return tuple(out)
+
+
+def expansions(field: Pieces) -> tuple[Expansion, ...]:
+    """Every expansion that went into a field, inputs included."""
+    found: list[Expansion] = []
+    for piece in field:
+        if piece.expansion is not None:
+            found.extend(piece.expansion.all())
+    return tuple(found)
+
+
+def literal(text: str, start: int) -> Piece:
+    """A piece that stands in the file as it is."""
+    return Piece(text, start, start + len(text))
+
+
+class Text:
+    """A program's text: a whole file, or a value that a shell parses again.
+
+    Its characters are those of `shown_text(pieces)`; `span` maps a range of them back to the file, and `pieces` gives
+    the pieces of a range, so that what was already expanded keeps its history when the text is parsed again.
+    `whole`: the text as sbatch gets it: of a file, also what no shell reads of it (a byte-order mark, NUL bytes).
+    """
+
+    __slots__ = ("_is_plain", "_starts", "field", "string", "whole")
+
+    def __init__(self, field: Pieces, whole: str | None = None) -> None:
+        self.field = field
+        # one piece, and no expansion's: its characters follow each other in the file
+        self._is_plain = len(field) == 1 and field[0].expansion is None
+        self.string = shown_text(field)
+        self.whole = self.string if whole is None else whole
+        starts = [0]
+        if len(field) > 1:
+            at = 0
+            for piece in field[:-1]:
+                at += 1 if piece.text is None else len(piece.text)
+                starts.append(at)
+        self._starts = starts
+
+    @classmethod
+    def of_file(cls, text: str) -> Text:
+        """A file's text without its byte-order mark; a NUL byte is a piece that is not known."""
+        if not text.startswith(BYTE_ORDER_MARK) and "\0" not in text:
+            return cls((literal(text, 0),))
+        at = 1 if text.startswith(BYTE_ORDER_MARK) else 0
+        pieces: list[Piece] = []
+        for part in text[at:].split("\0"):
+            if pieces:
+                pieces.append(Piece(None, at - 1, at))
+            pieces.append(literal(part, at))
+            at += len(part) + 1
+        return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
+
+    def without_marks(self) -> Text:
+        """What a shell gets of a file that a template engine fills in: values that are not known, and no statements."""
+        if not self._is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
+            return self
+        from sbatchlint.source.templates import is_templated, rendered
+
+        if not is_templated(self.string):
+            return self
+        string, base = self.string, self.field[0].start
+        parts = rendered(string)
+        return Text(
+            tuple(
+                literal(string[start:end], base + start) if known else Piece(None, base + start, base + end)
+                for start, end, known in parts
+            )
+        )
+
+    def _piece_at(self, index: int) -> int:
+        return max(bisect_right(self._starts, index) - 1, 0)
+
+    def offset(self, index: int) -> int:
+        """Where character `index` stands in the file; the end of the text maps behind its last character."""
+        if not self.field:
+            return 0
+        if index >= len(self.string):
+            return self.field[-1].end
+        number = self._piece_at(index)
+        return self.field[number].offset(index - self._starts[number])
+
+    def span(self, start: int, end: int) -> Span:
+        """Where characters `start` to `end` stand in the file, from the first to the last of them."""
+        if self._is_plain:
+            base = self.field[0].start
+            return _new(Span, (base + start, base + end))
+        first = self.offset(start)
+        if end <= start:
+            return Span(first, first)
+        number = self._piece_at(end - 1)
+        piece = self.field[number]
+        if piece.text is None or piece.expansion is not None:
+            last = piece.end
+        else:
+            last = piece.offset(end - 1 - self._starts[number]) + 1
+        return Span(first, last) if last >= first else Span(first, first + 1)
+
+    def pieces(self, start: int, end: int) -> Pieces:
+        """The pieces that make characters `start` to `end`."""
+        if self._is_plain:
+            piece = self.field[0]
+            if piece.text is not None:
+                base = piece.start
+                if end <= start:
+                    return ()
+                return (_new(Piece, (piece.text[start:end], base + start, base + end, None, False)),)
+        if end <= start:
+            return ()
+        first, last = self._piece_at(start), self._piece_at(end - 1)
+        base = self._starts[first]
+        return cut(self.field[first : last + 1], start - base, end - base)

@@ -1,0 +1,399 @@
+"""Reading the words of a command: its name, its options and where its operands begin.
+
+An argv is a sequence of fields (`sbatchlint.bash.values`). What a field cannot tell stays open: options that may hide
+in `$ARGS` or `"$@"` make a reading uncertain, so that nobody concludes that an option is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, span_of, text_of
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+Argv = Sequence[Pieces]
+# The value of an exported variable, or None where it is not exported (as far as the script tells).
+Lookup = Callable[[str], Pieces | None]
+
+OPTION_NAMES = Regex(
+    r"(?:^|_|[a-z0-9])(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?|PARAMETERS|BINDS?|MOUNTS?|EXTRA)\d*$", re.IGNORECASE
+)
+PROGRAM_NAMES = Regex(
+    r"(?:^|_)(?:\w*SCRIPT|PROGRAM|PROG|EXE|EXECUTABLE|BINARY|MAIN|ENTRY\w*|TRAINER|\w*PY|(?:PY|PYTHON|TRAIN\w*)_?FILE)\d*$",
+    re.IGNORECASE,
+)
+
+
+class Given(NamedTuple):
+    """An option as a command was given it.
+
+    `name`: its canonical name without dashes (the full one, of an abbreviation). `value`: None for a flag, and for an
+    option whose value is missing. `at`: index of the word of argv that holds it. `span`: of that word, or of the
+    letter's cluster. `value_at`: of the word that holds the value (the same word for `--name=value`).
+    """
+
+    name: str
+    value: Pieces | None
+    at: int
+    span: Span
+    value_at: int
+
+    @property
+    def text(self) -> str | None:
+        """The value where it is known."""
+        return None if self.value is None else text_of(self.value)
+
+
+class Syntax(NamedTuple):
+    """Which options a command knows, and how they are written.
+
+    `values`, `flags`: long names and single letters. `aliases`: other spelling to canonical name. `underscores`: `-`
+    and `_` are the same inside names, the canonical name has `_`. `abbreviations`: a unique prefix of a long name
+    will do. `single_dash`: long names with one dash. `clusters`: letters can be joined (`-it`, `-n4`).
+    `greedy`: an option that is not known takes the next word unless that begins with a dash. `numbers`: `-12` is an
+    operand or an option by itself, never letters. `pairs`: options of `values` that take two words (`--mca key value`).
+    """
+
+    values: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    aliases: Mapping[str, str] = {}
+    underscores: bool = False
+    abbreviations: bool = False
+    single_dash: bool = False
+    clusters: bool = True
+    greedy: bool = False
+    numbers: bool = False
+    pairs: frozenset[str] = frozenset()
+
+
+class Reading(NamedTuple):
+    """What was read: options in order, the index of the first operand (None: there is none), whether it is certain.
+
+    `operand_certain`: the operand is not merely a guess. `ended`: a `--` stands before the operand.
+    """
+
+    given: tuple[Given, ...]
+    operand: int | None
+    certain: bool
+    operand_certain: bool = True
+    ended: bool = False
+
+
+def syntax(
+    values: str = "",
+    flags: str = "",
+    *,
+    aliases: Mapping[str, str] | None = None,
+    underscores: bool = False,
+    abbreviations: bool = False,
+    single_dash: bool = False,
+    clusters: bool = True,
+    greedy: bool = False,
+    numbers: bool = False,
+    pairs: str = "",
+) -> Syntax:
+    """A `Syntax` from names separated by blanks; `o/output` makes `o` another spelling of `output`."""
+    spellings: dict[str, str] = dict(aliases or {})
+    named: list[set[str]] = []
+    for group in (values, flags):
+        names: set[str] = set()
+        for word in group.split():
+            *others, name = word.split("/")
+            if underscores:
+                name = name.replace("-", "_")
+            names.add(name)
+            for other in others:
+                spellings[other] = name
+        named.append(names)
+    return Syntax(
+        frozenset(named[0]),
+        frozenset(named[1]),
+        spellings,
+        underscores,
+        abbreviations,
+        single_dash,
+        clusters,
+        greedy,
+        numbers,
+        frozenset(pairs.split()),
+    )
+
+
+def basename(field: Pieces) -> str | None:
+    """The last component of a path, known even where only the folder is not (`$VENV/bin/torchrun`).
+
+    `$(which torchrun)` and `$(command -v torchrun)` are torchrun.
+    """
+    text = text_of(field)
+    if text is not None:
+        return text.rsplit("/", 1)[-1]
+    if not field:
+        return None
+    last = field[-1]
+    if last.text is not None:
+        tail = ""
+        for piece in reversed(field):
+            if piece.text is None:
+                break
+            tail = piece.text + tail
+        return tail.rsplit("/", 1)[1] if "/" in tail else None
+    return looked_up(field)
+
+
+def looked_up(field: Pieces) -> str | None:
+    """The program whose path a field asks for, and is nothing but that: torchrun of `$(which torchrun)`."""
+    if len(field) != 1 or field[0].expansion is None:
+        return None
+    found = re.fullmatch(r"\$\(\s*(?:which|command -v|type -p|type -P)\s+([\w./+-]+)\s*\)", field[0].expansion.name)
+    return found.group(1).rsplit("/", 1)[-1] if found else None
+
+
+def variable_name(field: Pieces) -> str | None:
+    """The variable that alone makes an unknown field (`$ARGS`, `"${ARGS[@]}"`); None for anything else."""
+    if len(field) == 1 and field[0].text is None and field[0].expansion is not None:
+        return field[0].expansion.name
+    return None
+
+
+def hides_options(field: Pieces) -> bool:
+    """Whether an unknown field is likely to hold options: `$ARGS`, `"$@"`, `"${TORCHRUN_OPTS[@]}"`."""
+    name = variable_name(field)
+    return name is not None and (name in "@*" or bool(OPTION_NAMES.search(name)))
+
+
+def names_program(field: Pieces) -> bool:
+    """Whether an unknown field is a program by its name, and no option: `$SCRIPT`, `"$FILE"`, `$(which python)`."""
+    if looked_up(field) is not None:
+        return True
+    name = variable_name(field)
+    return name is not None and not hides_options(field) and bool(PROGRAM_NAMES.search(name))
+
+
+def is_unknown(field: Pieces) -> bool:
+    """Whether nothing at all is known of a field."""
+    return bool(field) and all(piece.text is None for piece in field)
+
+
+def split(field: Pieces, separator: str) -> list[Pieces]:
+    """The parts of a field between single characters; unknown pieces stay whole."""
+    text = shown_text(field)
+    parts: list[Pieces] = []
+    start = 0
+    while True:
+        at = text.find(separator, start)
+        if at < 0:
+            parts.append(cut(field, start, len(text)))
+            return parts
+        parts.append(cut(field, start, at))
+        start = at + len(separator)
+
+
+def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
+    """What stands before and after the first separator; the second is None without one."""
+    text = shown_text(field)
+    at = text.find(separator)
+    if at < 0:
+        return field, None
+    return cut(field, 0, at), cut(field, at + len(separator), len(text))
+
+
+def assignment_of(field: Pieces) -> tuple[str, Pieces] | None:
+    """The name and value of a word `NAME=value`."""
+    prefix = known_prefix(field)
+    found = re.match(r"([A-Za-z_][A-Za-z0-9_]*)=", prefix)
+    if not found:
+        return None
+    return found.group(1), cut(field, found.end(), len(shown_text(field)))
+
+
+def integer(field: Pieces | None) -> int | None:
+    """The number a field is, where that is certain."""
+    text = None if field is None else text_of(field)
+    if text is None or not re.fullmatch(r"\s*[+-]?\d+\s*", text):
+        return None
+    return int(text)
+
+
+def _canonical(name: str, known: Syntax) -> str | None:
+    if known.underscores and len(name) > 1:
+        name = name.replace("-", "_")
+    if name in known.values or name in known.flags:
+        return name
+    other = known.aliases.get(name)
+    if other is not None:
+        return other
+    if known.abbreviations and len(name) > 1:
+        names = {each for each in known.values if len(each) > 1 and each.startswith(name)}
+        names.update(each for each in known.flags if len(each) > 1 and each.startswith(name))
+        if len(names) == 1:
+            return names.pop()
+    return None
+
+
+class _Reader:
+    """The state of one reading."""
+
+    __slots__ = ("argv", "at", "certain", "given", "known")
+
+    def __init__(self, argv: Argv, start: int, known: Syntax) -> None:
+        self.argv = argv
+        self.at = start
+        self.known = known
+        self.given: list[Given] = []
+        self.certain = True
+
+    def option(self) -> bool:
+        """Reads the option at the current word; False where the word is not known to be an option at all."""
+        field = self.argv[self.at]
+        text = shown_text(field)
+        if text.startswith("--"):
+            self._long(field, text, 2)
+            return True
+        if self.known.single_dash or not self.known.clusters:
+            name = text[1:].partition("=")[0]
+            if len(name) > 1 and (_canonical(name, self.known) is not None or not self.known.clusters):
+                self._long(field, text, 1)
+                return True
+        self._letters(field, text)
+        return True
+
+    def _value(self, name: str, field: Pieces, index: int, *, optional: bool = False) -> None:
+        """Takes the next word as the value of the option at `index`."""
+        following = index + 1
+        if following >= len(self.argv) or (optional and known_prefix(self.argv[following]).startswith("-")):
+            self.given.append(Given(name, None, index, span_of(field), index))
+            self.at = following
+            return
+        value = self.argv[following]
+        if hides_options(value) and is_open(value):
+            self.certain = False
+        self.given.append(Given(name, value, index, span_of(field), following))
+        self.at = following + (2 if name in self.known.pairs else 1)
+
+    def _long(self, field: Pieces, text: str, dashes: int) -> None:
+        index = self.at
+        written, equals, _ = text[dashes:].partition("=")
+        prefix = known_prefix(field)
+        self.at += 1
+        if len(prefix) < dashes + len(written):
+            # A part of the option's name is unknown.
+            self.certain = False
+            return
+        name = _canonical(written, self.known)
+        if equals:
+            value = cut(field, dashes + len(written) + 1, len(text))
+            self.given.append(Given(name or written, value, index, span_of(field), index))
+        elif name is not None and name in self.known.values:
+            self._value(name, field, index)
+        elif name is not None or not self.known.greedy:
+            self.given.append(Given(name or written, None, index, span_of(field), index))
+        else:
+            self._value(written, field, index, optional=True)
+
+    def _letters(self, field: Pieces, text: str) -> None:
+        index = self.at
+        self.at += 1
+        letters = text[1:]
+        if self.known.numbers and letters[:1].isdigit():
+            self.given.append(Given(letters, None, index, span_of(field), index))
+            return
+        for place, letter in enumerate(letters):
+            if len(known_prefix(field)) <= place + 1:
+                self.certain = False
+                return
+            name = _canonical(letter, self.known)
+            if name is not None and name in self.known.values:
+                rest = letters[place + 1 :]
+                if not rest:
+                    self._value(name, field, index)
+                else:
+                    skip = 1 if rest.startswith("=") else 0
+                    value = cut(field, place + 2 + skip, len(text))
+                    self.given.append(Given(name, value, index, span_of(field), index))
+                return
+            if name is None and self.known.greedy and len(letters) == 1:
+                self._value(letter, field, index, optional=True)
+                return
+            self.given.append(Given(name or letter, None, index, span_of(field), index))
+
+
+def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusting: bool = False) -> Reading:
+    """Reads options from `argv[start]` up to the first operand.
+
+    An unknown word in the place of an option is taken for the operand where its name says so (`$SCRIPT`), where it is
+    one word, or where nothing else can be it; where it may hold options the reading is not certain. With `one_word`
+    False even a quoted unknown is not trusted to be the operand; `trusting` takes every unknown word for the operand
+    whose name does not speak of options.
+    """
+    reader = _Reader(argv, start, known)
+    candidate: int | None = None
+    while reader.at < len(argv):
+        index = reader.at
+        field = argv[index]
+        text = shown_text(field)
+        if not field:
+            # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
+            return Reading(tuple(reader.given), candidate if candidate is not None else index, reader.certain)
+        if is_unknown(field):
+            if names_program(field) or trusting and not hides_options(field):
+                return Reading(tuple(reader.given), index, reader.certain)
+            hidden = hides_options(field)
+            if not hidden and reader.given and reader.given[-1].name == "module" and reader.given[-1].value is None:
+                # `-m $MODULE`: the module flag takes no value, but what follows it is hardly an option.
+                return Reading(tuple(reader.given), index, reader.certain)
+            following = argv[index + 1] if index + 1 < len(argv) else None
+            if not hidden and not is_open(field) and one_word and not _is_script(following):
+                return Reading(tuple(reader.given), index, reader.certain)
+            reader.certain = False
+            if not hidden:
+                candidate = index
+            reader.at += 1
+            continue
+        if text == "--":
+            after = index + 1
+            return Reading(
+                tuple(reader.given), after if after < len(argv) else None, reader.certain, candidate is None, True
+            )
+        if text[0] != "-" or text == "-":
+            certain = reader.certain or candidate is None
+            return Reading(tuple(reader.given), index, reader.certain, certain)
+        if candidate is not None:
+            # After a word that may have been the operand: an option that is not known belongs to the operand.
+            name = text.lstrip("-").partition("=")[0]
+            if _canonical(name, known) is None and (text.startswith("--") or _canonical(text[1], known) is None):
+                return Reading(tuple(reader.given), candidate, False, False)
+        reader.option()
+    return Reading(tuple(reader.given), candidate, reader.certain, candidate is None)
+
+
+def _is_script(field: Pieces | None) -> bool:
+    return field is not None and shown_text(field).endswith((".py", ".sh"))
+
+
+def last(given: Iterable[Given], name: str) -> Given | None:
+    """The option that counts where one is given several times."""
+    found = None
+    for each in given:
+        if each.name == name:
+            found = each
+    return found
+
+
+_PLAIN = Regex(r"[\w@%+=:,./^-]+", re.ASCII)
+
+
+def is_plain(value: str) -> bool:
+    """Whether a value is a word of the shell as it is, in and out of quotes."""
+    return _PLAIN.fullmatch(value) is not None
+
+
+def quoted(value: str) -> str:
+    """A value as a word of the shell, quoted where it must be."""
+    if is_plain(value):
+        return value
+    if "'" not in value:
+        return f"'{value}'"
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", value) + '"'

@@ -1,0 +1,321 @@
+"""Containers that commands enter: what they are, what they mount, which environment they pass on.
+
+Containers come from pyxis options of srun (pyxis 0.1 to 0.24) and from the commands apptainer, singularity, docker,
+podman, podman-hpc, shifter, enroot and ch-run (`sbatchlint.job.commands.container_commands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import Given, Lookup, partition, split
+from sbatchlint.job.site import Site
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+# A pyxis option of srun: its name with or without dashes, its value, where it stands.
+Triple = tuple[str, Pieces | None, Span]
+
+
+class Mount(NamedTuple):
+    """A folder or file of the host that a container sees. `source`, `target`: the fields as written.
+
+    A mount without a source (`tmpfs`, `--scratch`) has () there: what is written under its target is lost.
+    """
+
+    source: Pieces
+    target: Pieces
+    options: str
+    span: Span
+
+    @property
+    def source_text(self) -> str | None:
+        return text_of(self.source) if self.source else None
+
+    @property
+    def target_text(self) -> str | None:
+        return text_of(self.target)
+
+    @property
+    def private(self) -> bool:
+        """Whether it holds nothing of the host (a tmpfs, a named volume)."""
+        return not self.source
+
+
+class Container:
+    """A container that a command runs in.
+
+    `kind`: `pyxis`, `apptainer`, `docker`, `podman`, `shifter`, `enroot`, `charliecloud`. `image`: as written, None
+    where a name or an instance stands for it. `name`: of a named container. `mounts`: in order.
+    `home_mounted`: whether the user's home folder of the host is there; None where the site decides.
+    `writable`: whether the image's own files can be written; None where the site decides. `inherits`: whether the
+    host's environment goes in. `passed`: variables named explicitly, with their value (None: the host's).
+    `hidden_environment`: further variables may come from a file. `system_mounts`: the site may mount more (its
+    shared file systems, usually). `tmp`: whether /tmp is the node's own; None where it depends.
+    `options`: every option given; `span`: of the command's name, or of the first option. `certain`: no word could
+    hide further options.
+    """
+
+    __slots__ = (
+        "certain",
+        "hidden_environment",
+        "home_mounted",
+        "image",
+        "inherits",
+        "kind",
+        "mounts",
+        "name",
+        "options",
+        "passed",
+        "span",
+        "system_mounts",
+        "tmp",
+        "workdir",
+        "writable",
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        span: Span,
+        *,
+        image: Pieces | None = None,
+        name: Pieces | None = None,
+        mounts: Sequence[Mount] = (),
+        home_mounted: bool | None = None,
+        workdir: Pieces | None = None,
+        writable: bool | None = None,
+        inherits: bool = True,
+        passed: Mapping[str, Pieces | None] | None = None,
+        hidden_environment: bool = False,
+        system_mounts: bool = False,
+        tmp: bool | None = None,
+        options: Sequence[Given] = (),
+        certain: bool = True,
+    ) -> None:
+        self.kind = kind
+        self.span = span
+        self.image = image
+        self.name = name
+        self.mounts = tuple(mounts)
+        self.home_mounted = home_mounted
+        self.workdir = workdir
+        self.writable = writable
+        self.inherits = inherits
+        self.passed = dict(passed or {})
+        self.hidden_environment = hidden_environment
+        self.system_mounts = system_mounts
+        self.tmp = tmp
+        self.options = tuple(options)
+        self.certain = certain
+
+    def option(self, *names: str) -> Given | None:
+        """The last of the options with one of these names."""
+        found = None
+        for each in self.options:
+            if each.name in names:
+                found = each
+        return found
+
+    def passes(self, variable: str) -> bool | None:
+        """Whether an exported variable of the host reaches the program; None where that is not known."""
+        if self.inherits or variable in self.passed:
+            return True
+        for name in self.passed:
+            if name.endswith("*") and variable.startswith(name[:-1]):
+                return True
+        return None if self.hidden_environment or not self.certain else False
+
+    def __repr__(self) -> str:
+        image = None if self.image is None else shown_text(self.image)
+        mounts = [f"{shown_text(m.source)}:{shown_text(m.target)}" for m in self.mounts]
+        return f"Container({self.kind!r}, image={image!r}, mounts={mounts}, home={self.home_mounted})"
+
+
+def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
+    """`SRC[:DST[:options]]`; without DST both are the same place. None for an empty one."""
+    if not field:
+        return None
+    source, rest = partition(field, ":")
+    if rest is None:
+        return None if target_required else Mount(source, source, "", span_of(field))
+    target, options = partition(rest, ":")
+    return Mount(source, target or source, "" if options is None else shown_text(options), span_of(field))
+
+
+def binds(field: Pieces, separator: str = ",") -> list[Mount]:
+    """A list of binds; an unknown piece that is a whole element may be several mounts and gives none."""
+    found = []
+    for each in split(field, separator):
+        if each and not _may_be_several(each):
+            mount = bind(each)
+            if mount is not None:
+                found.append(mount)
+    return found
+
+
+def hides_binds(field: Pieces, separator: str = ",") -> bool:
+    """Whether a list of binds holds an element of which nothing is known (`--container-mounts=$MOUNTS`)."""
+    return any(_may_be_several(each) for each in split(field, separator))
+
+
+# Variables, and a command, that hold one folder whatever it is.
+_ONE_FOLDER = frozenset({"PWD", "HOME", "SLURM_SUBMIT_DIR", "SCRATCH", "TMPDIR", "SLURM_TMPDIR", "$(pwd)"})
+
+
+def _may_be_several(element: Pieces) -> bool:
+    """Whether nothing is known of an element of a list of binds, not even that it is one folder."""
+    if len(element) != 1 or element[0].text is not None:
+        return False
+    expansion = element[0].expansion
+    return expansion is None or expansion.name not in _ONE_FOLDER
+
+
+def key_values(field: Pieces) -> dict[str, Pieces]:
+    """`type=bind,source=/a,target=/b,readonly` as a mapping; words without `=` map to ()."""
+    found: dict[str, Pieces] = {}
+    for each in split(field, ","):
+        name, value = partition(each, "=")
+        key = text_of(name)
+        if key is not None:
+            found[key.strip()] = () if value is None else value
+    return found
+
+
+def mount_of(field: Pieces) -> Mount | None:
+    """The mount of `--mount type=bind,source=…,target=…` (docker, podman, apptainer)."""
+    values = key_values(field)
+    target = values.get("target") or values.get("destination") or values.get("dst")
+    if not target:
+        return None
+    source = values.get("source") or values.get("src") or ()
+    kind = text_of(values["type"]) if "type" in values else "volume"
+    if kind != "bind":
+        source = ()
+    return Mount(source, target, "ro" if "readonly" in values or "ro" in values else "", span_of(field))
+
+
+_PYXIS_VALUES = {
+    "container-image": "IMAGE",
+    "container-mounts": "MOUNTS",
+    "container-workdir": "WORKDIR",
+    "container-name": "NAME",
+    "container-save": "SAVE",
+    "container-env": "ENV",
+    "container-unshare": "UNSHARE",
+    "container-entrypoint-log": "ENTRYPOINT_LOG",
+}
+# Options that have an opposite, and the variable of both (since pyxis 0.21).
+_PYXIS_FLAGS = {
+    "container-mount-home": ("no-container-mount-home", "MOUNT_HOME"),
+    "container-remap-root": ("no-container-remap-root", "REMAP_ROOT"),
+    "container-entrypoint": ("no-container-entrypoint", "ENTRYPOINT"),
+    "container-writable": ("container-readonly", "WRITABLE"),
+}
+PYXIS_OPTIONS = frozenset(_PYXIS_VALUES) | {name for on, (off, _) in _PYXIS_FLAGS.items() for name in (on, off)}
+
+
+def is_pyxis_option(name: str) -> bool:
+    """Whether an option belongs to pyxis; Slurm's own --container and --container-id do not."""
+    return name.lstrip("-") in PYXIS_OPTIONS
+
+
+def opposite(name: str) -> str | None:
+    """The pyxis option that says the contrary; None for those that have none."""
+    for on, (off, _) in _PYXIS_FLAGS.items():
+        if name in (on, off):
+            return off if name == on else on
+    return None
+
+
+def _pyxis_flag(given: Sequence[Given], on: str, environment: Lookup) -> bool | None:
+    """What the options, or else the environment, say of a pair of flags; None for nothing (or both, an error)."""
+    off, variable = _PYXIS_FLAGS[on]
+    named = {each.name for each in given}
+    if on in named or off in named:
+        return None if on in named and off in named else on in named
+    value = environment("PYXIS_CONTAINER_" + variable)
+    text = None if value is None else text_of(value)
+    return {"1": True, "0": False}.get(text or "")
+
+
+def pyxis_container(
+    options: Iterable[Triple], site: Site | None = None, environment: Lookup | None = None
+) -> Container | None:
+    """The container of an srun with these options (its own and those it inherits from sbatch); None without one.
+
+    pyxis starts a container only for --container-image or --container-name, or their variables
+    PYXIS_CONTAINER_IMAGE and PYXIS_CONTAINER_NAME (0.21). Without either home flag, ENROOT_MOUNT_HOME or the site's
+    enroot.conf decides. The host's environment goes in, but a variable that the image defines wins, unless
+    --container-env names it.
+    """
+    lookup = environment or (lambda name: None)
+    given = [Given(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)]
+    values: dict[str, Pieces] = {}
+    mounts: list[Mount] = []
+    passed: dict[str, Pieces | None] = {}
+    certain = True
+    for each in given:
+        if each.value is None:
+            continue
+        if each.name == "container-mounts":
+            certain = certain and not hides_binds(each.value)
+            mounts.extend(_pyxis_mounts(each.value))
+        elif each.name == "container-env":
+            for part in split(each.value, ","):
+                text = text_of(part)
+                if text:
+                    passed[text] = None
+        else:
+            values[each.name] = each.value
+    for option, variable in _PYXIS_VALUES.items():
+        if option in values or any(each.name == option for each in given):
+            continue
+        value = lookup("PYXIS_CONTAINER_" + variable)
+        if not value:
+            continue
+        if option == "container-mounts":
+            certain = certain and not hides_binds(value)
+            mounts.extend(_pyxis_mounts(value))
+        else:
+            values[option] = value
+    image = values.get("container-image")
+    name = values.get("container-name")
+    if image is None and name is None:
+        return None
+    home = _pyxis_flag(given, "container-mount-home", lookup)
+    if home is None and not any("mount-home" in each.name for each in given):
+        value = lookup("ENROOT_MOUNT_HOME")
+        text = None if value is None else text_of(value)
+        home = {"y": True, "yes": True, "n": False, "no": False}.get((text or "").lower())
+        if home is None and value is None and site is not None:
+            home = site.container_home_mounted
+    span = next((e.span for e in given if e.name in ("container-image", "container-name")), None)
+    if span is None:
+        span = given[0].span if given else Span(0, 0)
+    return Container(
+        "pyxis",
+        span,
+        image=image,
+        name=None if name is None else partition(name, ":")[0],
+        mounts=mounts,
+        home_mounted=home,
+        workdir=values.get("container-workdir"),
+        writable=_pyxis_flag(given, "container-writable", lookup),
+        passed=passed,
+        system_mounts=True,
+        options=given,
+        certain=certain,
+    )
+
+
+def _pyxis_mounts(value: Pieces) -> list[Mount]:
+    """`SRC[:DST[:FLAGS]]` in a comma list; `tmpfs:DST` and `umount:DST` have no source."""
+    found = []
+    for mount in binds(value):
+        kind = mount.source_text
+        if kind == "umount":
+            continue
+        found.append(mount._replace(source=()) if kind == "tmpfs" else mount)
+    return found

@@ -1,0 +1,422 @@
+"""The GPUs of a step: how many it has on each node, how its tasks share them, and which of them each task sees.
+
+What a step asks for is what its srun says, and what srun finds of the job in SLURM_GPUS, SLURM_GPUS_PER_NODE,
+SLURM_GPUS_PER_TASK and the like, form by form; where neither names a GPU, the controller copies the job's own request,
+`--gres` too (`_copy_job_tres_to_step()`, src/stepmgr/stepmgr.c). How tasks share them: `_get_usable_gres()` in
+src/interfaces/gres.c. All of it was run on Slurm 22.05, 23.11, 24.11 and 26.05 (tests/slurm/test_gpus.py); where a
+release between them may differ, the answer is None.
+
+The numbers of GPUs are those in CUDA_VISIBLE_DEVICES on nodes whose GPUs all belong to the job. Where Slurm constrains
+devices, the GPUs of a job, a step or a task count from 0 there, and are the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.job.request import gpu_count
+from sbatchlint.job.steps import written
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.versions import answers, is_before, is_release
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sbatchlint.bash.trace import Invocation
+    from sbatchlint.job import Job
+    from sbatchlint.job.request import Request
+    from sbatchlint.job.steps import Step
+
+# Forms in which GPUs are asked for; the first four may be given together.
+FORMS = ("gpus-per-node", "gpus-per-task", "gpus", "gpus-per-socket", "gres", "tres-per-task")
+BINDINGS = ("gpu-bind", "tres-bind")
+# Who sets these before an srun changes what it asks for, or how GPUs are shared.
+_READ_BY_SRUN = frozenset(
+    {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_GRES"}
+    | {"SLURM_STEP_GRES", "SLURM_GPU_BIND", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU"}
+)
+# Programs take their GPUs from these.
+DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+
+
+class Binding(NamedTuple):
+    """How the tasks on a node share its GPUs.
+
+    `kind`: '' where each sees all of the step's, else the kind of `--gpu-bind`: `per_task`, `single`, `map`, `mask`,
+    `closest`, `none`. `number`: GPUs for a task (`per_task`), tasks for a GPU (`single`). `ids`: those of `map`, the
+    bit masks of `mask`.
+    """
+
+    kind: str
+    number: int = 0
+    ids: tuple[int, ...] = ()
+
+
+class Sharing(NamedTuple):
+    """What one release makes of a step's request.
+
+    `on_node`: the step's GPUs on each of its nodes, None where they are not known or differ. `share`: GPUs that are
+    allocated for each task, None where they are not allocated by task. `binding`: None where it is not known.
+    `binds_one`: a task that is alone on its node is bound like others; not before 25.11. `none_tells`: tasks that are
+    not bound are told all of the step's GPUs; before 23.11 they are told nothing.
+    """
+
+    on_node: int | None
+    share: int | None
+    binding: Binding | None
+    binds_one: bool
+    none_tells: bool
+
+    def seen(self, tasks: int, local: int) -> tuple[int, ...] | None:
+        """The GPUs that a task sees, by its number on the node and how many tasks there are; None: not known."""
+        if self.on_node is None or self.binding is None:
+            return None
+        every = tuple(range(self.on_node))
+        kind, number, ids = self.binding
+        if not every or not kind or tasks == 1 and not self.binds_one:
+            return every
+        if kind == "none":
+            return every if self.none_tells else None
+        if kind == "per_task":
+            # A task for which none is left gets the first.
+            return every[local * number : (local + 1) * number] or every[:1]
+        if kind == "map":
+            found = ids[local % len(ids)]
+            return (found,) if found in every else every[:1]
+        if kind == "mask":
+            mask = ids[local % len(ids)]
+            return tuple(each for each in every if mask >> each & 1) or every[:1]
+        return every if len(every) == 1 else None  # single, closest: by the cores that the task runs on
+
+    def each(self, tasks: int | None, several: bool | None) -> int | None:
+        """How many GPUs every task sees, None where that differs or is not known.
+
+        `tasks`: on each node, None where that is not known; `several`: whether some node has more than one.
+        """
+        if self.binding is None:
+            return None
+        kind, number, _ = self.binding
+        if kind == "single" and (self.share == 1 or self.on_node and (self.binds_one or several)):
+            return 1 if self.on_node != 0 else 0
+        if kind == "per_task" and self.share == number:
+            return number
+        if tasks is None:
+            if not kind:
+                return self.on_node
+            several = True if self.binds_one else several
+            enough = self.on_node is not None and kind == "per_task" and several and number >= self.on_node
+            return self.on_node if enough else None
+        counts = {None if seen is None else len(seen) for seen in (self.seen(tasks, at) for at in range(tasks))}
+        return counts.pop() if len(counts) == 1 else None
+
+
+class StepGpus:
+    """The GPUs of a step in the releases of the job's range. What these do not agree on is None.
+
+    `reason`: the option or directive that binds tasks to GPUs, as one would write it, and where.
+    """
+
+    __slots__ = ("reason", "sharings", "step")
+
+    def __init__(self, step: Step, sharings: tuple[Sharing, ...], reason: tuple[Span, str] | None) -> None:
+        self.step = step
+        self.sharings = sharings
+        self.reason = reason
+
+    @property
+    def on_node(self) -> int | None:
+        """How many it has on each of its nodes."""
+        return _same(each.on_node for each in self.sharings)
+
+    @property
+    def each(self) -> int | None:
+        """How many every one of its tasks sees."""
+        geometry = self.step.geometry
+        return _same(each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings)
+
+    @property
+    def most(self) -> int | None:
+        """As many as a task sees at most, in any release of the range; None where that is not known."""
+        geometry = self.step.geometry
+        found = [each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings]
+        return None if None in found or not found else max(each for each in found if each is not None)
+
+    @property
+    def least(self) -> int | None:
+        """As many as every task sees at least, in all releases of the range; None where that is not known."""
+        geometry = self.step.geometry
+        found = [each.each(geometry.tasks_per_node, geometry.several) for each in self.sharings]
+        return None if None in found or not found else min(each for each in found if each is not None)
+
+    @property
+    def bound(self) -> bool | None:
+        """Whether tasks see only a part of the step's GPUs, each its own."""
+        found = {each.binding is not None and each.binding.kind in ("per_task", "single", "map", "mask")
+                 for each in self.sharings}  # fmt: skip
+        if any(each.binding is None for each in self.sharings):
+            return None
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def meant(self) -> int | None:
+        """How many GPUs each task is given as its own, in all releases; None where tasks are not bound by number."""
+        return _same(_number(each.binding) for each in self.sharings)
+
+    def seen(self, local: int | None) -> tuple[int, ...] | None:
+        """The GPUs that a task sees, by its number on its node; () for none, None where they are not known."""
+        tasks = self.step.geometry.tasks_per_node
+        if tasks is None or local is None:
+            return None
+        found = {each.seen(tasks, local) for each in self.sharings}
+        return found.pop() if len(found) == 1 else None
+
+
+def _number(binding: Binding | None) -> int | None:
+    if binding is None or binding.kind in ("", "none", "closest"):
+        return None
+    if binding.kind == "mask":
+        return max(mask.bit_count() for mask in binding.ids)
+    return binding.number if binding.kind == "per_task" else 1
+
+
+def _same(values: Iterable[int | None]) -> int | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def step_gpus(job: Job, step: Step) -> StepGpus:
+    """The GPUs of a step; all of it unknown where the script alone does not decide them.
+
+    Releases whose srun refuses the options have no say.
+    """
+    found = [each for _, each in answers(lambda version: _sharing(step, version), job.versions.majors)]
+    return StepGpus(step, tuple(dict.fromkeys(each for each in found if each is not None)), _reason(step))
+
+
+_UNKNOWN = Sharing(None, None, None, True, True)
+
+
+class _Asked(NamedTuple):
+    """What srun asks for, in each form; 0 where it is not asked for, None where it is not known."""
+
+    per_node: int | None
+    per_task: int | None
+    total: int | None
+
+
+def _sharing(step: Step, version: str) -> Sharing | None:
+    """What a release makes of a step's options; None where its srun refuses them."""
+    request = step.request
+    if not step.certain or not request.directives.certain or request.heterogeneous or _is_environment_changed(step):
+        return _UNKNOWN
+    if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.asked("gpus-per-socket"):
+        return _UNKNOWN
+    if _is_refused(step, version):
+        return None
+    asked = _asked(step, version)
+    if asked is None or None in asked:
+        return _UNKNOWN
+    per_node, per_task, total = asked
+    share: int | None = None
+    on_node: int | None
+    tasks, nodes = step.geometry.tasks_per_node, step.nodes
+    if per_node:
+        on_node = per_node
+    elif per_task:
+        share = per_task
+        on_node = None if tasks is None else per_task * tasks
+    elif total:
+        on_node = total if nodes == 1 else 1 if nodes == total else None
+    else:
+        # A job that asks for none has them all where the site does not manage its GPUs, or hands out whole nodes.
+        on_node = 0 if request.asks_for_gpus else None
+    if request.asked("ntasks-per-gpu"):
+        share = 1  # there are as many tasks as GPUs, or some times as many
+    return Sharing(
+        on_node, share, _binding(step, version), not is_before(version, "25.11"), not is_before(version, "23.11")
+    )
+
+
+def _is_refused(step: Step, version: str) -> bool:
+    """Whether srun does not take its --gres beside the GPUs per node that it has from the job, or asks for itself."""
+    gres = step.option("gres")
+    if gres is None or not (step.request.asked("gpus-per-node") or "gpus-per-node" in step.options):
+        return False
+    if (gres.text or "").lower() == "none":
+        return is_before(version, "23.02")
+    return not is_before(version, "26.05") and gpu_count("gres", gres.text or "", version) is not None
+
+
+def _asked(step: Step, version: str) -> _Asked | None:
+    """What a step asks for, its own options and the job's; None where it is not known."""
+    request, options = step.request, step.options
+    if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
+        return None
+    own = {name: _own_count(step, name, version) for name in FORMS if name in options}
+    gpus = request.gpus
+    inherited = {name: request.asked(name) for name in ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")}
+    gres = own.pop("gres", 0)
+    if "gres" in options and gres is None and options["gres"].text is None:
+        return None
+    if not own and "gres" not in options:
+        # All of it from the job: by variables, or copied by the controller, which is the same.
+        if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and not request.asks_for_gpus:
+            return None
+        per_node = gpus.per_node if inherited["gpus-per-node"] or request.asked("gres") else 0
+        if request.asked("gres") and per_node is None and not inherited["gpus-per-node"]:
+            per_node = 0 if _has_no_gpu(request, version) else None
+        per_task = gpus.per_task if inherited["gpus-per-task"] or inherited["tres-per-task"] else 0
+        if per_task is None and not inherited["gpus-per-task"]:
+            per_task = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
+        return _Asked(per_node, per_task, gpus.total if inherited["gpus"] else 0)
+    if any(value is None for value in own.values()) or request.asked("ntasks-per-gpu"):
+        return None
+    per_node = own.get("gpus-per-node", gpus.per_node if inherited["gpus-per-node"] else 0)
+    if "gpus" in own and "gpus-per-node" not in own and inherited["gpus-per-node"]:
+        # Since 24.05.5 srun's --gpus takes the place of SLURM_GPUS_PER_NODE.
+        if is_release(version, "24.05"):
+            return None
+        per_node = per_node if is_before(version, "24.05") else 0
+    given = "gpus-per-task" in own or "tres-per-task" in own
+    if given and (inherited["gpus-per-task"] or inherited["tres-per-task"]) and not is_before(version, "23.02"):
+        # Since SLURM_TRES_PER_TASK repeats it, one of the two counts, depending on the release.
+        return None
+    per_task = own.get("gpus-per-task", own.get("tres-per-task"))
+    if per_task is None:
+        per_task = gpus.per_task if inherited["gpus-per-task"] or inherited["tres-per-task"] else 0
+    total = own.get("gpus", gpus.total if inherited["gpus"] else 0)
+    if "gres" in options:
+        merged = _with_gres(step, version, gres, per_node, inherited["gpus-per-node"] or "gpus-per-node" in own)
+        if merged is None:
+            return None
+        if merged < 0:
+            return _Asked(0, 0, 0)
+        per_node = merged
+    return _Asked(per_node, per_task, total)
+
+
+def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
+    """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
+    if (step.options["gres"].text or "").lower() == "none":
+        return None if both and is_before(version, "23.11") else -1
+    if not both:
+        return gres if gres is not None else 0
+    if gres is None:
+        return per_node  # of something else than GPUs
+    return gres or per_node  # the last of the two counts, a 0 does not
+
+
+def _own_count(step: Step, name: str, version: str) -> int | None:
+    """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
+    text = step.options[name].text
+    if text is None:
+        return None
+    found = gpu_count(name, text, version)
+    if found is None:
+        return None if name == "gres" else 0
+    return found.number
+
+
+def _has_no_gpu(request: Request, version: str) -> bool:
+    text = request.text("gres")
+    return text is not None and gpu_count("gres", text, version) is None
+
+
+def _is_environment_changed(step: Step) -> bool:
+    invocation = step.invocation
+    names = {name for name, _ in invocation.variables} | invocation.state.variables.keys()
+    return not _READ_BY_SRUN.isdisjoint(names)
+
+
+# --- how tasks share them ------------------------------------------------------------------------------
+
+
+def _binding(step: Step, version: str) -> Binding | None:
+    options, request = step.options, step.request
+    if "gpu-bind" in options or "tres-bind" in options:
+        name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
+        return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)
+    given = [name for name in BINDINGS if request.asked(name)]
+    if given:
+        return read_binding(given[0], request.text(given[0])) if len(given) == 1 else None
+    if request.asked("ntasks-per-gpu"):
+        number = request.tasks_per_gpu
+        return None if number is None else Binding("single", number)
+    per_task = [name for name in ("gpus-per-task", "tres-per-task") if name in options]
+    inherited = [name for name in ("gpus-per-task", "tres-per-task") if request.asked(name)]
+    if inherited and not (per_task and is_before(version, "23.02")):
+        number = request.gpus.per_task
+        if number is None and inherited == ["tres-per-task"]:
+            # of something else than GPUs
+            number = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
+        return None if number is None else Binding("per_task", number) if number else Binding("")
+    if per_task:
+        number = _own_count(step, per_task[0], version)
+        return None if number is None else Binding("per_task", number) if number else Binding("")
+    return Binding("")
+
+
+def read_binding(name: str, text: str | None) -> Binding | None:
+    """What a value of `--gpu-bind` or `--tres-bind` says of GPUs; None where that is not known."""
+    if text is None:
+        return None
+    value = text.lower()
+    if name == "tres-bind":
+        parts = [part.partition(":")[2] for part in value.split("+") if part.startswith("gres/gpu:")]
+        if len(parts) != 1:
+            return Binding("") if not parts and value else None
+        value = parts[0]
+    for prefix in ("verbose,", "v,"):
+        value = value.removeprefix(prefix)
+    kind, _, rest = value.partition(":")
+    if kind in ("none", "closest") and not rest:
+        return Binding(kind)
+    if kind in ("single", "per_task"):
+        number = whole(rest)
+        return Binding(kind, number) if number else None
+    kind = kind.removesuffix("_gpu")
+    if kind in ("map", "mask") and rest:
+        try:
+            ids = tuple(int(each, 16 if kind == "mask" else 0) for each in rest.split(","))
+        except ValueError:
+            return None  # with repetitions (`0*4`), or of another form
+        return Binding(kind, 0, ids)
+    return None
+
+
+def _reason(step: Step) -> tuple[Span, str] | None:
+    """The option or directive that says how tasks share GPUs."""
+    names = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
+    for name in names:
+        option = step.option(name)
+        if option is not None:
+            return option.span, written(option)
+        setting = step.request.given(name)
+        if setting is not None:
+            glue = "=" if setting.written.startswith("--") else " "
+            return setting.span, f"{setting.written}{glue}{setting.value or ''}"
+    return None
+
+
+# --- what a program sees -------------------------------------------------------------------------------
+
+
+def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
+    """Whether the script itself says which GPUs a command sees, so that Slurm's choice does not count.
+
+    What the batch shell exports does not reach a step's tasks: Slurm sets CUDA_VISIBLE_DEVICES for each of them, or
+    unsets it (22.05 and 24.11).
+    """
+    before = {} if step is None else step.invocation.state.variables
+    of_srun = set() if step is None else {name for name, _ in step.invocation.variables}
+    for name in DEVICE_VARIABLES:
+        if any(name == variable for variable, _ in invocation.variables):
+            return True
+        if name in of_srun:
+            continue
+        variable = invocation.state.variables.get(name)
+        if variable is not None and variable.alternatives and variable is not before.get(name):
+            return True
+    return False

@@ -1,0 +1,89 @@
+"""Files beside a script that it reads or starts: `source env.sh`, `srun bash train.sh`, `sbatch job.sh`.
+
+Only files inside the project are read: below the nearest folder upwards that has `.git`, `pyproject.toml` or a
+configuration of ours, or else the script's own folder. A relative path counts from the script's folder, or from the
+project's, whichever has the file; where both have one, it is not known which is meant.
+"""
+
+from __future__ import annotations
+
+import os.path
+
+from sbatchlint.bash.values import Text, literal
+from sbatchlint.source.text import Source, Span
+from sbatchlint.source.workspace import Workspace
+
+# Files of one script, and their size in bytes: more is no script of a job.
+MOST_FILES = 20
+MOST_BYTES = 1 << 20
+_MARKS = (".git", "pyproject.toml", "sbatchlint.toml", ".sbatchlint.toml")
+# Variables that hold the folder in which the job was submitted; its files are those of the project or of the script.
+_HERE = ("\0SLURM_SUBMIT_DIR\0/", "\0PWD\0/")
+
+
+class Neighbours:
+    """Finds and reads the files of one script; each is attached to its workspace once."""
+
+    __slots__ = ("_folders", "_root", "_texts", "workspace")
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._texts: dict[str, Text | None] = {}
+        folder = os.path.dirname(os.path.abspath(workspace.path))
+        self._root = project_root(folder)
+        self._folders = (folder,) if folder == self._root else (folder, self._root)
+
+    def read(self, name: str, way: Span) -> Text | None:
+        """The text of a file, spans leading into the workspace; None where it cannot be known.
+
+        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters. `way`: the command
+        that wants it.
+        """
+        for prefix in _HERE:
+            name = name.removeprefix(prefix)
+        if "\0" in name or not name or not os.path.exists(self.workspace.path):
+            return None
+        path = self._path(name)
+        if path is None:
+            return None
+        if path not in self._texts:
+            self._texts[path] = self._attached(path, way)
+        return self._texts[path]
+
+    def _path(self, name: str) -> str | None:
+        """The one file that the name may stand for; never the script itself, never one outside of the project."""
+        found = set()
+        for folder in self._folders:
+            path = os.path.realpath(os.path.join(folder, name))
+            inside = path.startswith(os.path.realpath(self._root) + os.sep)
+            if inside and os.path.isfile(path) and not os.path.samefile(path, self.workspace.path):
+                found.add(path)
+        return found.pop() if len(found) == 1 else None
+
+    def _attached(self, path: str, way: Span) -> Text | None:
+        if len(self._texts) >= MOST_FILES:
+            return None
+        try:
+            if os.path.getsize(path) > MOST_BYTES:
+                return None
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        if b"\0" in data:
+            return None
+        shown = os.path.relpath(path) if not os.path.isabs(self.workspace.path) else path
+        source = Source.from_bytes(data, shown)
+        return Text((literal(source.text, self.workspace.attach(source, way)),))
+
+
+def project_root(folder: str) -> str:
+    """The nearest folder upwards that looks like a project's own; the folder itself where none does."""
+    at = folder
+    while True:
+        if any(os.path.exists(os.path.join(at, mark)) for mark in _MARKS):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return folder
+        at = above

@@ -1,0 +1,312 @@
+"""Where a path leads: to storage that all nodes share, to one node's own disk, or into a container.
+
+What a path's text cannot tell is unknown: `/scratch` is a parallel file system on one cluster and a local disk on the
+next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-home-mounted`) come first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
+from sbatchlint.job.containers import Container, Mount
+from sbatchlint.job.site import Site
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"
+
+# First components (of two where the second matters) that mean the same on practically all clusters.
+_SHARED_ROOTS = Regex(
+    r"/(?:home|users|lustre\w*|gpfs\w*|fsx|nfs\w*|beegfs\w*|weka\w*|ceph\w*|panfs\w*|pscratch|cfs|shared\w*|projects?|work\d*"
+    r"|global|flash|mnt/(?:lustre|gpfs|nfs|fsx|beegfs|weka|cephfs|efs|shared)\w*)(?:/|$)"
+)
+_LOCAL_ROOTS = Regex(
+    r"/(?:tmp|var/tmp|dev/shm|local\w*|raid\w*|scratch_local|scratch/local|lscratch|nvme\w*|ssd\w*|tmpdir"
+    r"|mnt/(?:nvme\w*|localdisk\w*|local_storage\w*|local\w*|ssd\w*|resource_nvme))(?:/|$)"
+)
+# Folders that images bring along.
+_IMAGE_ROOTS = Regex(r"/(?:opt|workspace|app|code|usr|etc|var|bin|sbin|lib|lib64|srv)(?:/|$)")
+# The folder in which a script's shell works at its start.
+HERE = frozenset({".", "${PWD}", "${SLURM_SUBMIT_DIR}"})
+_PRINTED_FOLDER = frozenset({"$(pwd)", "$( pwd )", "`pwd`", "$(pwd -P)"})
+_HOME_ROOTS = Regex(r"/(?:home|users|root)(?:/|$)")
+_SYSTEM = Regex(r"/(?:dev|proc|sys)(?:/|$)")
+
+LOCAL_VARIABLES = frozenset(
+    {
+        "TMPDIR", "TMP", "TEMP", "SLURM_TMPDIR", "LOCAL_SCRATCH", "LOCALSCRATCH", "SCRATCH_LOCAL", "L_SCRATCH",
+        "L_SCRATCH_JOB", "LOCAL_TMPDIR", "TMP_LOCAL", "LOCAL_TMP", "LOCALTMP", "LOCAL_STORAGE", "XDG_RUNTIME_DIR",
+    }
+)  # fmt: skip
+SHARED_VARIABLES = frozenset(
+    {
+        "SCRATCH", "WORK", "PROJECT", "PSCRATCH", "CSCRATCH", "CFS", "STORE", "GROUP_HOME", "GROUP_SCRATCH", "OAK",
+        "ALL_CCFRWORK", "ALL_CCFRSCRATCH", "ALL_CCFRSTORE", "SLURM_SUBMIT_DIR", "MEMBERWORK", "PROJWORK", "WORLDWORK",
+    }
+)  # fmt: skip
+# Variables that differ from node to node, or from task to task. HOSTNAME does not: in a job it names the first node.
+_NODE_VARIABLES = frozenset({"SLURM_NODEID", "SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR", "GROUP_RANK", "NODE_RANK"})
+_TASK_VARIABLES = frozenset(
+    {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID", "SLURM_GTIDS", "RANK", "LOCAL_RANK", "PMI_RANK", "PMIX_RANK"}
+    | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}
+)
+_HOSTNAME = Regex(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat /proc/sys/kernel/hostname)\b")
+
+
+class Location(NamedTuple):
+    """Where a path leads.
+
+    `kind`: `shared`, `node-local`, `container-local` (lost, and seen by nobody else, unless saved), `image` (a folder
+    of the image; written to, it is container-local too), `unknown`. `reason`: a few words that say why.
+    `per_node`, `per_task`: the expansions that make it another path on each node or in each task (their phase tells
+    whether that succeeds).
+    """
+
+    kind: str
+    reason: str = ""
+    per_node: tuple[Expansion, ...] = ()
+    per_task: tuple[Expansion, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether other nodes certainly do not see it."""
+        return self.kind in (NODE_LOCAL, CONTAINER_LOCAL, IMAGE)
+
+
+def key(path: Pieces) -> str:
+    """A path as text that can be compared: `${NAME}` for each unknown piece, no doubled or final slashes.
+
+    `$(pwd)` is `${PWD}`.
+    """
+    if len(path) == 1 and path[0].text is not None:
+        text = path[0].text
+    else:
+        parts = []
+        for piece in path:
+            if piece.text is not None:
+                parts.append(piece.text)
+            else:
+                name = piece.expansion.name if piece.expansion is not None else ""
+                parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
+        text = "".join(parts)
+    if "//" in text or "/./" in text:
+        text = re.sub(r"/(?:\./|/)+", "/", text)
+    if text[:1] == "~" and (text == "~" or text[1] == "/"):
+        text = "${HOME}" + text[1:]
+    return text.rstrip("/") or text[:1]
+
+
+def under(path: str, root: str) -> bool:
+    """Whether a path is a folder, or lies in it."""
+    root = root.rstrip("/") or "/"
+    return path == root or path.startswith(root if root == "/" else root + "/")
+
+
+def per_node(path: Pieces) -> tuple[Expansion, ...]:
+    """The expansions in a path that name the node."""
+    return tuple(e for e in expansions(path) if e.name in _NODE_VARIABLES or _HOSTNAME.match(e.name))
+
+
+def per_task(path: Pieces) -> tuple[Expansion, ...]:
+    """The expansions in a path that name the task."""
+    return tuple(e for e in expansions(path) if e.name in _TASK_VARIABLES)
+
+
+def brought_along(path: str) -> bool:
+    """Whether images have folders of that name too, so that a path below it need not be the host's."""
+    return bool(
+        path in ("", "/")
+        or _IMAGE_ROOTS.match(path)
+        or _SYSTEM.match(path)
+        or any(under(path, root) for root in ("/tmp", "/root", "/run", "/home/ray", "/home/jovyan"))
+    )
+
+
+def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
+    """The mount through which a container sees a path, and what of the path lies below its target."""
+    mount, rest = _mounted(_without_dots(key(path)), container)
+    return None if mount is None else (mount, rest)
+
+
+def outside(path: Pieces, container: Container) -> list[Pieces]:
+    """The names that a file of a container has on the host, where a mount leads to it.
+
+    Below the folder of the script's shell (`$PWD`) it has its relative name too.
+    """
+    found = mount_of(path, container)
+    if found is None or found[0].private or "$" in found[1]:
+        return []
+    mount, rest = found
+    size = len(shown_text(path))
+    names = [(*mount.source, *cut(path, size - len(rest), size))]
+    if rest.startswith("/") and key(mount.source) in HERE:
+        names.append(cut(path, size - len(rest) + 1, size))
+    return names
+
+
+def classify(
+    path: Pieces, site: Site | None = None, container: Container | None = None, workdir: Pieces | None = None
+) -> Location:
+    """Where a path leads that a command uses, inside `container` where it runs in one.
+
+    `workdir`: the working directory, for relative paths; without it they are unknown.
+    """
+    site = site or Site()
+    text = key(path)
+    nodes, tasks = per_node(path), per_task(path)
+    relative = bool(text) and not text.startswith(("/", "${"))
+    if not text or is_open(path[:1]) and text.startswith("${@"):
+        return Location(UNKNOWN, "", nodes, tasks)
+    if relative:
+        if workdir is None or key(workdir)[:1] not in ("/", "$"):
+            return Location(UNKNOWN, "relative to a folder that is not known", nodes, tasks)
+        text = f"{key(workdir).rstrip('/')}/{text.removeprefix('./')}"
+    text = _without_dots(text)
+    kind, reason = _inside(text, site, container) if container is not None else _on_host(text, site)
+    return Location(kind, reason, nodes, tasks)
+
+
+def _without_dots(text: str) -> str:
+    """`a/b/../c` as `a/c`; a `..` behind an unknown piece stays."""
+    if "/.." not in text and "/." not in text:
+        return text
+    parts: list[str] = []
+    for part in text.split("/"):
+        if part == "." and parts:
+            continue
+        if part == ".." and parts and parts[-1] not in ("", "..") and "$" not in parts[-1]:
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts) or "/"
+
+
+def _on_host(text: str, site: Site) -> tuple[str, str]:
+    configured = _configured(text, site)
+    if configured is not None:
+        return configured
+    if text.startswith("${"):
+        return _of_variable(text, site)
+    if text.startswith("/root/") or text == "/root":
+        return NODE_LOCAL, "root's home folder"
+    found = _LOCAL_ROOTS.match(text)
+    if found:
+        return NODE_LOCAL, f"{found.group(0).rstrip('/')} is each node's own"
+    found = _SHARED_ROOTS.match(text)
+    if found:
+        if _HOME_ROOTS.match(text) and site.home_is_shared is False:
+            return NODE_LOCAL, "home folders are not shared here"
+        return SHARED, f"{found.group(0).rstrip('/')} is shared storage"
+    return UNKNOWN, ""
+
+
+def _configured(text: str, site: Site) -> tuple[str, str] | None:
+    """What the settings say; the longest folder counts."""
+    best: tuple[str, str] | None = None
+    longest = -1
+    for kind, roots in ((SHARED, site.shared_paths), (NODE_LOCAL, site.local_paths)):
+        for root in roots:
+            name = re.sub(r"\$(\w+)", r"${\1}", root)
+            if len(name) > longest and under(text, name):
+                longest = len(name)
+                best = kind, f"{root} is {kind} by the settings"
+    return best
+
+
+def _of_variable(text: str, site: Site) -> tuple[str, str]:
+    """A path that begins with a variable (or a command) whose value is not known."""
+    name = text[2 : text.index("}")] if "}" in text else ""
+    if name == "HOME":
+        if site.home_is_shared is False:
+            return NODE_LOCAL, "home folders are not shared here"
+        return SHARED, "home folders are shared"
+    if name in LOCAL_VARIABLES:
+        return NODE_LOCAL, f"${name} is each node's own"
+    if name in SHARED_VARIABLES:
+        return SHARED, f"${name} is shared storage"
+    made = re.fullmatch(r"\$\(\s*mktemp\b(.*)\)", name, re.DOTALL)
+    return _of_mktemp(made.group(1).split(), site) if made else (UNKNOWN, "")
+
+
+def _of_mktemp(words: list[str], site: Site) -> tuple[str, str]:
+    """Where `mktemp` makes a file: below its folder, TMPDIR or /tmp; a template alone is of the working folder."""
+    own = NODE_LOCAL, "mktemp makes it under /tmp of one node"
+    template: str | None = None
+    folder: str | None = None
+    temporary = False
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "-p" or word == "--tmpdir":
+            folder = following
+        elif word.startswith("--tmpdir="):
+            folder = word.partition("=")[2]
+        elif re.fullmatch(r"-[dqut]*t[dqu]*", word):
+            temporary = True
+        elif not word.startswith("-") and word != folder and not word.startswith((">", "2>", "|")):
+            template = word
+    place = folder if folder is not None else template if not temporary else None
+    if place is None:
+        return own
+    place = re.sub(r"\$(\w+)", r"${\1}", place.replace('"', "").replace("'", ""))
+    if not place.startswith(("/", "${")):
+        return UNKNOWN, ""
+    # a variable that has a default is not the variable
+    return _on_host(place, site) if re.match(r"/|\$\{\w+\}", place) else (UNKNOWN, "")
+
+
+def _inside(text: str, site: Site, container: Container) -> tuple[str, str]:
+    """A path inside a container, mapped through its mounts."""
+    mount, rest = _mounted(text, container)
+    if mount is not None:
+        if mount.private:
+            return CONTAINER_LOCAL, "a volume of this container only"
+        kind, reason = _on_host(_without_dots(key(mount.source).rstrip("/") + rest), site)
+        source = key(mount.source)
+        return kind, f"mounted from {source}" + (f": {reason}" if reason else "")
+    if not container.certain:
+        # Mounts may hide in a word that is not known.
+        return UNKNOWN, ""
+    home = text.startswith("${HOME}") or bool(_HOME_ROOTS.match(text))
+    if home:
+        # A home folder's path is the same inside where it is mounted, but for root's, which is the image's.
+        mounted = container.home_mounted
+        if mounted is None and container.kind == "pyxis":
+            mounted = site.container_home_mounted
+        if mounted and not text.startswith("/root"):
+            return _on_host(text, site)
+        if mounted is False or (text.startswith("/root") and mounted is not True):
+            return CONTAINER_LOCAL, "the home folder is not mounted in the container"
+        return UNKNOWN, ""
+    if under(text, "/dev/shm") or _SYSTEM.match(text):
+        return NODE_LOCAL, "/dev belongs to the node"
+    if under(text, "/tmp") or under(text, "/var/tmp"):
+        if container.tmp:
+            return NODE_LOCAL, "/tmp is the node's own"
+        if container.tmp is None and container.kind not in ("pyxis", "enroot"):
+            return NODE_LOCAL, "/tmp is seen by one node only"
+        return CONTAINER_LOCAL, "/tmp is the container's own"
+    if _IMAGE_ROOTS.match(text):
+        return IMAGE, "a folder of the container's image"
+    host, reason = _on_host(text, site)
+    if text.startswith("${"):
+        # The host's value of a variable, at a place that need not be mounted.
+        return (NODE_LOCAL, reason) if host == NODE_LOCAL else (UNKNOWN, "")
+    if container.system_mounts and host in (SHARED, NODE_LOCAL):
+        # Sites mount such folders for everybody.
+        return (NODE_LOCAL, reason) if host == NODE_LOCAL else (UNKNOWN, "")
+    if container.system_mounts and container.kind != "pyxis":
+        return UNKNOWN, ""
+    return CONTAINER_LOCAL, "no mount of the container covers it"
+
+
+def _mounted(text: str, container: Container) -> tuple[Mount | None, str]:
+    found: Mount | None = None
+    rest = ""
+    longest = -1
+    for mount in container.mounts:
+        target = key(mount.target)
+        if target.startswith(("/", "${")) and len(target) >= longest and under(text, target):
+            longest = len(target)
+            found = mount
+            rest = text if target == "/" else text[len(target) :]
+    return found, rest

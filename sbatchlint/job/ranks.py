@@ -1,0 +1,349 @@
+"""What each task of a step is and runs: its node, its ranks, its command, and the ranks of the processes it starts.
+
+The script is evaluated once more for every task, with that task's own SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID, so
+that conditions, arithmetic and quoting come out as they would there. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.trace import Context, Invocation
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.job.environment import JobEnvironment, step_around
+from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.launches import Launch, exported, find_launches
+from sbatchlint.job.steps import Step, spread
+from sbatchlint.source.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sbatchlint.bash.syntax.tree import Program
+    from sbatchlint.job import Job
+    from sbatchlint.job.launchers import Launcher
+    from sbatchlint.job.request import Request
+
+# So many tasks of a step are looked at one by one, and so many statements are walked for that.
+MOST_TASKS = 64
+MOST_STATEMENTS = 30_000
+IDENTITIES = ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
+# What programs and launchers read to find out who they are.
+SLURM_RANKS = (
+    "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES",
+    "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK",
+)  # fmt: skip
+OWN_RANKS = (
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+    "NNODES", "NPROC_PER_NODE", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "CUDA_VISIBLE_DEVICES",
+)  # fmt: skip
+# What the shell of a task does besides its work.
+_QUIET = (
+    ". : [ [[ alias basename break cat cd chmod command conda continue cp curl cut date declare df dirname echo eval "
+    "exec exit export false find free git grep head hash hostname id kill local ls lscpu mkdir ml module mount mv "
+    "nvidia-smi pip popd printenv printf ps pushd pwd read readonly realpath return rm rmdir rocm-smi rsync scontrol "
+    "sed set shift shopt sleep sort source ssh tail tar tee test time touch tr trap true type typeset ulimit umask "
+    "unalias uname unset wait which who whoami"
+)
+QUIET = frozenset(_QUIET.split())
+
+
+class Place(NamedTuple):
+    """Where a task runs: the index of its node in the step, and its number on that node; None where that is not known.
+
+    Which node a task is on follows from the distribution of the step: blocks where there are more tasks than nodes.
+    """
+
+    rank: int
+    node: int | None
+    local: int | None
+
+
+class Workload(NamedTuple):
+    """What a step or a task is about: the launcher that it starts, or the command (None: not known, or nothing).
+
+    `several`: other launchers or programs run as well, or instead.
+    """
+
+    launch: Launch | None
+    invocation: Invocation | None
+    several: bool = False
+
+
+class Task(NamedTuple):
+    """One task of a step. `workload`: what it runs; `steps`: the steps of the job as this task's evaluation has them.
+
+    `processes`: the ranks of each process that comes of it, None where their number is not known.
+    """
+
+    place: Place
+    step: Step
+    workload: Workload
+    variables: dict[str, str]
+    processes: list[dict[str, str]] | None
+
+
+# --- where tasks run ---------------------------------------------------------------------------------
+
+
+def layout(step: Step) -> list[int] | None:
+    """The number of tasks on each node of a step, where the script alone decides it."""
+    geometry = step.geometry
+    if geometry.nodes is None or geometry.tasks is None:
+        return None
+    if geometry.tasks_per_node is not None:
+        return [geometry.tasks_per_node] * geometry.nodes
+    return None
+
+
+def distribution(step: Step) -> str | None:
+    """`block` or `cyclic`: how the tasks of a step go to its nodes; None for others, and where it is not known."""
+    option = step.option("distribution")
+    text = option.text if option is not None else step.request.text("distribution")
+    given = option is not None or step.request.asked("distribution")
+    if any(name == "SLURM_DISTRIBUTION" for name, _ in step.invocation.variables):
+        return None
+    if "SLURM_DISTRIBUTION" in step.invocation.state.variables and option is None:
+        return None
+    if not given:
+        return "block"
+    return spread(text)
+
+
+def place_of(step: Step, rank: int) -> Place:
+    counts = layout(step)
+    if counts is None:
+        return Place(rank, None, None)
+    how = distribution(step)
+    if counts == [counts[0]] * len(counts) and counts[0] == 1:
+        return Place(rank, rank, 0)
+    if len(counts) == 1:
+        return Place(rank, 0, rank)
+    if how is None:
+        return Place(rank, None, None)
+    if how == "cyclic":
+        return Place(rank, rank % len(counts), rank // len(counts))
+    for node, count in enumerate(counts):
+        if rank < count:
+            return Place(rank + sum(counts[:node]), node, rank)
+        rank -= count
+    return Place(rank, None, None)
+
+
+# --- one task's view of the script ---------------------------------------------------------------------
+
+
+class TaskEnvironment(JobEnvironment):
+    """The environment as task `rank` of each step sees it."""
+
+    def __init__(self, request: Request, rank: int) -> None:
+        super().__init__(request)
+        self.rank = rank
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        if context.phase is Phase.TASK and name in IDENTITIES:
+            step = None if _under_mpi(context) else step_around(context)
+            if step is not None and step.tasks is not None and self.rank < step.tasks:
+                place = place_of(step, self.rank)
+                value = dict(zip(IDENTITIES, (place.rank, place.local, place.node), strict=True))[name]
+                if value is not None:
+                    return str(value)
+        return super().lookup(name, context)
+
+
+def _under_mpi(context: Context) -> bool:
+    each = context.parent
+    while each is not None:
+        if getattr(each.spawn, "kind", None) == "mpi":
+            return True
+        each = each.context.parent
+    return False
+
+
+class TaskViews:
+    """The evaluations of a job, one for each rank; each is made once, when it is first asked for."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._parsed: dict[str, Program] = {}
+        # where no task asks who it is, they are all alike
+        self._alike = not any(name in job.source.text for name in IDENTITIES)
+        self._left = MOST_STATEMENTS
+        self.of = cache(self._of)
+
+    def _of(self, rank: int) -> tuple[list[Step], list[Launch], JobEnvironment] | None:
+        job = self.job
+        if self._alike:
+            return job.steps, job.launches, TaskEnvironment(job.request, rank)
+        if self._left <= 0:
+            return None
+        hooks = JobHooks(job.request, job.versions, job.site, job.source)
+        hooks._neighbours = job.hooks._neighbours  # they attach each file to the workspace once
+        hooks.environment = TaskEnvironment(job.request, rank)
+        interpreter = Interpreter(hooks)
+        interpreter._parsed = self._parsed
+        job.evaluate(interpreter)
+        self._left -= interpreter.steps
+        return hooks.steps, find_launches(interpreter.trace.invocations), hooks.environment
+
+
+def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
+    """The first tasks of the job's step of that number, each as it would run; None where there is no telling."""
+    step = views.job.steps[number]
+    if step.tasks is None:
+        return None
+    found = []
+    idle = is_idle(workload(step, [each for each in views.job.launches if each.step is step]))
+    for rank in range(min(step.tasks, MOST_TASKS)):
+        view = views.of(rank)
+        if view is None:
+            break
+        steps, launches, environment = view
+        if len(steps) != len(views.job.steps) or steps[number].span != step.span:
+            return None
+        own = steps[number]
+        work = workload(own, [each for each in launches if each.step is own])
+        if not idle and is_idle(work):
+            work = Workload(None, None)
+        place = place_of(own, rank)
+        found.append(Task(place, own, work, _variables(work, environment), _processes(work)))
+    return found
+
+
+# --- what a task runs ----------------------------------------------------------------------------------
+
+
+def workload(step: Step, launches: Sequence[Launch]) -> Workload:
+    """What a step is about: its launcher, else its program, the last command that is more than preparation.
+
+    `launches`: those that run in the step's tasks.
+    """
+    spawning = [each for each in launches if each.launcher.spawns] or list(launches)
+    if spawning:
+        return Workload(spawning[0], spawning[0].invocation, len({each.invocation.span for each in spawning}) > 1)
+    captured = step.invocation.context.captured
+    leaves = [each for each in step.program if each.argv and not each.children and each.text is None]
+    leaves = [each for each in leaves if captured or not each.context.captured]
+    working = [each for each in leaves if each.name is None or each.name not in QUIET]
+    if working:
+        from sbatchlint.job.launchers import is_python
+
+        python = [each for each in working if is_python(each.argv[0])]
+        return Workload(None, (python or working)[-1], len({each.span for each in python or working}) > 1)
+    return Workload(None, leaves[-1] if leaves else None)
+
+
+def is_idle(work: Workload) -> bool:
+    """Whether this is no work at all, or nothing but preparation."""
+    return work.invocation is None or work.launch is None and work.invocation.name in QUIET
+
+
+def is_certain(work: Workload) -> bool:
+    """Whether the task is sure to run this, and just this once."""
+    if work.invocation is None:
+        return False
+    context = work.invocation.context
+    parent = context.parent
+    loops = context.looped
+    while parent is not None and getattr(parent.spawn, "kind", None) != "srun":
+        if getattr(parent.spawn, "kind", None) == "xargs":
+            return False
+        parent = parent.context.parent
+    outside = parent.context if parent is not None else None
+    if outside is not None and outside.looped:
+        loops = False
+    conditional = context.conditional and not (outside is not None and outside.conditional)
+    return not conditional and not loops and not work.several
+
+
+def _variables(work: Workload, environment: JobEnvironment) -> dict[str, str]:
+    """The rank variables of what a task runs, as far as they are known."""
+    found: dict[str, str] = {}
+    if work.invocation is None:
+        return found
+    state, context = work.invocation.state, work.invocation.context
+    for name in (*SLURM_RANKS, *OWN_RANKS):
+        if name in state.variables:
+            field = exported(work.invocation, name)
+            value: str | bool | None = None if field is None else text_of(field)
+        else:
+            value = environment.lookup(name, context)
+        if isinstance(value, str):
+            found[name] = value
+    return found
+
+
+# --- processes -----------------------------------------------------------------------------------------
+
+
+def _processes(work: Workload) -> list[dict[str, str]] | None:
+    """The ranks of each process that comes of a task."""
+    if work.invocation is None:
+        return []
+    if not is_certain(work):
+        return None
+    if work.launch is None or not work.launch.launcher.spawns:
+        return [{}] if work.launch is None else None
+    return process_ranks(work.launch.launcher)
+
+
+# Processes of one task that are told apart; no node has as many.
+MOST_PROCESSES = 1024
+
+
+def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str, str]] | None:
+    """What the processes of one start of a launcher get as their ranks; variables that are not known are missing.
+
+    `local`: how many processes, where the launcher counts devices. torchrun (torch 2.13, run.py and
+    local_elastic_agent): RANK is node_rank times nproc_per_node plus LOCAL_RANK with the static rendezvous; with the
+    others the nodes are numbered as they come.
+    """
+    count = launcher.processes_per_task
+    count = local if count == "auto" else count
+    if not isinstance(count, int) or not 0 <= count <= MOST_PROCESSES:
+        return None
+    ranks: list[dict[str, str]] = [{} for _ in range(count)]
+    if launcher.kind not in ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed"):
+        return ranks
+    if launcher.kind == "accelerate" and (count <= 1 or launcher.config_file is not None or not launcher.certain):
+        return ranks
+    if launcher.kind == "deepspeed" and (launcher.hostfile is not None or not launcher.certain):
+        return ranks
+    if launcher.kind == "swift" and not launcher.spawns:
+        return ranks
+    nodes = node_count(launcher)
+    rendezvous = launcher.rendezvous
+    static = rendezvous is not None and rendezvous.backend == "static" and not launcher.standalone
+    setting = launcher.node_rank
+    first: int | None = None
+    if nodes == 1:
+        first = 0
+    if static:
+        first = 0 if setting is None and launcher.certain else None if setting is None else setting.number
+    for number, rank in enumerate(ranks):
+        rank["LOCAL_RANK"] = str(number)
+        if launcher.kind != "deepspeed":
+            rank["LOCAL_WORLD_SIZE"] = str(count)
+        if nodes is not None:
+            rank["WORLD_SIZE"] = str(nodes * count)
+        if first is not None:
+            rank["RANK"] = str(first * count + number)
+    return ranks
+
+
+def node_count(launcher: Launcher) -> int | None:
+    """The number of nodes that a launcher reckons with, its default included."""
+    nodes = launcher.nnodes
+    if isinstance(nodes, int):
+        return nodes
+    total, count = launcher.total_processes, launcher.processes_per_task
+    if launcher.kind == "composer" and total is not None and total.number and isinstance(count, int) and count:
+        return total.number // count
+    if nodes is not None or not launcher.certain or launcher.machines is not None:
+        return None
+    if launcher.config_file is not None or launcher.hostfile is not None:
+        return None
+    kinds = ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed")
+    return 1 if launcher.kind in kinds else None

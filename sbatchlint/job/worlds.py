@@ -1,0 +1,345 @@
+"""Worlds: the processes that one launch, or one step of plain programs, makes into a distributed program.
+
+How many processes find each other depends on where the launcher is started (the step's nodes, or the first node alone)
+and on what it is told (`--nnodes`, `--nproc_per_node`). The two are independent, and most faults of a launch are that
+they differ. Semantics: torch/distributed/run.py (2.13), accelerate commands/launch.py (1.15), deepspeed
+launcher/runner.py, mpirun(1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
+from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES, step_around
+from sbatchlint.job.launches import Launch
+from sbatchlint.job.ranks import node_count
+from sbatchlint.job.steps import is_node_count
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sbatchlint.job import Job
+    from sbatchlint.job.launchers import Launcher, Setting
+    from sbatchlint.job.steps import Step
+
+# Variables and commands that name the nodes of the job, one by one.
+_NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
+
+
+class AskedNodes(NamedTuple):
+    """The number of nodes that a launcher is told.
+
+    `least`, `most`: both None where it is not known; 1 where nothing is said and one is the default. `setting`: what
+    says it, None for the default. `of_job`: it is the number of the job's (or the step's) nodes, counted when the job
+    runs: `$SLURM_NNODES`, the length of the node list.
+    """
+
+    least: int | None
+    most: int | None
+    setting: Setting | None
+    of_job: bool
+
+    @property
+    def number(self) -> int | None:
+        """The number, where it is one."""
+        return self.least if self.least == self.most else None
+
+    @property
+    def several(self) -> bool | None:
+        """Whether it is more than one, in any run; None where that depends, or is not known."""
+        if self.least is None or self.most is None:
+            return None
+        return True if self.least > 1 else False if self.most == 1 else None
+
+
+class World:
+    """A launch, or a step of plain programs: where it is started, and how many processes it means to be.
+
+    `launch`: None for programs that are their step's tasks themselves. `step`: None in the batch shell. `invocation`:
+    the launcher, or the plain program.
+    """
+
+    __slots__ = ("_apart", "_asked", "_processes", "invocation", "job", "launch", "step")
+
+    def __init__(self, job: Job, invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
+        self.job = job
+        self.invocation = invocation
+        self.launch = launch
+        self.step = step
+        self._asked: AskedNodes | None = None
+        self._processes: int | str | None = ""
+        self._apart: str | None = None
+
+    @property
+    def launcher(self) -> Launcher | None:
+        return None if self.launch is None else self.launch.launcher
+
+    @property
+    def name(self) -> str:
+        """What starts it, as one would say: `torchrun`, `python`."""
+        launcher = self.launcher
+        return launcher.name if launcher is not None else self.invocation.name or "program"
+
+    @property
+    def span(self) -> Span:
+        """Where that is written."""
+        launcher = self.launcher
+        return launcher.span if launcher is not None else self.invocation.name_span
+
+    # --- where it is started -------------------------------------------------------------------
+
+    @property
+    def in_batch_shell(self) -> bool:
+        """Whether the batch shell itself starts it, once, on the first node."""
+        return self.step is None and self.mpi is None and self.invocation.phase is Phase.BATCH
+
+    @property
+    def mpi(self) -> Launcher | None:
+        """The mpirun that starts it."""
+        for each in self.invocation.ancestors():
+            if getattr(each.spawn, "kind", None) == "mpi":
+                from sbatchlint.job.launchers import Launcher
+
+                info = getattr(each.spawn, "info", None)
+                return info if isinstance(info, Launcher) else None
+        return None
+
+    @property
+    def nodes(self) -> int | None:
+        """Nodes on which it is started; 1 in the batch shell."""
+        if self.mpi is not None:
+            starts, total = self.starts_per_node, _number(self.mpi.total_processes)
+            return total // starts if starts and total and total % starts == 0 else None
+        if self.step is not None:
+            return self.step.nodes
+        return 1 if self.in_batch_shell else None
+
+    @property
+    def starts_per_node(self) -> int | None:
+        """How often each node starts it."""
+        if self.mpi is not None:
+            return getattr(self.mpi, "processes_per_node", None)
+        if self.step is not None:
+            return self.step.tasks_per_node if self.step.geometry.ignored is False else None
+        return 1 if self.in_batch_shell else None
+
+    @property
+    def several_nodes(self) -> bool | None:
+        """Whether more than one node starts it; also where only the least number of nodes is known."""
+        if self.nodes is not None:
+            return self.nodes > 1
+        step = self.step
+        if step is None or self.mpi is not None or step.geometry.several is not False:
+            return None
+        request = step.request
+        if {"nodes", "ntasks"} & step.options.keys() or not step.certain or request.nodes is None:
+            return None
+        return True if request.nodes.minimum > 1 and not request.asked("ntasks") else None
+
+    @property
+    def apart(self) -> str:
+        """Why it is plainly meant to be one of several, or for a part of the job; '' where nothing says so.
+
+        `restricted`: some tasks only; `loop`: started for one host after the other, or several at once; `sharded`: each
+        node gets something else to do; `part`: on fewer nodes than the job has.
+        """
+        if self._apart is None:
+            self._apart = self._found_apart()
+        return self._apart
+
+    def _found_apart(self) -> str:
+        if self.invocation.context.restricted:
+            return "restricted"
+        step = self.step
+        outer = self.invocation.context if step is None else step.invocation.context
+        if outer.looped and (outer.background or step is not None and _NAMES_HOSTS & step.options.keys()):
+            return "loop"
+        if self._is_sharded():
+            return "sharded"
+        nodes = self.job.request.exact_nodes()
+        if step is not None and nodes is not None and step.nodes is not None and step.nodes < nodes:
+            return "part"
+        return ""
+
+    def _is_sharded(self) -> bool:
+        """Whether the program is told which node, or which element of an array, it is."""
+        launcher = self.launcher
+        words = self.invocation.argv if launcher is None else launcher.program_words
+        found: list[Expansion] = [each for field in words for each in expansions(field)]
+        set_here = [field for name, field in self.invocation.variables if not _OWN.search(name)]
+        found.extend(each for field in set_here for each in expansions(field))
+        if any(_tells_task(each) or _tells_element(each) for each in found):
+            return True
+        if self.step is None:
+            return False
+        before = self.step.invocation.state.variables
+        for name, variable in self.invocation.state.variables.items():
+            if not variable.exported or _OWN.search(name) or variable is before.get(name):
+                continue
+            values = [field for each in variable.alternatives for field in each.fields or ()]
+            if any(each.phase is Phase.TASK and _tells_task(each) for field in values for each in expansions(field)):
+                return True
+        return False
+
+    # --- what it is told -----------------------------------------------------------------------
+
+    @property
+    def certain(self) -> bool:
+        """Whether all of the launcher's options are known: none hides in a word, and no configuration file has some."""
+        launcher = self.launcher
+        return launcher is None or launcher.certain and launcher.config_file is None
+
+    @property
+    def asked(self) -> AskedNodes:
+        """The number of nodes that the launcher is told; of plain programs that of their step."""
+        if self._asked is None:
+            launcher = self.launcher
+            if launcher is None:
+                self._asked = AskedNodes(self.nodes, self.nodes, None, False)
+            else:
+                self._asked = asked_nodes(launcher)
+        return self._asked
+
+    @property
+    def processes(self) -> int | None:
+        """Processes of each start; those of a launcher that counts GPUs follow from the request."""
+        if self._processes == "":
+            launcher = self.launcher
+            found = 1 if launcher is None else launcher.processes_per_task
+            if found == "auto" and launcher is not None:
+                found = None if self._counts_processors(launcher) else self.gpus
+            self._processes = found if isinstance(found, int) else None
+        assert not isinstance(self._processes, str)
+        return self._processes
+
+    @staticmethod
+    def _counts_processors(launcher: Launcher) -> bool:
+        setting = launcher.setting("nproc_per_node")
+        return setting is not None and setting.text in ("cpu", "xpu")
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs that each start of it sees, where the script alone decides it."""
+        if self.mpi is not None:
+            return None
+        if self.step is None:
+            return self.job.request.gpus_per_node()
+        return self.job.gpus_of(self.step).each
+
+    @property
+    def size(self) -> int | None:
+        """WORLD_SIZE: the processes that are to find each other, where it is certain.
+
+        It is what the launcher makes of its options, whether or not the nodes are there. A launcher that is told of one
+        node makes a world of its own on each.
+        """
+        launcher = self.launcher
+        if launcher is None:
+            return self._tasks()
+        total = _number(launcher.total_processes)
+        if launcher.kind in ("mpi", "horovod", "torchpack"):
+            return total
+        if not self.certain:
+            return None
+        if total is not None and launcher.kind in ("accelerate", "composer"):
+            return total
+        if launcher.standalone:
+            return self.processes
+        nodes, each = self.asked.number, self.processes
+        return None if nodes is None or each is None else nodes * each
+
+    def _tasks(self) -> int | None:
+        if self.mpi is not None:
+            return _number(self.mpi.total_processes)
+        if self.step is not None:
+            return self.step.tasks
+        return 1 if self.in_batch_shell else None
+
+
+_NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
+# What a task may set to something of its own without doing other work than the others.
+_OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
+
+
+def _tells_task(expansion: Expansion) -> bool:
+    return expansion.name in TASK_VARIABLES or expansion.phase is Phase.TASK and expansion.name.startswith("$(hostname")
+
+
+def _tells_element(expansion: Expansion) -> bool:
+    return expansion.name == "SLURM_ARRAY_TASK_ID"
+
+
+def _number(setting: Setting | None) -> int | None:
+    return None if setting is None else setting.number
+
+
+def asked_nodes(launcher: Launcher) -> AskedNodes:
+    """The number of nodes that a launcher is told, its default included."""
+    setting = launcher.machines
+    found = launcher.nnodes
+    if isinstance(found, int):
+        return AskedNodes(found, found, setting, setting is not None and counts_nodes(setting.value))
+    if isinstance(found, tuple) and len(found) == 2 and all(isinstance(each, int) for each in found):
+        least, most = found
+        assert isinstance(least, int) and isinstance(most, int)
+        return AskedNodes(least, most, setting, counts_nodes(setting.value if setting else None))
+    if found is None:
+        default = node_count(launcher)
+        return AskedNodes(default, default, setting, False)
+    return AskedNodes(None, None, setting, counts_nodes(setting.value if setting else None))
+
+
+def counts_nodes(value: Pieces | None) -> bool:
+    """Whether a value is the number of the job's nodes: `$SLURM_NNODES`, `${#nodes[@]}`, `$(… | wc -l)`."""
+    if not value:
+        return False
+    if is_node_count(value):
+        return True
+    if len(value) != 1 or value[0].expansion is None:
+        return False
+    expansion = value[0].expansion
+    names = [each.name for each in expansion.inputs]
+    if expansion.name == "$((…))" or expansion.name.startswith("$(("):
+        inside = expansion.name[3:-2].strip().lstrip("$").strip("{}")
+        return inside in NODE_COUNTS and len(names) == 1
+    counting = expansion.name.startswith("#") or expansion.name.startswith("$(") and "wc -l" in expansion.name
+    return counting and any(mark in name for name in (*names, expansion.name) for mark in _NODE_LISTS)
+
+
+def from_outside(value: Pieces | None) -> bool:
+    """Whether a value is that of a variable which only the environment of the submission could have set."""
+    if value is None or len(value) != 1 or value[0].text is not None or value[0].expansion is None:
+        return False
+    name = value[0].expansion.name
+    return name.isidentifier() and not name.startswith("SLURM")
+
+
+def find_worlds(job: Job) -> list[World]:
+    """The worlds of a job's launches, one for each, in order of running."""
+    return [World(job, launch.invocation, launch, launch.step) for launch in job.launches]
+
+
+def world_of(job: Job, invocation: Invocation) -> World:
+    """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
+    for launch in job.launches:
+        if launch.invocation is invocation and launch.launcher.kind != "mpi":
+            return World(job, invocation, launch, launch.step)
+    around = {id(each) for each in invocation.ancestors()}
+    for launch in reversed(job.launches):
+        if id(launch.invocation) in around and launch.launcher.spawns and launch.launcher.kind != "mpi":
+            return World(job, launch.invocation, launch, launch.step)
+    return World(job, invocation, None, step_around(invocation.context))
+
+
+def by_place(worlds: Iterable[World]) -> list[list[World]]:
+    """The worlds of each launcher as it is written: several where its words can be one thing or the other."""
+    found: dict[object, list[World]] = {}
+    for world in worlds:
+        span = world.invocation.span if world.launcher is None else world.launcher.span
+        found.setdefault(span, []).append(world)
+    return list(found.values())

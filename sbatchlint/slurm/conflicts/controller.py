@@ -1,0 +1,230 @@
+"""Options that sbatch sends and slurmctld refuses at any site, by release.
+
+`validate_job_create_req()`, `_valid_job_part()`, `_validate_job_desc()` and `_job_create()` of src/slurmctld/job_mgr.c,
+`_valid_batch_features()` of job_scheduler.c and the het job handlers of proc_req.c, read in 22.05 to 26.05. What a
+limit, a default or a name of the site decides is left out, but for the nodes of `--nodelist`: where these do not exist
+the job is refused in the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_text
+from sbatchlint.slurm.conflicts.gpu_arithmetic import Values, gpus_of, resources_of
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+# In the order in which slurmctld looks; the grammars of single options come in between (`ORDERS`).
+HET_ARRAY, WCKEY, NO_NODES, TIME_MIN, DEADLINE, EXTERNAL = 300, 308, 320, 322, 324, 330
+LICENCES, GRES, TRES, EXCLUDED, TASKS, BATCH = 309, 340, 342, 350, 360, 380
+# By option, where in that order a value that slurmctld cannot read stands.
+ORDERS = {
+    "constraint": 302,
+    "prefer": 304,
+    "array": 306,
+    "nodelist": 310,
+    "nodes": NO_NODES,
+    "licenses": 332,
+    "exclude": 348,
+    "dependency": 370,
+}
+_FAILED = "Batch job submission failed: "
+
+
+class Late(NamedTuple):
+    """What slurmctld refuses: see `exclusions.Clash`."""
+
+    kind: str
+    names: tuple[str, ...]
+    message: str
+    order: int
+
+
+def refused_late(values: Values, version: str, component: int, components: int) -> Iterator[Late]:
+    """What slurmctld of a release says to the options of one component, but for sums of GPUs and tasks.
+
+    Rules about values that are not known give nothing.
+    """
+    if components > 1:
+        if values.get("array"):
+            yield Late("array-in-het-job", ("array",), f"{_FAILED}Invalid job array specification", HET_ARRAY)
+        if component and (values.get("licenses") or values.get("resources")):
+            names = tuple(name for name in ("licenses", "resources") if values.get(name))
+            yield Late("licenses-in-het-job", names, f"{_FAILED}Invalid license specification", LICENCES)
+    if "external" in values and component == 0:
+        yield Late("external", ("external",), f"{_FAILED}Invalid configuration for external job", EXTERNAL)
+    for rule in _RULES:
+        try:
+            yield from rule(values, version)
+        except UnknownValue:
+            continue
+
+
+def _known(values: Values, name: str) -> str:
+    text = values[name]
+    if text is None or UNKNOWN in text:
+        raise UnknownValue
+    return text
+
+
+def _wckey(values: Values, version: str) -> Iterator[Late]:
+    if "wckey" in values and not is_before(version, "25.05") and _known(values, "wckey").startswith("*"):
+        yield Late("wckey", ("wckey",), f"{_FAILED}Invalid wckey specification", WCKEY)
+
+
+# What no limit comes to: more than any number of minutes, and than no --time at all.
+_ENDLESS = 2**32 - 1
+_NOT_GIVEN = 2**32 - 2
+
+
+def _limit(values: Values, name: str) -> int:
+    """Minutes. Raises UnknownValue."""
+    if name not in values:
+        return _NOT_GIVEN
+    found = minutes(_known(values, name))
+    if found is None:
+        raise UnknownValue
+    return _ENDLESS if found == UNLIMITED else found
+
+
+def _time_min(values: Values, _: str) -> Iterator[Late]:
+    least, most = _limit(values, "time-min"), _limit(values, "time")
+    if least != _NOT_GIVEN and least > most:
+        names = tuple(name for name in ("time", "time-min") if name in values)
+        message = f"{_FAILED}Invalid time-min specification (exceeds job's time or other limits)"
+        yield Late("time-min", names, message, TIME_MIN)
+
+
+def _deadline(values: Values, version: str) -> Iterator[Late]:
+    """A limit that is longer than what is left between the begin and the deadline, where both say when that is.
+
+    Before 23.02 only `--time-min` counts, and from now on.
+    """
+    if "deadline" not in values:
+        return
+    old = is_before(version, "23.02")
+    end = moment(_known(values, "deadline"))
+    start = moment(_known(values, "begin")) if "begin" in values and not old else (0, 0)
+    least, most = _limit(values, "time-min"), _NOT_GIVEN if old else _limit(values, "time")
+    name, needed = ("time-min", least) if least != _NOT_GIVEN else ("time", most)
+    if needed == _NOT_GIVEN or end[0] != start[0]:
+        return
+    left = _seconds(end) - _seconds(start)
+    # The clock may be put back or forward in between.
+    slack = 3600 if end[0] else 0
+    if left >= 0 and (needed * 60) % 2**32 > left + slack:
+        what = "Requested time limit is invalid (missing or exceeds some limit)"
+        if name == "time-min":
+            what = "Invalid time-min specification (exceeds job's time or other limits)"
+        names = tuple(each for each in ("begin", "deadline", name) if each in values)
+        yield Late("deadline", names, f"{_FAILED}{what}", DEADLINE)
+
+
+_NOW = Regex(r"now(?:\+([0-9]{1,9})(second|minute|hour|day|week)?s?)?", re.ASCII)
+_SECONDS = {None: 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_DATE = Regex(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:T([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.ASCII)
+
+
+def moment(text: str | None) -> tuple[int, ...]:
+    """A point in time: 0 and seconds from now, or 1 and year, month, day, hour, minute, second. Raises UnknownValue."""
+    found = _NOW.fullmatch((text or "").lower())
+    if found is not None:
+        count, unit = found.groups()
+        return 0, int(count or 0) * _SECONDS[unit]
+    date = _DATE.fullmatch((text or "").upper())
+    if date is None:
+        raise UnknownValue
+    return (1, *(int(part or 0) for part in date.groups()))
+
+
+def _seconds(point: tuple[int, ...]) -> int:
+    if not point[0]:
+        return point[1]
+    from calendar import timegm  # few jobs have a date
+
+    return timegm((*point[1:], 0, 1, 0))
+
+
+def _excluded(values: Values, version: str) -> Iterator[Late]:
+    """`--exclude` that names a node of `--nodelist`; since 23.02 a longer list than there are nodes is a choice."""
+    if "nodelist" not in values or "exclude" not in values or "contiguous" in values:
+        return
+    wanted, kept_out = (hosts(_known(values, name), version) for name in ("nodelist", "exclude"))
+    if not wanted or not kept_out or set(wanted).isdisjoint(kept_out):
+        return
+    if "nodes" in values or "ntasks" in values:
+        from sbatchlint.slurm.conflicts.counts import client_counts
+
+        # Before 23.02 sbatch cuts a list that is longer than there are tasks.
+        if len(set(wanted)) > client_counts(values, version).min_nodes:
+            return
+    yield Late("excluded-nodes", ("nodelist", "exclude"), f"{_FAILED}Invalid node name specified", EXCLUDED)
+
+
+def _zeros(values: Values, version: str) -> Iterator[Late]:
+    """From 23.11 to 24.05 slurmctld loses its way behind a count of 0: `gpu:a100:0,gpu:h100:1`."""
+    if is_before(version, "23.11") or not is_before(version, "24.11"):
+        return
+    for names in (("gpus",), ("gpus-per-node", "gres"), ("gpus-per-socket",)):
+        given = tuple(name for name in names if name in values)
+        counts: list[int] = []
+        for name in given:
+            items = resources_of(values[name], version) if name == "gres" else gpus_of(values[name], version)
+            counts += [item.count for item in items]
+        if 0 in counts and any(counts[counts.index(0) :]):
+            message = f"{_FAILED}Invalid Trackable RESource (TRES) specification"
+            yield Late("zero-before-others", given, message, TRES)
+
+
+def _gpu_types(values: Values, version: str) -> Iterator[Late]:
+    """`--gpus-per-task=2,a100:1`, in which sbatch has taken `2,a100` for a type."""
+    if "gpus-per-task" not in values or is_before(version, "24.05"):
+        return
+    for item in task_text({"gpus-per-task": values["gpus-per-task"]}, version).split(","):
+        if item and not item.startswith("gres/"):
+            message = f"{_FAILED}Invalid Trackable RESource (TRES) specification"
+            yield Late("gpu-types", ("gpus-per-task",), message, TRES)
+            return
+
+
+# What stands around the names in an expression of features.
+_SIGNS = Regex(r"\*[ \t]*[0-9]*|[&|,()\[\]]")
+
+
+def _batch(values: Values, version: str) -> Iterator[Late]:
+    """`--batch` names features of `--constraint`, and of `--prefer` too where that is given."""
+    if "batch" not in values:
+        return
+    batch = _known(values, "batch")
+    given = tuple(name for name in ("constraint", "prefer") if values.get(name))
+    names = [name for name in re.split("[&|]", batch) if name]
+    for each in given:
+        listed = _SIGNS.split(_known(values, each))
+        missing = [name not in listed for name in names]
+        # Of an `|` one that is there is enough, if it stands before those that are not.
+        if any(missing) and ("|" not in batch or missing[0]):
+            break
+    else:
+        if given:
+            return
+    # Told apart by 24.11.7, the last of its release; 24.11.0 still says it as before.
+    noun = "constraints" if is_before(version, "24.11") else "constraint"
+    message = f"{_FAILED}Job --batch option is invalid or not a subset of --{noun}"
+    yield Late("batch", ("batch", *given), message, BATCH)
+
+
+_RULES: tuple[Callable[[Values, str], Iterator[Late]], ...] = (
+    _wckey,
+    _time_min,
+    _deadline,
+    _zeros,
+    _gpu_types,
+    _excluded,
+    _batch,
+)

@@ -1,0 +1,420 @@
+"""What Slurm makes of the nodes, tasks and CPUs that a job's options ask for together.
+
+sbatch settles most of it (`_opt_verify()`, src/sbatch/opt.c, and `slurm_opt_create_job_desc()`,
+src/common/slurm_opt.c), slurmctld the rest (`validate_job_create_req()` and `_copy_job_desc_to_job_record()`,
+src/slurmctld/job_mgr.c); read in 20.11 to 26.05.
+
+Options are a mapping from long names to values as written (None where an option takes none), in the order in which
+they were given: of `--extra-node-info` and `--threads-per-core` the later one counts. Missing means not given.
+"""
+
+from __future__ import annotations
+
+from sbatchlint.slurm.conflicts.gpu_arithmetic import (
+    Description,
+    Mismatch,
+    UnknownValue,
+    Values,
+    number,
+    settle,
+    task_resources,
+)
+from sbatchlint.slurm.grammar.choices import distribution, hints, plane_size
+from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.slurm.grammar.numbers import node_count
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.regex import Regex
+
+__all__ = ["Counts", "UnknownValue", "Values", "hint_is_dropped", "job_counts", "shown"]
+
+
+class Counts(NamedTuple):
+    """The numbers of a job as slurmctld keeps them; None where there is none.
+
+    `max_nodes`: since 26.05 never more than the tasks. `sizes`: the node counts that a list (`-N 2,4`) allows.
+    `ntasks_given`: whether the options decide it, be it through `--ntasks-per-node`, through GPUs or (`multiplied`)
+    because sbatch takes one task for each socket, core or thread asked for. `shrunk_from`: how many nodes were asked
+    for, where there are fewer because the tasks are. `asked_nodes`: the node numbers as the options have them.
+    """
+
+    min_nodes: int
+    max_nodes: int | None
+    sizes: tuple[int, ...] | None
+    asked_nodes: tuple[int, int] | None
+    ntasks: int
+    ntasks_given: bool
+    multiplied: bool
+    shrunk_from: int | None
+    ntasks_per_node: int | None
+    ntasks_per_socket: int | None
+    ntasks_per_core: int | None
+    ntasks_per_gpu: int | None
+    cpus_per_task: int | None
+    sockets_per_node: int | None
+    cores_per_socket: int | None
+    threads_per_core: int | None
+
+
+class Client:
+    """sbatch's own numbers behind `_opt_verify()`, before the GPU options are looked at."""
+
+    __slots__ = (
+        "arbitrary",
+        "asked",
+        "cores",
+        "cpus_per_task",
+        "extra",
+        "hosts",
+        "max_nodes",
+        "min_nodes",
+        "multiplied",
+        "nodes_set",
+        "ntasks",
+        "ntasks_per_core",
+        "ntasks_per_gpu",
+        "ntasks_per_node",
+        "ntasks_per_socket",
+        "ntasks_set",
+        "plane",
+        "shrunk_from",
+        "sizes",
+        "sockets",
+        "threads",
+        "too_few_for_plane",
+        "verified_nodes",
+    )
+
+    def __init__(self) -> None:
+        self.min_nodes, self.max_nodes = 1, 0
+        self.nodes_set = self.ntasks_set = self.extra = self.multiplied = False
+        self.arbitrary = self.too_few_for_plane = False
+        self.asked: tuple[int, int] | None = None
+        self.sizes: tuple[int, ...] | None = None
+        self.ntasks = 1
+        self.ntasks_per_node: int | None = None
+        self.ntasks_per_socket: int | None = None
+        self.ntasks_per_core: int | None = None
+        self.ntasks_per_gpu: int | None = None
+        self.cpus_per_task: int | None = None
+        self.sockets: int | None = None
+        self.cores: int | None = None
+        self.threads: int | None = None
+        self.hosts: list[str] | None = None
+        self.plane: int | None = None
+        self.shrunk_from: int | None = None
+        # The node numbers with those of a node list, before the tasks lower them.
+        self.verified_nodes = (1, 0)
+
+
+# Options that drop a hint; those on the right since 25.11.
+_HINT_RIVALS = ("ntasks-per-core", "threads-per-core", "extra-node-info")
+_HINT_RIVALS_NEW = (*_HINT_RIVALS, "cores-per-socket", "sockets-per-node")
+
+# The name under which the hint of an earlier component of a heterogeneous job stands among the options.
+INHERITED_HINT = "SLURM_HINT"
+# As many tasks on a core as it has threads.
+_AS_MANY = 65535
+
+# Items of a list of hosts: commas in brackets do not end them.
+_HOSTS = Regex(r"(?:[^,\[]|\[[^\]]*\])+")
+
+
+def hint_rivals(values: Values, version: str) -> tuple[str, ...]:
+    """The options for which sbatch drops `--hint` (`validate_hint_option()`)."""
+    if "hint" not in values:
+        return ()
+    return tuple(name for name in _hint_rivals(version) if name in values)
+
+
+def _hint_rivals(version: str) -> tuple[str, ...]:
+    return _HINT_RIVALS if is_before(version, "25.11") else _HINT_RIVALS_NEW
+
+
+def hint_is_dropped(values: Values, version: str) -> bool:
+    """Whether sbatch drops `--hint`, which it says with `-v` only."""
+    return bool(hint_rivals(values, version))
+
+
+def job_counts(values: Values, version: str) -> Counts | None:
+    """The numbers of a job; None where a value that bears on them is not known.
+
+    Where Slurm refuses the job they are as far as it gets.
+    """
+    try:
+        client = client_counts(values, version)
+        job, _ = described(client, values, version)
+        return _kept(client, job, values, version)
+    except UnknownValue:
+        return None
+
+
+def client_counts(values: Values, version: str) -> Client:
+    """What sbatch makes of the options. Raises UnknownValue."""
+    client = Client()
+    _read(client, values, version)
+    _apply_hint(client, values, version)
+    _count_hosts(client, values, version)
+    old = is_before(version, "23.02")
+    exact = client.max_nodes in (0, client.min_nodes)
+    if old and client.ntasks_per_node and not client.ntasks_set and exact:
+        client.ntasks = client.min_nodes * client.ntasks_per_node
+        client.ntasks_set = True
+    client.verified_nodes = (client.min_nodes, client.max_nodes)
+    if client.plane:
+        nodes = client.min_nodes
+        few = nodes <= 0 or client.ntasks // client.plane < nodes
+        client.too_few_for_plane = few and (nodes - 1) * client.plane >= client.ntasks
+    per_node = None if old else client.ntasks_per_node
+    if (client.nodes_set or client.extra) and exact and per_node is None and not client.ntasks_set:
+        client.ntasks = max(client.min_nodes, 1)
+        for factor in (client.sockets, client.cores, client.threads):
+            if factor is not None:
+                client.ntasks *= factor
+                client.ntasks_set = client.multiplied = True
+    elif client.nodes_set and client.ntasks_set:
+        client.max_nodes = min(client.max_nodes, client.ntasks)
+        if client.ntasks < client.min_nodes:
+            client.shrunk_from = client.min_nodes
+            client.min_nodes = client.max_nodes = client.ntasks
+    if client.arbitrary and client.hosts is not None:
+        if not client.ntasks_set:
+            # The list may already be without what it names twice: it was counted for the nodes.
+            counted = old or is_before(version, "23.11") and client.asked is None
+            named = set(client.hosts) if counted else client.hosts
+            client.ntasks, client.ntasks_set = len(named), True
+        if not client.nodes_set:
+            client.min_nodes = client.max_nodes = len(set(client.hosts))
+            client.nodes_set = True
+    return client
+
+
+def _read(client: Client, values: Values, version: str) -> None:
+    """The numbers as given."""
+    if "nodes" in values:
+        nodes = node_count(values["nodes"], version)
+        if nodes is None:
+            raise UnknownValue
+        client.min_nodes, client.max_nodes, client.sizes = nodes.minimum, nodes.maximum, nodes.sizes or None
+        client.nodes_set = True
+        client.asked = (client.min_nodes, client.max_nodes)
+    if "ntasks" in values:
+        client.ntasks, client.ntasks_set = number(values["ntasks"]), True
+    for name, value in values.items():
+        if name == "extra-node-info":
+            client.extra = True
+            client.sockets, client.cores, client.threads = _extra_node_info(value)
+        elif name in _NUMBERS:
+            setattr(client, _NUMBERS[name], number(value))
+    if "ntasks-per-tres" in values:
+        client.ntasks_per_gpu = number(values["ntasks-per-tres"])
+    if "tres-per-task" in values and not is_before(version, "23.02"):
+        cpus, _ = task_resources(values["tres-per-task"], version)
+        client.cpus_per_task = cpus if cpus is not None else client.cpus_per_task
+    how = values.get("distribution") or ""
+    client.plane = plane_size(how)
+    client.arbitrary = distribution(how) == ("arbitrary",)
+
+
+_NUMBERS = {
+    "ntasks-per-node": "ntasks_per_node",
+    "ntasks-per-socket": "ntasks_per_socket",
+    "ntasks-per-core": "ntasks_per_core",
+    "ntasks-per-gpu": "ntasks_per_gpu",
+    "cpus-per-task": "cpus_per_task",
+    "sockets-per-node": "sockets",
+    "cores-per-socket": "cores",
+    "threads-per-core": "threads",
+}
+
+
+def _extra_node_info(text: str | None) -> tuple[int | None, int | None, int | None]:
+    """Sockets, cores and threads of `2:4:1`; a `*` or nothing is none in particular."""
+    parts = (text or "").split(":")
+    if not text or len(parts) > 3:
+        raise UnknownValue
+    found: list[int | None] = [None if part in ("", "*") else number(part.partition("-")[0]) for part in parts]
+    sockets, cores, threads = (*found, None, None)[:3]
+    return sockets, cores, threads
+
+
+def _apply_hint(client: Client, values: Values, version: str) -> None:
+    hint = values.get(INHERITED_HINT, values.get("hint"))
+    if hint is None and "hint" not in values or any(name in values for name in _hint_rivals(version)):
+        return
+    if INHERITED_HINT not in values:
+        client.sockets = client.cores = client.threads = client.ntasks_per_core = None
+    for word in hints((hint or "").lower()):
+        if word == "compute_bound":
+            client.sockets = client.cores = None
+            client.threads = 1
+        elif word == "memory_bound":
+            client.cores = client.threads = 1
+        elif word == "multithread":
+            client.threads, client.ntasks_per_core = None, _AS_MANY
+        elif word == "nomultithread":
+            client.threads = 1
+        else:
+            raise UnknownValue
+
+
+def _count_hosts(client: Client, values: Values, version: str) -> None:
+    """`--nodelist` sets the number of nodes where `--nodes` does not; before 23.02 it raises it too."""
+    old = is_before(version, "23.02")
+    if "nodefile" not in values and "nodelist" not in values:
+        return
+    if not old and client.nodes_set and not client.arbitrary:
+        return
+    client.hosts = _hosts(None if "nodefile" in values else values["nodelist"], version)
+    count = len(set(client.hosts))
+    if client.nodes_set:
+        client.min_nodes = max(client.min_nodes, count) if old else client.min_nodes
+    else:
+        client.min_nodes, client.nodes_set = count, True
+
+
+def _hosts(text: str | None, version: str) -> list[str]:
+    """The nodes of a list, as often as it names them. Raises UnknownValue, for the name of a file too."""
+    found: list[str] = []
+    for item in _HOSTS.findall(text or "/"):
+        names = hosts(item, version)
+        if names is None:
+            raise UnknownValue
+        found += names
+    return found
+
+
+def described(client: Client, values: Values, version: str) -> tuple[Description, Mismatch | None]:
+    """What sbatch sends, and the sum of GPUs at which it gives up. Raises UnknownValue."""
+    job = Description()
+    job.num_tasks = client.ntasks if client.ntasks_set else None
+    job.ntasks_per_node = client.ntasks_per_node
+    job.ntasks_per_socket = client.ntasks_per_socket
+    job.ntasks_per_gpu = client.ntasks_per_gpu
+    job.sockets_per_node = client.sockets
+    job.cpus_per_task = client.cpus_per_task
+    if client.nodes_set:
+        job.min_nodes = client.min_nodes
+        job.max_nodes = client.max_nodes or None
+    elif client.ntasks_set and client.ntasks_per_node and not is_before(version, "23.11"):
+        job.min_nodes = -(-client.ntasks // client.ntasks_per_node)
+    if "clusters" in values:
+        return job, None
+    return job, settle(values, job, version)
+
+
+def _kept(client: Client, job: Description, values: Values, version: str) -> Counts:
+    """What slurmctld makes of it."""
+    per_node, tasks = job.ntasks_per_node, job.num_tasks
+    given = tasks is not None
+    minimum, maximum = job.min_nodes, job.max_nodes
+    if not is_before(version, "23.02"):
+        minimum = 1 if minimum is None else minimum
+        if tasks is None and per_node:
+            tasks, given = minimum * per_node, True
+    elif tasks is None and minimum is not None and per_node:
+        tasks, given = minimum * per_node, True
+    minimum = 1 if minimum is None else minimum
+    if maximum is None and tasks and not is_before(version, "26.05") and "spread-job" not in values:
+        maximum = tasks
+    sizes = client.sizes
+    if sizes is not None and (maximum is None or maximum < sizes[-1]):
+        # slurmctld cannot read a list of sizes that goes beyond the most nodes.
+        sizes = None
+    return Counts(
+        minimum,
+        maximum,
+        sizes,
+        client.asked,
+        tasks or minimum,
+        given,
+        client.multiplied,
+        client.shrunk_from,
+        per_node,
+        job.ntasks_per_socket,
+        None if client.ntasks_per_core == _AS_MANY else client.ntasks_per_core,
+        client.ntasks_per_gpu,
+        job.cpus_per_task,
+        job.sockets_per_node,
+        client.cores,
+        client.threads,
+    )
+
+
+def shown(
+    values: Values, version: str, node_cpus: int | None = None, node_cores: int | None = None
+) -> dict[str, str] | None:
+    """What `scontrol show job` says of the job while it is held: `NumNodes`, `NumTasks`, `CPUs/Task` and so on.
+
+    `node_cpus`, `node_cores`: of the largest node of the partition; slurmctld guesses from them how many nodes the
+    tasks will need. Without them `NumNodes` is left out where they would matter. None as for `job_counts`.
+    """
+    counts = job_counts(values, version)
+    if counts is None:
+        return None
+    tasks = counts.ntasks if counts.ntasks_given else 0
+    found = {
+        "NumTasks": str(counts.ntasks),
+        "CPUs/Task": str(max(counts.cpus_per_task or 1, 1)),
+        "ReqB:S:C:T": f"0:0:{_star(counts.cores_per_socket)}:{_star(counts.threads_per_core)}",
+        "NtasksPerN:B:S:C": ":".join(
+            (
+                str(counts.ntasks_per_node or 0),
+                "0",
+                _star(counts.ntasks_per_socket),
+                _star(counts.ntasks_per_core),
+            )
+        ),
+        "Socks/Node": _star(counts.sockets_per_node),
+    }
+    if counts.sizes is not None:
+        found["NumNodes"] = _ranges(counts.sizes)
+        return found
+    nodes = _shown_nodes(counts, tasks, version, node_cpus, node_cores)
+    # With --spread-job the most is the tasks or all nodes of the site.
+    spread = "spread-job" in values and tasks > 0 and counts.max_nodes is None
+    if nodes is not None and not spread:
+        low, high = nodes
+        if high and high < low:
+            low = high
+        found["NumNodes"] = f"{low}-{high}" if high else str(low)
+    return found
+
+
+def _star(count: int | None) -> str:
+    return "*" if count is None else str(count)
+
+
+def _shown_nodes(
+    counts: Counts, tasks: int, version: str, cpus: int | None, cores: int | None
+) -> tuple[int, int] | None:
+    """The least and the most nodes as shown (`_pack_default_job_details()`, src/slurmctld/job_mgr.c)."""
+    low, high = counts.min_nodes, counts.max_nodes or 0
+    if counts.ntasks_per_node:
+        return max(tasks // counts.ntasks_per_node, low), high
+    if counts.cpus_per_task is not None and counts.cpus_per_task > 1:
+        if cpus is None:
+            return None if tasks > 1 else (max(low, 1), high)
+        on_node = max(cpus // counts.cpus_per_task, 1)
+        rounded = bool(tasks % on_node) and is_before(version, "23.11")
+        return max(tasks // on_node, low) + rounded, high
+    if counts.ntasks_per_core:
+        if tasks > counts.ntasks_per_core * low and cores is None:
+            return None
+        needed = -(-tasks // counts.ntasks_per_core)
+        return max(-(-needed // cores) if cores else 1, low), high
+    if tasks > low and cpus is None:
+        return None
+    low = max(-(-tasks // cpus) if cpus else low, low)
+    return low, high if is_before(version, "23.11") else max(low, high)
+
+
+def _ranges(sizes: tuple[int, ...]) -> str:
+    """`1-4,8`."""
+    runs: list[list[int]] = []
+    for size in sizes:
+        if runs and size == runs[-1][1] + 1:
+            runs[-1][1] = size
+        else:
+            runs.append([size, size])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -1,0 +1,273 @@
+"""Options of foreign directives as getopt_long() finds them, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.lines import DirectiveLine, Readable, Token
+from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.options import Option, find
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+# What sbatch says of anything that getopt refuses, behind getopt's own message.
+UNRECOGNIZED = "Unrecognized command line parameter ?"
+
+
+class Dialect(NamedTuple):
+    """The options of a scheduler that sbatch knows.
+
+    `letters`: those with a value, and those without (`flags`). `names`: the letter of each long name.
+    `optional`: long names whose value may be missing. `spellings`: words with one dash that stand for another.
+    """
+
+    letters: str
+    flags: str
+    names: Mapping[str, str]
+    optional: frozenset[str] = frozenset()
+    spellings: Mapping[str, str] = {}
+
+
+class GivenForeign(NamedTuple):
+    """One option as given. `value`: None for a flag; it stands in `value_token` from character `value_start` on.
+
+    `start`: where the option begins in its word.
+    """
+
+    letter: str
+    written: str
+    value: str | None
+    line: DirectiveLine
+    token: Token
+    start: int
+    value_line: DirectiveLine
+    value_token: Token | None
+    value_start: int
+
+
+class ForeignSetting(NamedTuple):
+    """An option of sbatch that a foreign directive sets.
+
+    `name`: its canonical long name (`umask` has none: PBS's `-W umask=` alone sets it). `value`: as sbatch's option
+    takes it, None for an option without one; it holds UNKNOWN where a part is not known. `span`: the part that says it:
+    the whole option, or an item of `-l` such as `walltime=1:00:00`. `joins`: where the value that the option has so far
+    is kept: `before` or `behind` the new one, after a comma; '' where it is replaced. `versions`: None for all.
+    """
+
+    name: str
+    value: str | None
+    span: Span
+    line: DirectiveLine
+    joins: str
+    versions: tuple[str, ...] | None
+    option: Option | None
+
+    @property
+    def text(self) -> str | None:
+        """The value where it is known."""
+        return None if self.value is None or UNKNOWN in self.value else self.value
+
+    def over(self, value: str | None) -> str | None:
+        """The option's value when it had this one before."""
+        if not self.joins or not value:
+            return self.value
+        return f"{value},{self.value}" if self.joins == "before" else f"{self.value},{value}"
+
+
+class Translation:
+    """What comes of the words: settings and problems, each with the offset of its option."""
+
+    __slots__ = ("certain", "problems", "settings", "text")
+
+    def __init__(self, text: Readable) -> None:
+        self.text = text
+        self.certain = True
+        self.settings: list[tuple[int, ForeignSetting]] = []
+        self.problems: list[tuple[int, Problem]] = []
+
+    def add(
+        self,
+        given: GivenForeign,
+        name: str,
+        value: str | None,
+        part: tuple[int, int] | None = None,
+        joins: str = "",
+    ) -> None:
+        """Sets an option of sbatch; `part`: the range in the given value that says so, None for the whole option."""
+        span, line = self.place(given, part)
+        setting = ForeignSetting(name, value, span, line, joins, None, find(name))
+        self.settings.append((given.token.start, setting))
+
+    def refuse(
+        self,
+        given: GivenForeign,
+        message: str,
+        kind: str = "bad-value",
+        part: tuple[int, int] | None = None,
+        candidates: tuple[str, ...] = (),
+    ) -> None:
+        span, line = self.place(given, part)
+        problem = Problem(
+            kind, span, message, given.written, line, candidates, None, given.token, given.value_token,
+            given.start,
+        )  # fmt: skip
+        self.problems.append((given.token.start, problem))
+
+    def place(self, given: GivenForeign, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
+        """Where it is said, and in which line: a value may stand in a later one than its option."""
+        token = given.value_token
+        if part is not None and token is not None:
+            start, end = given.value_start + part[0], given.value_start + part[1]
+            if end > start:
+                first, last = token.offset(start), token.offset(end - 1)
+                stop = token.end if end >= len(token.text) else last + 1
+                return self.text.span(token.start if start == 0 else first, stop), given.value_line
+        start = given.token.start if given.start <= 1 else given.token.offset(given.start)
+        own_line = token is not None and given.value_line is given.line
+        return self.text.span(start, token.end if own_line and token is not None else given.token.end), given.line
+
+
+SetOption = Callable[[Translation, GivenForeign], None]
+
+
+def given_options(
+    translation: Translation,
+    words: Sequence[tuple[DirectiveLine, Token]],
+    dialect: Dialect,
+    set_option: SetOption,
+) -> None:
+    """Reads the words as one argument vector and hands each option on.
+
+    sbatch gives up at the first problem; what follows is read on all the same, as the script plainly meant it.
+    """
+    _Parser(translation, words, dialect, set_option).run()
+
+
+class _Parser:
+    __slots__ = ("dialect", "set_option", "strings", "translation", "words")
+
+    def __init__(
+        self,
+        translation: Translation,
+        words: Sequence[tuple[DirectiveLine, Token]],
+        dialect: Dialect,
+        set_option: SetOption,
+    ) -> None:
+        self.translation = translation
+        self.words = words
+        # Spellings count only at odd places of the vector, where sbatch supposes the options to be.
+        self.strings = [
+            token.text if index % 2 else dialect.spellings.get(token.text, token.text)
+            for index, (_, token) in enumerate(words)
+        ]
+        self.dialect = dialect
+        self.set_option = set_option
+
+    def run(self) -> None:
+        index = 0
+        ended = False
+        while index < len(self.words):
+            word = self.strings[index]
+            if not ended and word == "--":
+                ended = True
+                index += 1
+            elif word.startswith(UNKNOWN):
+                self.translation.certain = False
+                index += 1
+            elif ended or len(word) < 2 or word[0] != "-":
+                index = self.stray(index, word, ended)
+            elif word.startswith("--"):
+                index = self.long(index, word)
+            else:
+                index = self.cluster(index, word)
+
+    def given(
+        self, index: int, letter: str, written: str, value: str | None, start: int, value_word: int, value_start: int
+    ) -> GivenForeign:
+        line, token = self.words[index]
+        value_line, value_token = self.words[value_word]
+        return GivenForeign(
+            letter, written, value, line, token, start, value_line, None if value is None else value_token, value_start
+        )
+
+    def refuse(self, index: int, written: str, start: int, kind: str, candidates: tuple[str, ...] = ()) -> int:
+        """Reports an option; gives the index behind it and the words that are plainly its value."""
+        line = self.words[index][0]
+        last = index
+        if kind == "unknown-option" and "=" not in self.strings[index]:
+            while last + 1 < len(self.words) and self.words[last + 1][0] is line:
+                if self.strings[last + 1][:1] == "-":
+                    break
+                last += 1
+        value = None if last == index else self.strings[last]
+        given = self.given(index, "?", written, value, start, last, 0)
+        self.translation.refuse(given, UNRECOGNIZED, kind, None, candidates)
+        return last + 1
+
+    def stray(self, index: int, word: str, ended: bool) -> int:
+        """A word that is no option: sbatch gives up there."""
+        line, token = self.words[index]
+        last = index
+        while last + 1 < len(self.words) and self.words[last + 1][0] is line:
+            if not ended and self.strings[last + 1][:1] == "-":
+                break
+            last += 1
+        span = self.translation.text.span(token.start, self.words[last][1].end)
+        problem = Problem("stray-word", span, f"Invalid argument: {word}", word, line, (), None, token)
+        self.translation.problems.append((token.start, problem))
+        return last + 1
+
+    def long(self, index: int, word: str) -> int:
+        name, equals, value = word[2:].partition("=")
+        written = word[: 2 + len(name)]
+        names = self.dialect.names
+        if UNKNOWN in name:
+            self.translation.certain = False
+            return index + 1
+        found = [name] if name in names else [each for each in names if each.startswith(name)]
+        if not found:
+            return self.refuse(index, written, 0, "unknown-option")
+        if len({(names[each], each in self.dialect.optional) for each in found}) > 1:
+            return self.refuse(index, written, 0, "ambiguous-option", tuple(found))
+        letter = names[found[0]]
+        if letter in self.dialect.flags:
+            if equals:
+                return self.refuse(index, written, 0, "unexpected-value", (found[0],))
+            self.set_option(self.translation, self.given(index, letter, written, None, 0, index, 0))
+            return index + 1
+        if equals:
+            at = len(written) + 1
+            self.set_option(self.translation, self.given(index, letter, written, value, 0, index, at))
+            return index + 1
+        if found[0] in self.dialect.optional:
+            self.set_option(self.translation, self.given(index, letter, written, None, 0, index, 0))
+            return index + 1
+        return self.take_next(index, letter, written, 0)
+
+    def cluster(self, index: int, word: str) -> int:
+        for at in range(1, len(word)):
+            letter = word[at]
+            written = "-" + letter
+            if letter == UNKNOWN:
+                self.translation.certain = False
+                return index + 1
+            if letter in self.dialect.flags:
+                self.set_option(self.translation, self.given(index, letter, written, None, at, index, 0))
+            elif letter not in self.dialect.letters:
+                # The rest of the word is as likely its value as more letters.
+                return self.refuse(index, written, at, "unknown-option")
+            elif at + 1 < len(word):
+                self.set_option(self.translation, self.given(index, letter, written, word[at + 1 :], at, index, at + 1))
+                return index + 1
+            else:
+                return self.take_next(index, letter, written, at)
+        return index + 1
+
+    def take_next(self, index: int, letter: str, written: str, start: int) -> int:
+        """Gives an option the next word as its value, whatever it looks like."""
+        if index + 1 >= len(self.words):
+            return self.refuse(index, written, start, "missing-value")
+        given = self.given(index, letter, written, self.strings[index + 1], start, index + 1, 0)
+        self.set_option(self.translation, given)
+        return index + 2
