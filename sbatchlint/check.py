@@ -65,6 +65,8 @@ class Card(NamedTuple):
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
     `when`: the occasion without which it has nothing to say (`sbatchlint.job.occasions`); '' where it is always asked.
+    `seen`: for a check that neither a real script nor a re-created failure has set off: what it is known from, as a
+    phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05", "a thread on the mailing list").
     """
 
     code: str
@@ -75,6 +77,7 @@ class Card(NamedTuple):
     stage: str = "stable"
     options: tuple[Option, ...] = ()
     when: str = ""
+    seen: str = ""
 
 
 class Fix(NamedTuple):

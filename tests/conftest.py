@@ -100,6 +100,7 @@ class Toy(NamedTuple):
     fix: str
     stage: str = "stable"
     options: tuple[Option, ...] = ()
+    seen: str = ""
 
 
 TOYS = (
@@ -110,7 +111,7 @@ TOYS = (
     Toy(150, breaker, "warning", "always"),
     Toy(160, trouble, "warning", "always"),
     Toy(161, fatal, "error", "never"),
-    Toy(170, maybe, "warning", "never", "optional"),
+    Toy(170, maybe, "warning", "never", "optional", seen="a live run of Slurm 26.05"),
     Toy(180, crash, "warning", "never"),
     Toy(190, limit, "warning", "never", options=(Option("most", 2, "how many are allowed"),)),
     Toy(210, lines, "warning", "always"),
@@ -128,7 +129,7 @@ def toy_registry() -> Registry:
             entry.module, f"Summary of {name}.\n\nWhy it is there.\n\n## Fix\n\nBy hand.\n\n## References\n\nNone.\n"
         )
         module.CASES = [Bad("a «WRONG» b\n", fixed="a RIGHT b\n"), Good("fine\n")]  # type: ignore[attr-defined]
-        card = Card(entry.code, name, toy.severity, toy.fix, "0.1.0", toy.stage, toy.options)
+        card = Card(entry.code, name, toy.severity, toy.fix, "0.1.0", toy.stage, toy.options, seen=toy.seen)
         loaded[entry.module] = Check(entry, card, toy.run, module)
         entries.append(entry)
     registry = Registry(entries)

@@ -171,6 +171,7 @@ def test_what_a_check_says_of_itself(entry: Entry) -> None:
     assert card.fix in ("always", "sometimes", "never")
     assert card.stage in ("stable", "preview", "optional")
     assert re.fullmatch(r"\d+\.\d+\.\d+", card.since)
+    assert not card.seen.endswith("."), "`seen` is a phrase, which a sentence goes on with"
     documentation = check.module.__doc__ or ""
     summary, _, body = documentation.strip().partition("\n")
     assert summary.endswith("."), "the first line of the docstring is a sentence"

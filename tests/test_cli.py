@@ -341,6 +341,10 @@ def test_explain_and_checks(command: Command) -> None:
     assert value["examples"][0]["spans"][0]["location"] == {"row": 1, "column": 3}
     assert [each["title"] for each in value["sections"]] == ["Fix", "References"]
     assert "# toy-wrong (SB110)" in command("explain", "SB110", "--output-format", "markdown").out
+    seen = "it is known from a live run of Slurm 26.05."
+    assert seen in command("explain", "SB170").out
+    assert seen in command("explain", "SB170", "--output-format", "markdown").out
+    assert "known from" not in text
     group = command("explain", "resources").out
     assert "SB210" in group
     assert "SB110" not in group

@@ -28,6 +28,13 @@ def facts(check: Check) -> str:
     return f"{card.severity}; fix: {card.fix}; since {card.since}{stage}"
 
 
+def _seen(check: Check) -> str:
+    """What a check is known from, where no real script has set it off."""
+    return (
+        f"No real script has set this check off so far; it is known from {check.card.seen}." if check.card.seen else ""
+    )
+
+
 def card_value(check: Check) -> dict[str, object]:
     """What is known of a check without its text."""
     card = check.card
@@ -38,6 +45,7 @@ def card_value(check: Check) -> dict[str, object]:
         "fix": card.fix,
         "stage": card.stage,
         "since": card.since,
+        "seen": card.seen,
         "summary": check.summary,
         "url": check.entry.url,
     }
@@ -114,6 +122,8 @@ def as_markdown(check: Check) -> str:
     for title, text in rest:
         if title == "References":
             lines += [f"## {title}", "", text, ""]
+    if card.seen:
+        lines += [_seen(check), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -219,6 +229,8 @@ def as_text(check: Check, terminal: Terminal) -> str:
     for title, text in rest:
         if title == "References":
             lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
+    if card.seen:
+        lines += [*_paragraph(_seen(check), terminal), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
