@@ -166,9 +166,32 @@ def unmark(marked: str) -> Example:
     return Example("".join(parts), tuple(sorted(spans)))
 
 
-class Bad:
+class _Case:
+    """What `Bad` and `Good` share: a script, the files beside it, the settings it is linted with, and a title."""
+
+    def __init__(
+        self, text: str, files: Mapping[str, str] | None, settings: Mapping[str, object] | None, title: str
+    ) -> None:
+        self._text = text
+        self._files = files or {}
+        self.settings = settings or {}
+        self.title = title
+
+    @property
+    def example(self) -> Example:
+        return unmark(self._text)
+
+    @property
+    def files(self) -> dict[str, Example]:
+        """The files beside the script, by their paths from the script's folder."""
+        return {path: unmark(text) for path, text in self._files.items()}
+
+
+class Bad(_Case):
     """A script with the fault: it is reported at the marked places, and nowhere else.
 
+    `files`: what lies beside the script, {"lib/env.sh": "export PORT=29500\n"}; the script itself is `job.sh`. What is
+    found in one of them is marked there.
     `fixed`: what `--fix` makes of it; `unsafe_fixed`: what `--fix --unsafe-fixes` makes of it (None: no such fix).
     `severity`: of the finding, where it is not the card's. `missed`: a known limit, not reported yet.
     `settings`: keys as in the configuration file, for instance {"site": {"shared-paths": ["/data"]}}.
@@ -178,6 +201,7 @@ class Bad:
         self,
         text: str,
         *,
+        files: Mapping[str, str] | None = None,
         fixed: str | None = None,
         unsafe_fixed: str | None = None,
         severity: str | None = None,
@@ -185,17 +209,11 @@ class Bad:
         settings: Mapping[str, object] | None = None,
         title: str = "",
     ) -> None:
-        self._text = text
+        super().__init__(text, files, settings, title)
         self._fixed = fixed
         self._unsafe_fixed = unsafe_fixed
         self.severity = severity
         self.missed = missed
-        self.settings = settings or {}
-        self.title = title
-
-    @property
-    def example(self) -> Example:
-        return unmark(self._text)
 
     @property
     def fixed(self) -> str | None:
@@ -206,20 +224,20 @@ class Bad:
         return None if self._unsafe_fixed is None else _dedent(self._unsafe_fixed)
 
 
-class Good:
-    """A script without the fault: this check says nothing. `flagged`: a known false alarm."""
+class Good(_Case):
+    """A script without the fault: this check says nothing. `flagged`: a known false alarm. The rest as for `Bad`."""
 
     def __init__(
-        self, text: str, *, flagged: bool = False, settings: Mapping[str, object] | None = None, title: str = ""
+        self,
+        text: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        flagged: bool = False,
+        settings: Mapping[str, object] | None = None,
+        title: str = "",
     ) -> None:
-        self._text = text
+        super().__init__(text, files, settings, title)
         self.flagged = flagged
-        self.settings = settings or {}
-        self.title = title
-
-    @property
-    def example(self) -> Example:
-        return unmark(self._text)
 
 
 Cases = Iterable[Bad | Good]

@@ -128,7 +128,10 @@ def toy_registry() -> Registry:
         module = ModuleType(
             entry.module, f"Summary of {name}.\n\nWhy it is there.\n\n## Fix\n\nBy hand.\n\n## References\n\nNone.\n"
         )
-        module.CASES = [Bad("a «WRONG» b\n", fixed="a RIGHT b\n"), Good("fine\n")]  # type: ignore[attr-defined]
+        module.CASES = [  # type: ignore[attr-defined]
+            Bad("a «WRONG» b\n", fixed="a RIGHT b\n"),
+            Good("fine\n", files={"lib/more.sh": "fine too\n"}),
+        ]
         card = Card(entry.code, name, toy.severity, toy.fix, "0.1.0", toy.stage, toy.options, seen=toy.seen)
         loaded[entry.module] = Check(entry, card, toy.run, module)
         entries.append(entry)

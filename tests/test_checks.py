@@ -1,15 +1,19 @@
 """Every case of every check: those in the check's own file, and the traps in tests/cases/NAME.md.
 
 A file of traps: a heading is a trap's name, and begins with Bad or Good; below it a fence of bash with the marks «…»,
-then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, and a fence `toml` where settings matter.
-"(missed)" or "(flagged)" in the heading records a known limit.
+then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, a fence `toml` where settings matter, and a
+fence `file:NAME` for each file beside the script. "(missed)" or "(flagged)" in the heading records a known limit.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -18,14 +22,13 @@ from conftest import ROOT
 from sbatchlint.check import Bad, Good
 from sbatchlint.engine import Diagnostic, lint_source
 from sbatchlint.fix import Fixed, fix_source
-from sbatchlint.registry import Check, Entry, folder, parse_file_name, registry
+from sbatchlint.registry import Check, Entry, parse_file_name, registry
 from sbatchlint.settings import Settings
-from sbatchlint.source.text import Source
+from sbatchlint.source.text import Source, Span
 
 CASES = ROOT / "tests" / "cases"
 SEVERITIES = ("info", "warning", "error")
 ENTRIES = registry().entries
-MOST_BYTES = 12_000
 
 
 class BadFile(ValueError):
@@ -37,6 +40,7 @@ def read_traps(text: str) -> Iterator[tuple[str, Bad | Good]]:
     for part in re.split(r"^#{2,} ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = part.partition("\n")
         fences = {kind: content for _, kind, content in re.findall(r"^(`{3,})(\S+)\n(.*?)^\1$", body, re.M | re.S)}
+        files = {kind.removeprefix("file:"): fences.pop(kind) for kind in list(fences) if kind.startswith("file:")}
         unknown = fences.keys() - {"bash", "fixed", "unsafe-fixed", "toml"}
         if unknown or "bash" not in fences:
             raise BadFile(f"{heading}: needs a fence of bash, and knows no {sorted(unknown)}")
@@ -47,6 +51,7 @@ def read_traps(text: str) -> Iterator[tuple[str, Bad | Good]]:
                 heading,
                 Bad(
                     fences["bash"],
+                    files=files,
                     fixed=fences.get("fixed"),
                     unsafe_fixed=fences.get("unsafe-fixed"),
                     severity=severity,
@@ -58,7 +63,8 @@ def read_traps(text: str) -> Iterator[tuple[str, Bad | Good]]:
         elif heading.startswith("Good"):
             if fences.keys() & {"fixed", "unsafe-fixed"}:
                 raise BadFile(f"{heading}: a good script needs no fix")
-            yield heading, Good(fences["bash"], flagged="(flagged)" in heading, settings=settings, title=heading)
+            flagged = "(flagged)" in heading
+            yield heading, Good(fences["bash"], files=files, flagged=flagged, settings=settings, title=heading)
         else:
             raise BadFile(f"{heading}: must begin with Bad or Good")
 
@@ -90,16 +96,44 @@ def settings_of(case: Case) -> Settings:
     return Settings.of_table(case.case.settings, select=[case.check.entry.name])
 
 
+@contextmanager
+def in_its_folder(case: Case, text: str | None = None) -> Iterator[Source]:
+    """The script of a case (or another text in its place), `job.sh`; in a folder with the files beside it, if any."""
+    text = case.case.example.text if text is None else text
+    files = case.case.files
+    if not files:
+        yield Source(text, "job.sh")
+        return
+    with TemporaryDirectory() as folder, chdir(folder):
+        Path(".git").mkdir()  # a project of its own: nothing above this folder is read
+        for path, content in [("job.sh", text), *((path, file.text) for path, file in files.items())]:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(content, encoding="utf-8", errors="surrogateescape", newline="")
+        yield Source(text, "job.sh")
+
+
 def findings(case: Case, text: str | None = None) -> list[Diagnostic]:
-    return lint_source(Source(case.case.example.text if text is None else text, "job.sh"), settings_of(case))
+    with in_its_folder(case, text) as source:
+        return lint_source(source, settings_of(case))
 
 
 def fix(case: Case, text: str, unsafe: bool) -> Fixed:
-    return fix_source(Source(text, "job.sh"), settings_of(case), unsafe)
+    with in_its_folder(case, text) as source:
+        return fix_source(source, settings_of(case), unsafe)
 
 
-def shown(text: str, diagnostics: list[Diagnostic]) -> list[str]:
-    return [f"{each.span.start}-{each.span.end} {text[each.span.start : each.span.end]!r}" for each in diagnostics]
+def marked(case: Case) -> list[str]:
+    """The marked places of a case, its files included, as `shown` writes those of findings."""
+    files = {"job.sh": case.case.example, **case.case.files}
+    return sorted(place(path, file.text, span) for path, file in files.items() for span in file.spans)
+
+
+def shown(diagnostics: list[Diagnostic]) -> list[str]:
+    return sorted(place(each.source.path, each.source.text, each.span) for each in diagnostics)
+
+
+def place(path: str, text: str, span: Span) -> str:
+    return f"{path} {span.start}-{span.end} {text[span.start : span.end]!r}"
 
 
 def complaints(case: Case) -> list[str]:
@@ -107,9 +141,8 @@ def complaints(case: Case) -> list[str]:
     example = case.case.example
     found = findings(case)
     wrong = []
-    if sorted(each.span for each in found) != sorted(example.spans):
-        marked = [f"{span.start}-{span.end} {example.text[span.start : span.end]!r}" for span in example.spans]
-        wrong.append(f"reported {shown(example.text, found)}, marked {marked}")
+    if shown(found) != marked(case):
+        wrong.append(f"reported {shown(found)}, marked {marked(case)}")
     if isinstance(case.case, Good):
         return wrong
     severity = case.case.severity or case.check.card.severity
@@ -128,9 +161,9 @@ def complaints(case: Case) -> list[str]:
 def test_case(case: Case) -> None:
     bad = isinstance(case.case, Bad)
     if bad:
-        assert case.case.example.spans, "a bad script marks the place"
+        assert marked(case), "a bad script marks the place"
     else:
-        assert not case.case.example.spans, "a good script marks nothing"
+        assert not marked(case), "a good script marks nothing"
     wrong = complaints(case)
     limit = case.case.missed if isinstance(case.case, Bad) else case.case.flagged
     if limit:
@@ -157,7 +190,7 @@ def test_fixed_text_is_clean_and_stable(case: Case) -> None:
         assert again.source.text == text
         left = findings(case, text)
         repairable = [each for each in before if each.fix is not None and (each.fix.safe or unsafe)]
-        assert len(left) <= len(before) - len(repairable), shown(text, left)
+        assert len(left) <= len(before) - len(repairable), shown(left)
         assert not [each for each in left if each.fix is not None and (each.fix.safe or unsafe)]
 
 
@@ -214,22 +247,33 @@ def test_messages(entry: Entry) -> None:
                 assert each.fix.edits
 
 
-def test_files_of_checks_are_named_and_sized_as_agreed() -> None:
+def test_files_of_checks_are_named_as_agreed() -> None:
     names = {path.name for path in ROOT.joinpath("checks").glob("*.py")} - {"__init__.py"}
     assert names
     for name in names:
-        entry = parse_file_name(name)
-        assert entry is not None, f"{name} is not named sbNNN_some_name.py"
-        assert (ROOT / "checks" / name).stat().st_size <= MOST_BYTES, f"{name} carries a model that belongs in job/"
+        assert parse_file_name(name) is not None, f"{name} is not named sbNNN_some_name.py"
     assert len({entry.code for entry in ENTRIES}) == len(ENTRIES) == len({entry.name for entry in ENTRIES})
 
 
-def test_checks_import_nothing_but_the_agreed_module() -> None:
-    for entry in ENTRIES:
-        with open(f"{folder()}/{entry.module}.py", encoding="utf-8") as file:
-            imported = re.findall(r"^\s*(?:from|import) +(\S+)", file.read(), re.MULTILINE)
-        own = {name for name in imported if name.startswith(("sbatchlint", "."))}
-        assert own == {"sbatchlint.check"}, entry.module
+def test_no_file_is_longer_than_500_lines() -> None:
+    paths = [path for name in ("sbatchlint", "checks", "tests", "tools") for path in (ROOT / name).rglob("*.py")]
+    assert paths
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
+    assert not {path: size for path, size in sizes.items() if size > 500}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_no_check_imports_another(entry: Entry) -> None:
+    tree = ast.parse((ROOT / "checks" / f"{entry.module}.py").read_text(encoding="utf-8"))
+    imported = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            imported += [f"{node.module}.{alias.name}" for alias in node.names]
+    others = [name for name in imported if name.startswith(("sbatchlint.checks", "checks", "sbatchlint.registry"))]
+    assert not others, "what two checks want belongs in sbatchlint/analysis"
 
 
 def test_every_file_of_traps_belongs_to_a_check() -> None:
@@ -240,13 +284,14 @@ def test_every_file_of_traps_belongs_to_a_check() -> None:
 def test_traps_are_read_as_written() -> None:
     text = (
         "# name\n\n## Bad: one (info)\n\nwhy\n\n```bash\n«a»\n```\n\n```fixed\nb\n```\n\n"
-        "## Good: two (flagged)\n\n````bash\n```\n````\n"
+        "## Good: two (flagged)\n\n````bash\n```\n````\n\n```file:lib/env.sh\nX=1\n```\n"
     )
     (_, bad), (_, good) = read_traps(text)
     assert isinstance(bad, Bad)
     assert isinstance(good, Good)
     assert (bad.example.text, bad.example.spans, bad.fixed, bad.severity) == ("a\n", ((0, 1),), "b\n", "info")
     assert (good.example.text, good.flagged) == ("```\n", True)
+    assert {path: file.text for path, file in good.files.items()} == {"lib/env.sh": "X=1\n"}
     for wrong in ("## Ugly\n```bash\n```\n", "## Bad\n```sh\n```\n", "## Good\n```bash\n```\n```fixed\n```\n"):
         with pytest.raises(BadFile):
             list(read_traps(wrong))

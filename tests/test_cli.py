@@ -338,9 +338,13 @@ def test_explain_and_checks(command: Command) -> None:
     assert "    a WRONG b\n      ^^^^^\n" in text
     value = json.loads(command("explain", "sb110", "--output-format", "json").out)
     assert value["examples"][0]["fixed"] == "a RIGHT b\n"
+    assert value["examples"][1]["files"] == [{"path": "lib/more.sh", "text": "fine too\n", "spans": []}]
+    assert "  and beside it lib/more.sh:\n    fine too\n" in text
     assert value["examples"][0]["spans"][0]["location"] == {"row": 1, "column": 3}
     assert [each["title"] for each in value["sections"]] == ["Fix", "References"]
-    assert "# toy-wrong (SB110)" in command("explain", "SB110", "--output-format", "markdown").out
+    page = command("explain", "SB110", "--output-format", "markdown").out
+    assert "# toy-wrong (SB110)" in page
+    assert "and beside it `lib/more.sh`:\n\n```bash\nfine too\n```\n" in page
     seen = "it is known from a live run of Slurm 26.05."
     assert seen in command("explain", "SB170").out
     assert seen in command("explain", "SB170", "--output-format", "markdown").out

@@ -56,16 +56,12 @@ def as_value(check: Check) -> dict[str, object]:
     examples = []
     for case in check.cases:
         example = case.example
-        source = Source(example.text)
-        spans = []
-        for span in example.spans:
-            (row, column), (end_row, end_column) = source.position(span.start), source.position(span.end)
-            spans.append(
-                {"location": {"row": row, "column": column}, "end_location": {"row": end_row, "column": end_column}}
-            )
         bad = isinstance(case, Bad)
         value: dict[str, object] = {"kind": "bad" if bad else "good", "title": case.title}
-        value.update({"script": example.text, "spans": spans})
+        value.update({"script": example.text, "spans": _places(example)})
+        value["files"] = [
+            {"path": path, "text": file.text, "spans": _places(file)} for path, file in case.files.items()
+        ]
         if isinstance(case, Bad):
             value.update({"fixed": case.fixed, "unsafe_fixed": case.unsafe_fixed})
         value["known_limit"] = is_limit(case)
@@ -79,6 +75,17 @@ def as_value(check: Check) -> dict[str, object]:
         ],
         "examples": examples,
     }
+
+
+def _places(example: Example) -> list[dict[str, object]]:
+    source = Source(example.text)
+    found: list[dict[str, object]] = []
+    for span in example.spans:
+        (row, column), (end_row, end_column) = source.position(span.start), source.position(span.end)
+        found.append(
+            {"location": {"row": row, "column": column}, "end_location": {"row": end_row, "column": end_column}}
+        )
+    return found
 
 
 def is_limit(case: Bad | Good) -> bool:
@@ -142,6 +149,8 @@ def _example_markdown(case: Bad | Good) -> list[str]:
     if case.settings:
         lines += ["With the settings `" + ", ".join(_settings(case.settings)) + "`:", ""]
     lines += _fence(_underlined(case.example), "text" if case.example.spans else "bash")
+    for path, file in case.files.items():
+        lines += [f"and beside it `{path}`:", "", *_fence(_underlined(file), "text" if file.spans else "bash")]
     if isinstance(case, Bad):
         for option, text in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
             if text is not None:
@@ -220,6 +229,10 @@ def as_text(check: Check, terminal: Terminal) -> str:
             lines += [terminal.style("dim", f"  # {note}") for note in notes]
             shown = _underlined(case.example, terminal, terminal.width - 4)
             lines += [f"    {line}".rstrip() for line in shown.split("\n")]
+            for path, file in case.files.items():
+                lines.append(terminal.style("dim", f"  and beside it {path}:"))
+                shown = _underlined(file, terminal, terminal.width - 4)
+                lines += [f"    {line}".rstrip() for line in shown.split("\n")]
             if isinstance(case, Bad):
                 for option, fixed in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
                     if fixed is not None:
