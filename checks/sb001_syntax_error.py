@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import SyntaxErrors
 
-CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0", when="syntax error")
+CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0", when=SyntaxErrors())
 
 
 def check(job: Job) -> Iterator[Finding]:

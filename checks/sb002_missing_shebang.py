@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
-CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0.1.0", when="no first line")
+CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

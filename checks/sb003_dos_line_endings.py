@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0", when="carriage return")
+CARD = Card("SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

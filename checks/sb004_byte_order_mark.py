@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB004", "byte-order-mark", severity="error", fix="sometimes", since="0.1.0", when="invisible character")
+CARD = Card("SB004", "byte-order-mark", severity="error", fix="sometimes", since="0.1.0")
 
 MARK = "\ufeff"
 

@@ -23,7 +23,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
 CARD = Card(
     "SB005", "invisible-character", severity="error", fix="sometimes",
-    since="0.1.0", when="invisible character",
+    since="0.1.0",
 )  # fmt: skip
 
 WORD = {

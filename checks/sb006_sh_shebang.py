@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.triggers import Shebang
 
-CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when="sh")
+CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when=Shebang("sh", "dash"))
 
 MOST = 3
 

@@ -24,8 +24,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.triggers import Unread
 
-CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when="unread")
+CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when=Unread())
 
 _OPTION = re.compile(r"--?[A-Za-z]")
 

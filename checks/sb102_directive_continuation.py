@@ -21,7 +21,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0", when="continuation")
+CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0")
 
 REFUSED_SINCE = "24.05"
 
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             refused = _refusing(job) if each.refused else ()
             if refused:
                 severity = None
-                when = job.when(refused)
+                when = job.versions.in_brackets(refused)
                 message = (
                     f"`\\` makes a word of the blank behind it, for which sbatch refuses the script{when}; remove it"
                 )

@@ -24,7 +24,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 
-CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0", when="comment")
+CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ def _dropped(shown: str, line: Any, backslash: bool) -> Iterator[Finding]:
 
 
 def _fault(job: Job, stray: Any) -> str:
-    when = job.when(stray.versions)
+    when = job.versions.in_brackets(stray.versions)
     if stray.kind == "escaped-blank":
         return f"a backslash joins a blank to a word only from 24.05 on; here sbatch refuses the script{when}"
     if stray.kind == "colon":

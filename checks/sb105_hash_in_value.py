@@ -21,7 +21,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 
-CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0", when="comment in a directive")
+CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Problems
 
-CARD = Card("SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when="problem")
+CARD = Card("SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when=Problems())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 
-CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0", when="short option")
+CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
-CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0", when="equals")
+CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB109", "single-dash-option", severity="error", fix="always", since="0.1.0", when="short option")
+CARD = Card("SB109", "single-dash-option", severity="error", fix="always", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0", when="foreign directive")
+CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _said(job: Job, effect: Any) -> str:
-    when = job.when(effect.versions)
+    when = job.versions.in_brackets(effect.versions)
     option = f"{effect.option} ({effect.unit})" if effect.unit else effect.option
     if effect.kind == "adds":
         return f"this one sets {option}{when}"

@@ -27,7 +27,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
-CARD = Card("SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0", when="plugin option")
+CARD = Card("SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
-CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0", when="spelling")
+CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,7 +52,7 @@ def _message(job: Job, each: Any) -> tuple[str, str]:
         return f"{message}; write the one that is meant in full", "error"
     full = each.full
     if each.ambiguous:
-        when = job.releases(each.ambiguous)
+        when = job.versions.said(each.ambiguous)
         message = f"{each.written} may stand for {names}{when}, and sbatch refuses the script"
         return f"{message}; write --{full}", "error"
     if each.likely:

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.triggers import Problems
 
-CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", when="problem")
+CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", when=Problems())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", when="step")
+CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:
     for each in job.submission_options():
-        when = job.when(each.versions)
+        when = job.versions.in_brackets(each.versions)
         if each.swallowed:
             what = f"{each.written} of srun wants seconds and takes `{each.swallowed}` for them{when}"
             sign = "=" if each.written[:2] == "--" else " "

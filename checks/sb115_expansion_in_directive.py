@@ -23,7 +23,7 @@ from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, Span
 
 CARD = Card(
     "SB115", "expansion-in-directive", severity="error", fix="sometimes",
-    since="0.1.0", when="expansion in a directive",
+    since="0.1.0",
 )  # fmt: skip
 
 # An expansion that does not end, and a value of them and other characters.

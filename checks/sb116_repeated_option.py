@@ -23,8 +23,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when="repeat")
+CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Options())
 
 
 def check(job: Job) -> Iterator[Finding]:

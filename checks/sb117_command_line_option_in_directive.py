@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB117", "command-line-option-in-directive", severity="warning", fix="always",
-    since="0.1.0", when="submission option",
+    since="0.1.0", when=Options(),
 )  # fmt: skip
 
 # What each does in a directive, and what to do instead; those that are not named here do nothing.

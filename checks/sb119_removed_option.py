@@ -24,7 +24,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 
-CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0", when="rare option")
+CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield _removed(job, problem, missing)
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("get-user-env",):
-            when = job.when(problem.versions)
+            when = job.versions.in_brackets(problem.versions)
             span = Span(problem.span.start + len(problem.written), problem.span.end)
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
             message = f"--get-user-env takes no value any more, and sbatch refuses the script{when}; drop the value"
@@ -47,7 +47,7 @@ def _removed(job: Job, problem: Any, missing: Any) -> Finding:
     span = problem.span
     if job.source.slice(span).startswith(problem.written):
         span = Span(span.start, span.start + len(problem.written))
-    when = job.when(missing.absent)
+    when = job.versions.in_brackets(missing.absent)
     if missing.gone is not None and missing.gone.name is not None:
         message = f"{problem.written} is called --{missing.gone.name} now, and sbatch refuses the script"
         exact = span.end - span.start == len(problem.written)
@@ -89,7 +89,7 @@ def _steps(job: Job) -> Iterator[Finding]:
                 message = "--pack-group is the old name of --het-group, from before 20.02; write --het-group"
                 yield Finding(option.span, message, "info", fix=fix)
             elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
-                message = f"srun ignores --cpu-bind=rank, which is obsolete{job.when(tuple(ignoring))}"
+                message = f"srun ignores --cpu-bind=rank, which is obsolete{job.versions.in_brackets(tuple(ignoring))}"
                 yield Finding(option.span, f"{message}; write --cpu-bind=cores, or another binding", "warning")
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
-CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0", when="rare option")
+CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def _values(job: Job) -> Iterator[Finding]:
         setting, refusal = refused.setting, refused.refusal
         if refusal.reason.startswith("counts of"):
             instead = f"; write {refusal.instead}" if refusal.instead else ""
-            when = job.releases(refusal.versions)
+            when = job.versions.said(refusal.versions)
             reason = refusal.reason.partition(",")[0]
             message = f"{reason}, and slurmctld refuses the job{when}{instead}"
             yield Finding(setting.value_span or setting.span, message)
@@ -62,7 +62,7 @@ def _values(job: Job) -> Iterator[Finding]:
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without it do, and what to do."""
     what = "refuses the script" if command == "sbatch" else "refuses it"
-    if job.releases(versions):
+    if job.versions.said(versions):
         return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
     return f"your {command} is older, and {what}; remove it, or correct slurm-version"
 

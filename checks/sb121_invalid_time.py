@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
+from sbatchlint.triggers import Refused
 
-CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", when="refused")
+CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", when=Refused())
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("time"):
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
         yield corrected(wrong.span, message, wrong.instead, wrong.edits)
 

@@ -22,8 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0", when="time")
+CARD = Card(
+    "SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("time", "time-min"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

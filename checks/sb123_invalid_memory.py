@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Refused
 
-CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", when="refused")
+CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", when=Refused())
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("memory"):
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
         fix = None
         if wrong.instead is not None:

@@ -18,8 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0", when="memory")
+CARD = Card(
+    "SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("mem", "mem-per-cpu", "mem-per-gpu"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,20 +21,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Options, Refused
 
-CARD = Card("SB125", "invalid-count", severity="error", fix="never", since="0.1.0", when="count")
+CARD = Card(
+    "SB125", "invalid-count", severity="error", fix="never", since="0.1.0",
+    when=Options("nodelist") | Refused(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("count"):
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         advice = "" if wrong.instead is None else f"; write {wrong.instead}"
         # What the controller says is passed on behind a colon.
         refuser = "slurmctld" if wrong.says.startswith("Batch job") else "sbatch"
         says = wrong.says.removeprefix("Batch job submission failed: ")
         yield Finding(wrong.span, f"{refuser} refuses the script{when}, `{says}`: {wrong.reason}{advice}")
     for many in job.too_many_hosts():
-        when = job.when(many.versions)
+        when = job.versions.in_brackets(many.versions)
         message = (
             f"the list names {many.hosts} hosts, and --nodes on line {job.line(many.nodes.span.start)} allows "
             f"{many.maximum}: sbatch refuses the script{when}, `{many.says}`; write --nodes={many.hosts}"

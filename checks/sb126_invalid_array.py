@@ -20,13 +20,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
+from sbatchlint.triggers import Options, Refused
 
-CARD = Card("SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0", when="array")
+CARD = Card(
+    "SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("array") | Refused(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("array"):
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         says = wrong.says.rpartition(": ")[2]
         message = f"slurmctld refuses the array{when}, `{says}`: {wrong.reason}"
         yield corrected(wrong.span, message, wrong.instead, wrong.edits)

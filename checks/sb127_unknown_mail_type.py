@@ -20,8 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0", when="mail")
+CARD = Card(
+    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("mail-type", "mail-user"),
+)  # fmt: skip
 
 EVENTS = "the events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, STAGE_OUT, TIME_LIMIT, ARRAY_TASKS and ALL"
 

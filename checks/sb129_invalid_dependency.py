@@ -22,13 +22,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options, Refused
 
-CARD = Card("SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", when="dependency")
+CARD = Card(
+    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("dependency") | Refused(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in job.directives.wrong_values("dependency"):
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         says = wrong.says.rpartition(": ")[2]
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"

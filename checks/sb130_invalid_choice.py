@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0", when="value")
+CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.ends:
             yield Finding(wrong.span, f"{option}={wrong.reason}, so nothing is submitted; remove it")
             continue
-        when = job.when(wrong.versions)
+        when = job.versions.in_brackets(wrong.versions)
         message = f"{option} does not take this value{when}, `{wrong.says}`: {wrong.reason}"
         fix = None
         if wrong.instead is not None:
@@ -40,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix(f"write {written}", wrong.edits)
         yield Finding(wrong.span, message, fix=fix)
     for each in job.directives.missing_values():
-        when = job.when(each.versions)
+        when = job.versions.in_brackets(each.versions)
         if each.taken:
             message = f"--{each.name} has no value, so `{each.taken}` of a later line becomes it; write a value"
             yield Finding(each.span, message)

@@ -17,8 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0", when="mail")
+CARD = Card(
+    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
+    when=Options("mail-type", "mail-user"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import NoGpus
 
-CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0", when="no GPUs")
+CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0", when=NoGpus())
 
 
 def check(job: Job) -> Iterator[Finding]:

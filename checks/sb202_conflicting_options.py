@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
 
-CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0", when="conflict")
+CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0")
 
 # What to do, where it is not to keep one of the two.
 ADVICE = {
@@ -69,7 +69,7 @@ def _finding(job: Job, cause: Cause) -> Finding:
     related = [(each.span, "with this") for each in others]
     if not cause.refused:
         return Finding(last.span, f"of {shown} only the last counts; remove the other", "warning", related)
-    when = job.releases(cause.refused)
+    when = job.versions.said(cause.refused)
     if cause.kind in ADVICE:
         reason = f"sbatch refuses {shown}{' together' if others else ''}{when}: `{cause.message.strip()}`"
     else:
@@ -82,7 +82,7 @@ def _dropped_hint(job: Job, cause: Cause) -> Finding:
     hint = next(each for each in cause.settings if each.name == "hint")
     rivals = [each for each in cause.settings if each is not hint]
     majors = job.versions.majors
-    when = job.releases(cause.ignored)
+    when = job.versions.said(cause.ignored)
     shown = _named([(each.name, job.line(each.span.start)) for each in rivals], job.line(hint.span.start))
     message = f"sbatch drops --hint beside {shown}{when}, and does not say so; remove one of them"
     fix = None

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0", when="task count")
+CARD = Card("SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0", when="conflict")
+CARD = Card("SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0")
 
 SHRUNK = re.compile(r"can't run (\d+) processes on (\d+) nodes")
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
 
-CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0", when="conflict")
+CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0")
 
 ADVICE = {
     "gres-twice": "keep one of them",
@@ -78,7 +78,7 @@ def _finding(job: Job, cause: Cause) -> Finding:
     here = job.line(at.span.start)
     names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
     shown = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
-    when = job.releases(cause.refused)
+    when = job.versions.said(cause.refused)
     severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"
     unless = ""
     missing = MISSING.get(cause.kind)

@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0", when="step")
+CARD = Card("SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0", when=Steps())
 
 REFUSAL = "srun starts nothing (Invalid generic resource (gres) specification)"
 

@@ -22,8 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB207", "uneven-gpus", severity="warning", fix="sometimes", since="0.1.0", when="step")
+CARD = Card("SB207", "uneven-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import NoGpus
 
-CARD = Card("SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when="no GPUs")
+CARD = Card("SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when=NoGpus())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0", when="task count")
+CARD = Card("SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0")
 
 FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 

@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB211", "gpu-binding-mismatch", severity="error", fix="sometimes", since="0.1.0", when="step and GPUs")
+CARD = Card("SB211", "gpu-binding-mismatch", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

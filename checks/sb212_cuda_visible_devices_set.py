@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Gpus
 
-CARD = Card("SB212", "cuda-visible-devices-set", severity="warning", fix="sometimes", since="0.1.0", when="devices")
+CARD = Card("SB212", "cuda-visible-devices-set", severity="warning", fix="sometimes", since="0.1.0", when=Gpus())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,10 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
 CARD = Card(
-    "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0", when="launch or Python"
-)
+    "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers() | Steps(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

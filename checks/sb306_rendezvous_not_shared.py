@@ -20,8 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB306", "rendezvous-not-shared", severity="error", fix="sometimes", since="0.1.0", when="meeting")
+CARD = Card(
+    "SB306", "rendezvous-not-shared", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers() | Steps(),
+)  # fmt: skip
 
 FIRST = 'the first node: $(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1), in the batch shell'
 

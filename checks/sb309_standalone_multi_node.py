@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB309", "standalone-multi-node", severity="error", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card("SB309", "standalone-multi-node", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
 
 INSTEAD = (
     "write --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's name instead"

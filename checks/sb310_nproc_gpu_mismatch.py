@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card("SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0", when="step")
+CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0", when=Steps())
 
 CONSEQUENCES = {
     "lightning": "Lightning refuses to start, or waits for the others",

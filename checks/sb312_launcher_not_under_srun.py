@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0", when="several nodes")
+CARD = Card("SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,10 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0", when="accelerate"
-)
+    "SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0",
+    when=Launchers("accelerate"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,8 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB314", "deepspeed-under-srun", severity="error", fix="sometimes", since="0.1.0", when="deepspeed")
+CARD = Card(
+    "SB314", "deepspeed-under-srun", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers("deepspeed"),
+)  # fmt: skip
 
 FATES = {
     "refused": "each stops with an error, as --num_nodes is more than one and no hostfile names the nodes; "

@@ -20,8 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB315", "deepspeed-without-hostfile", severity="warning", fix="sometimes", since="0.1.0", when="deepspeed")
+CARD = Card(
+    "SB315", "deepspeed-without-hostfile", severity="warning", fix="sometimes", since="0.1.0",
+    when=Launchers("deepspeed"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

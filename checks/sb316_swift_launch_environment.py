@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB316", "swift-launch-environment", severity="error", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card("SB316", "swift-launch-environment", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
 
 EFFECT = {
     "NODE_RANK": ("takes itself for node 0", "NODE_RANK=$SLURM_NODEID in the task"),

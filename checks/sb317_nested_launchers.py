@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB317", "nested-launchers", severity="error", fix="sometimes", since="0.1.0", when="nested")
+CARD = Card("SB317", "nested-launchers", severity="error", fix="sometimes", since="0.1.0")
 
 TITLES = {"mpi in step": "leave {inner} without srun", "step in step": "let the outer step share, --overlap"}
 

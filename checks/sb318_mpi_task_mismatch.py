@@ -20,8 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB318", "mpi-task-mismatch", severity="warning", fix="sometimes", since="0.1.0", when="MPI")
+CARD = Card(
+    "SB318", "mpi-task-mismatch", severity="warning", fix="sometimes", since="0.1.0",
+    when=Launchers("mpi") | Steps(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,8 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB319", "torch-distributed-launch", severity="info", fix="sometimes", since="0.1.0", when="old launcher")
+CARD = Card(
+    "SB319", "torch-distributed-launch", severity="info", fix="sometimes", since="0.1.0",
+    when=Launchers("torch.distributed.launch"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,8 +20,9 @@ from functools import partial
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when="launch")
+CARD = Card("SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when=Launchers())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB321", "rendezvous-differs-per-task", severity="error", fix="always", since="0.1.0", when="launch")
+CARD = Card("SB321", "rendezvous-differs-per-task", severity="error", fix="always", since="0.1.0", when=Launchers())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,9 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card(
-    "SB322", "fixed-master-port", severity="info", fix="sometimes", since="0.1.0", stage="optional", when="port"
-)
+CARD = Card("SB322", "fixed-master-port", severity="info", fix="sometimes", since="0.1.0", stage="optional")
 
 PORT = "$((20000 + SLURM_JOB_ID % 20000))"
 

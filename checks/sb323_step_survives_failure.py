@@ -21,8 +21,9 @@ from functools import partial
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", since="0.1.0", when="collective step")
+CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", since="0.1.0", when=Steps())
 
 OPTION = "--kill-on-bad-exit=1"
 

@@ -23,8 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB324", "exported-world-size", severity="error", fix="sometimes", since="0.1.0", when="world size")
+CARD = Card(
+    "SB324", "exported-world-size", severity="error", fix="sometimes", since="0.1.0",
+    when=Steps() | Launchers(),
+)  # fmt: skip
 
 
 TITLES = {"few": "count the tasks", "many": "start all ranks"}

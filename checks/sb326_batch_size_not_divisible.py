@@ -26,9 +26,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card(
-    "SB326", "batch-size-not-divisible", severity="error", fix="never", since="0.1.0", when="parallel sizes"
-)  # fmt: skip
+CARD = Card("SB326", "batch-size-not-divisible", severity="error", fix="never", since="0.1.0")
 
 SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP"}
 MODEL = {

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB327", "cuda-connections", severity="error", fix="sometimes", since="0.1.0", when="CUDA connections")
+CARD = Card("SB327", "cuda-connections", severity="error", fix="sometimes", since="0.1.0")
 
 NAME = "CUDA_DEVICE_MAX_CONNECTIONS"
 LESS = {"error": "warning", "warning": "info", "info": "info"}

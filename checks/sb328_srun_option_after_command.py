@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB328", "srun-option-after-command", severity="error", fix="sometimes", since="0.1.0", when="late option")
+CARD = Card("SB328", "srun-option-after-command", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 WHAT_HAPPENS = {
     "positional": "{taker} gives {it} to its string as $0, $1 …, which nobody reads, and srun never sees {it}",

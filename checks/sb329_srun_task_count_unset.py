@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card(
-    "SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0", when="uncounted tasks"
+CARD = Card("SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0", when=Steps()
 )
 
 
@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             each.step.invocation.name_span,
             f"without a number of tasks, `{option}`{where} makes srun start {each.program} {count}"
-            f"{job.when(each.versions)}; write {one}",
+            f"{job.versions.in_brackets(each.versions)}; write {one}",
             severity=None if each.likely else "info",
             related=[(span, "the CPUs of one task")],
             fix=None if given is None else Fix(f"give the step {one}", given.edits, each.single),

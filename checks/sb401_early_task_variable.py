@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0", when="step and dollar")
+CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 CONSEQUENCE = {
     "rank": "every task gets the same rank",

@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB402", "early-rank-export", severity="error", fix="sometimes", since="0.1.0", when="step and dollar")
+CARD = Card("SB402", "early-rank-export", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

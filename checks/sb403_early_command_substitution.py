@@ -24,10 +24,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB403", "early-command-substitution", severity="warning", fix="sometimes",
-    since="0.1.0", when="step and dollar",
+    since="0.1.0", when=Steps(),
 )  # fmt: skip
 
 CONSEQUENCE = {

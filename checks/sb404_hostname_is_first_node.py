@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0", when="step and dollar")
+CARD = Card("SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0", when="Slurm variable")
+CARD = Card("SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB406", "late-variable-without-shell", severity="error", fix="sometimes", since="0.1.0", when="dollar")
+CARD = Card("SB406", "late-variable-without-shell", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

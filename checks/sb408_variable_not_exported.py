@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", when="assignment")
+CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB409", "slurm-variable-not-set", severity="error", fix="sometimes", since="0.1.0", when="Slurm variable")
+CARD = Card("SB409", "slurm-variable-not-set", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.triggers import Gpus
 
-CARD = Card("SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when="typed GPUs")
+CARD = Card("SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when=Gpus())
 
 
 def check(job: Job) -> Iterator[Finding]:

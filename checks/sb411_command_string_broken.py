@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes", since="0.1.0", when="cut command")
+CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 
-CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0", when="quotes")
+CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

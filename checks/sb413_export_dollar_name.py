@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 
-CARD = Card("SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", when="dollar")
+CARD = Card("SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

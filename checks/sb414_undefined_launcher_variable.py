@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Launchers
 
-CARD = Card("SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when="launch")
+CARD = Card("SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when=Launchers())
 
 
 def check(job: Job) -> Iterator[Finding]:

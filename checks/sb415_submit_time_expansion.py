@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Submitted
 
-CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when="submission")
+CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when=Submitted())
 
 
 def check(job: Job) -> Iterator[Finding]:

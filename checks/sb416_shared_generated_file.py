@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB416", "shared-generated-file", severity="info", fix="sometimes", since="0.1.0", when="heredoc")
+CARD = Card("SB416", "shared-generated-file", severity="info", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB417", "early-job-variable", severity="info", fix="always",
-    since="0.1.0", when="step and dollar", stage="optional",
+    since="0.1.0", when=Steps(), stage="optional",
 )  # fmt: skip
 
 

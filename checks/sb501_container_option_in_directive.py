@@ -28,7 +28,7 @@ from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, 
 
 CARD = Card(
     "SB501", "container-option-in-directive", severity="warning", fix="sometimes",
-    since="0.1.0", when="plugin option",
+    since="0.1.0",
 )  # fmt: skip
 
 # By what the settings say of the site: whether sbatch takes the options of pyxis.

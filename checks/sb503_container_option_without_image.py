@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card(
-    "SB503", "container-option-without-image", severity="warning", fix="never", since="0.1.0", when="pyxis",
-)  # fmt: skip
+CARD = Card("SB503", "container-option-without-image", severity="warning", fix="never", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -26,9 +26,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card(
-    "SB505", "container-image-uri", severity="warning", fix="sometimes", since="0.1.0", when="container",
-)  # fmt: skip
+CARD = Card("SB505", "container-image-uri", severity="warning", fix="sometimes", since="0.1.0")
 
 MESSAGES = {
     "registry": "enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {part}, and fails with "

@@ -22,10 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card(
-    "SB506", "container-environment-shadowed", severity="info", fix="sometimes", since="0.1.0", when="pyxis",
-)  # fmt: skip
+CARD = Card("SB506", "container-environment-shadowed", severity="info", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -26,9 +26,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
-CARD = Card(
-    "SB507", "container-path-not-mounted", severity="warning", fix="never", since="0.1.0", when="container",
-)  # fmt: skip
+CARD = Card("SB507", "container-path-not-mounted", severity="warning", fix="never", since="0.1.0")
 
 ADVICE = {"pyxis": "add it to --container-mounts", "apptainer": "add it to --bind", "docker": "mount it with -v"}
 

@@ -27,9 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card(
-    "SB508", "container-env-not-passed", severity="error", fix="sometimes", since="0.1.0", when="container",
-)  # fmt: skip
+CARD = Card("SB508", "container-env-not-passed", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -25,8 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB509", "docker-tty", severity="error", fix="sometimes", since="0.1.0", when="docker")
+CARD = Card(
+    "SB509", "docker-tty", severity="error", fix="sometimes", since="0.1.0",
+    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,8 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB511", "docker-shared-memory", severity="warning", fix="sometimes", since="0.1.0", when="docker")
+CARD = Card(
+    "SB511", "docker-shared-memory", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB512", "container-without-gpus", severity="error", fix="sometimes", since="0.1.0", when="container")
+CARD = Card("SB512", "container-without-gpus", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

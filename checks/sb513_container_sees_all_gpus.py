@@ -24,8 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0", when="docker")
+CARD = Card(
+    "SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

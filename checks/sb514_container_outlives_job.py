@@ -23,8 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when="docker")
+CARD = Card(
+    "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0",
+    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -22,9 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card(
-    "SB515", "scontrol-in-container", severity="warning", fix="sometimes", since="0.1.0", when="container",
-)  # fmt: skip
+CARD = Card("SB515", "scontrol-in-container", severity="warning", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

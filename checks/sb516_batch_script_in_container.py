@@ -22,10 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB516", "batch-script-in-container", severity="warning", fix="never", since="0.1.0",
-    when="container in a directive",
+    when=Options("container-image", "container-name"),
 )  # fmt: skip
 
 

@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when="step")
+CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card("SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when="step")
+CARD = Card("SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when=Steps())
 
 CONSEQUENCE = {
     "NEMO_HOME": "datasets that one node packs are missing on the others",

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
-CARD = Card(
-    "SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0", when="cache for compiled code"
+CARD = Card("SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0", when=Steps()
 )
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0", when="local path")
+CARD = Card("SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

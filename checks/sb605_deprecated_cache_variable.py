@@ -20,10 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB605", "deprecated-cache-variable", severity="info", fix="sometimes", since="0.1.0", when="cache with an old name"
-)
+    "SB605", "deprecated-cache-variable", severity="info", fix="sometimes", since="0.1.0",
+    when=Variables("TRANSFORMERS_CACHE", "PYTORCH_*", "HUGGINGFACE_*"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

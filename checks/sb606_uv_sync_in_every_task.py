@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB606",
@@ -32,7 +33,7 @@ CARD = Card(
     severity="warning",
     fix="sometimes",
     since="0.1.0",
-    when="install in a job with steps",
+    when=Steps(),
 )
 
 

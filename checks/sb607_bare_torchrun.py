@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB607", "bare-torchrun", severity="warning", fix="always", since="0.1.0", when="torchrun beside uv")
+CARD = Card("SB607", "bare-torchrun", severity="warning", fix="always", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -21,9 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card(
-    "SB608", "pythonpath-missing", severity="warning", fix="sometimes", since="0.1.0", when="Megatron's own script"
-)
+CARD = Card("SB608", "pythonpath-missing", severity="warning", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

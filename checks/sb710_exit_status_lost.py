@@ -27,7 +27,7 @@ from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
 
-CARD = Card("SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", when="several statements")
+CARD = Card("SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:

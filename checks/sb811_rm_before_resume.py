@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB811", "rm-before-resume", severity="warning", fix="never", since="0.1.0", when="rm")
+CARD = Card("SB811", "rm-before-resume", severity="warning", fix="never", since="0.1.0", when=Commands("rm"))
 
 
 def check(job: Job) -> Iterator[Finding]:

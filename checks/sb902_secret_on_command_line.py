@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 
-CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0", when="secret")
+CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
 
 INSTEAD = {
     "export": ("leave this export out: a step inherits what the batch script exports", "leave the export to the step"),

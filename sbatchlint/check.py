@@ -12,6 +12,7 @@ from sbatchlint.slurm.model import Cause
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
+from sbatchlint.triggers import Trigger
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.directives.typos import EXPANSION
@@ -64,7 +65,7 @@ class Card(NamedTuple):
 
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
-    `when`: the occasion without which it has nothing to say (`sbatchlint.job.occasions`); '' where it is always asked.
+    `when`: what a script must have for it to have anything to say; None where it is always asked.
     `seen`: for a check that neither a real script nor a re-created failure has set off: what it is known from, as a
     phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05", "a thread on the mailing list").
     """
@@ -76,7 +77,7 @@ class Card(NamedTuple):
     since: str
     stage: str = "stable"
     options: tuple[Option, ...] = ()
-    when: str = ""
+    when: Trigger | None = None
     seen: str = ""
 
 

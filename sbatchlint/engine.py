@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from sbatchlint.check import Finding, Fix, Related
 from sbatchlint.job import Job
-from sbatchlint.job.occasions import has_occasion
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
-from sbatchlint.when import WHEN
+from sbatchlint.triggered import TRIGGERS
 
 READER = "the reader"
 
@@ -73,10 +72,9 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
         return Inspection([], 0, [_fault(source, READER, error)])
     jobs = _with_submitted(job)
     diagnostics: list[Diagnostic] = []
-    occasions: dict[str, bool] = {}
     for entry in settings.checks(source.path):
         try:
-            if not _has_occasion(entry, jobs, occasions):
+            if not _is_triggered(entry, jobs):
                 continue
             check = registry().load(entry)
             if check.card.stage != "stable" and entry.code not in settings.named:
@@ -90,15 +88,10 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
     return Inspection(diagnostics, errors, faults)
 
 
-def _has_occasion(entry: Entry, jobs: list[Job], known: dict[str, bool]) -> bool:
-    """Whether a check can have anything to say; it is not even loaded where it cannot."""
-    when = WHEN.get(entry.module, "")
-    if not when:
-        return True
-    found = known.get(when)
-    if found is None:
-        found = known[when] = has_occasion(jobs[0], when) or any(has_occasion(job, when) for job in jobs[1:])
-    return found
+def _is_triggered(entry: Entry, jobs: list[Job]) -> bool:
+    """Whether a check can have anything to say of one of these jobs; it is not even loaded where it cannot."""
+    trigger = TRIGGERS.get(entry.module)
+    return trigger is None or any(map(trigger.holds, jobs))
 
 
 def _with_submitted(job: Job) -> list[Job]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sbatchlint.job import Job, Site
-from sbatchlint.job.worlds import World, by_place
+from sbatchlint.job.worlds import World, by_place, find_worlds, world_of
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8\n"
@@ -16,7 +16,7 @@ def job(body: str, head: str = HEAD) -> Job:
 
 
 def world(body: str, head: str = HEAD) -> World:
-    (found,) = job(body, head).worlds
+    (found,) = find_worlds(job(body, head))
     return found
 
 
@@ -69,7 +69,7 @@ def test_where_it_is_started_and_how_large_it_is(
 
 
 def test_mpirun_is_a_start_on_other_nodes() -> None:
-    found = job("mpirun -np 4 --map-by ppr:1:node torchrun --nnodes=4 --nproc_per_node=8 t.py").worlds
+    found = find_worlds(job("mpirun -np 4 --map-by ppr:1:node torchrun --nnodes=4 --nproc_per_node=8 t.py"))
     assert [(each.nodes, each.starts_per_node, each.in_batch_shell, each.size) for each in found] == [
         (1, 1, True, 4),
         (4, 1, False, 32),
@@ -78,10 +78,10 @@ def test_mpirun_is_a_start_on_other_nodes() -> None:
 
 def test_the_world_of_plain_programs_is_their_step() -> None:
     picture = job("srun --ntasks-per-node=8 -N4 python pretrain.py\npython one.py\nmpirun -np 8 python many.py")
-    found = {each.argv[1][0].text: picture.world_of(each) for each in picture.invocations if each.name == "python"}
+    found = {each.argv[1][0].text: world_of(picture, each) for each in picture.invocations if each.name == "python"}
     assert {name: each.size for name, each in found.items()} == {"pretrain.py": None, "one.py": 1, "many.py": 8}
     picture = job("srun -n 32 bash -c 'python t.py'\nsrun -n4 -N4 torchrun --nproc_per_node=2 --nnodes=4 t.py")
-    assert [picture.world_of(each).size for each in picture.invocations if each.name in ("python", "torchrun")] == [
+    assert [world_of(picture, each).size for each in picture.invocations if each.name in ("python", "torchrun")] == [
         32,
         8,
     ]
@@ -108,7 +108,7 @@ def test_the_world_of_plain_programs_is_their_step() -> None:
     ],
 )
 def test_what_is_meant_to_be_one_of_several(body: str, apart: str) -> None:
-    places = by_place(job(body).worlds)
+    places = by_place(find_worlds(job(body)))
     assert [{each.apart for each in place} for place in places] == [{apart}]
 
 

@@ -1,4 +1,4 @@
-"""Writes what is made from the check files: docs/checks/*.md, the README's table and sbatchlint/when.py.
+"""Writes what is made from the check files: docs/checks/*.md, the README's table and sbatchlint/triggered.py.
 
 python tools/generate_docs.py           writes them
 python tools/generate_docs.py --check   says what is not up to date, exit code 1
@@ -6,6 +6,7 @@ python tools/generate_docs.py --check   says what is not up to date, exit code 1
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -68,11 +69,22 @@ def index(checks: tuple[Check, ...]) -> str:
     return "\n".join(parts)
 
 
-def when(checks: tuple[Check, ...]) -> str:
-    """The module that tells the occasions of checks without loading them."""
-    rows = "".join(f'    "{check.entry.module}": "{check.card.when}",\n' for check in checks if check.card.when)
-    head = '"""On which occasion a check is asked: made by tools/generate_docs.py from the cards of the checks."""\n'
-    return f"{head}\nfrom __future__ import annotations\n\nWHEN: dict[str, str] = {{\n{rows}}}\n"
+def triggered(checks: tuple[Check, ...]) -> str:
+    """The module that tells the triggers of checks without loading them."""
+    chosen = {check.entry.module: repr(check.card.when) for check in checks if check.card.when is not None}
+    names = sorted({"Trigger", *re.findall(r"\b[A-Z]\w+(?=\()", " ".join(chosen.values()))})
+    imported = "".join(f"    {name},\n" for name in names)
+    rows = "".join(f'    "{module}": {trigger},\n' for module, trigger in chosen.items())
+    return f'''"""Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
+
+from __future__ import annotations
+
+from sbatchlint.triggers import (
+{imported})
+
+TRIGGERS: dict[str, Trigger] = {{
+{rows}}}
+'''
 
 
 def generated() -> dict[Path, str]:
@@ -83,7 +95,7 @@ def generated() -> dict[Path, str]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example())
     files[ROOT / "README.md"] = replaced(readme, "checks", markdown_table(list(checks), "docs/checks/"))
-    files[ROOT / "sbatchlint" / "when.py"] = when(checks)
+    files[ROOT / "sbatchlint" / "triggered.py"] = triggered(checks)
     guide = ROOT / "docs" / "settings.md"
     files[guide] = replaced(guide.read_text(encoding="utf-8"), "settings", settings_table())
     return files

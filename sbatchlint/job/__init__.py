@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Hashable
+from typing import Any
 
 from sbatchlint.bash.interpreter.interpreter import Interpreter
 from sbatchlint.bash.interpreter.programs import shell_flags
@@ -72,6 +74,7 @@ class Job(Rooms):
         self.complete = interpreter.complete
         self.steps: list[Step] = hooks.steps
         self._launches: list[Launch] | None = None
+        self.answers: dict[Hashable, Any] = {}  # what `once` keeps
         self._quoted: tuple[list[int], list[int]] | None = None
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []

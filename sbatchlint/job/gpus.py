@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sbatchlint.job.once import once
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import written
 from sbatchlint.slurm.grammar.numbers import whole
@@ -186,6 +187,7 @@ def _same(values: Iterable[int | None]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+@once
 def step_gpus(job: Job, step: Step) -> StepGpus:
     """The GPUs of a step; all of it unknown where the script alone does not decide them.
 

@@ -36,8 +36,8 @@ class Neighbours:
     def read(self, name: str, way: Span) -> Text | None:
         """The text of a file, spans leading into the workspace; None where it cannot be known.
 
-        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters. `way`: the command
-        that wants it.
+        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters. `way`: the
+        command that wants it.
         """
         for prefix in _HERE:
             name = name.removeprefix(prefix)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
 from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES, step_around
+from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.launches import Launch
+from sbatchlint.job.once import once
 from sbatchlint.job.ranks import node_count
 from sbatchlint.job.steps import is_node_count
 from sbatchlint.source.records import NamedTuple
@@ -229,7 +231,7 @@ class World:
             return None
         if self.step is None:
             return self.job.request.gpus_per_node()
-        return self.job.gpus_of(self.step).each
+        return step_gpus(self.job, self.step).each
 
     @property
     def size(self) -> int | None:
@@ -319,6 +321,7 @@ def from_outside(value: Pieces | None) -> bool:
     return name.isidentifier() and not name.startswith("SLURM")
 
 
+@once
 def find_worlds(job: Job) -> list[World]:
     """The worlds of a job's launches, one for each, in order of running."""
     return [World(job, launch.invocation, launch, launch.step) for launch in job.launches]

@@ -43,6 +43,16 @@ class Range(NamedTuple):
         """Whether every release of the range is older than `version`."""
         return is_before(self.last, version)
 
+    def said(self, versions: Iterable[str] | None) -> str:
+        """For which releases of the range something holds: ` before 23.02`; '' for all of them, or None."""
+        told = "" if versions is None else describe(versions, self.majors)
+        return f" {told}" if told else ""
+
+    def in_brackets(self, versions: Iterable[str] | None) -> str:
+        """The same in brackets: ` (before 23.02)`, or ''."""
+        told = self.said(versions)
+        return f" ({told[1:]})" if told else ""
+
     def __str__(self) -> str:
         return self.first if self.first == self.last else f"{self.first}-{self.last}"
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sbatchlint.job.gpus import StepGpus
+from sbatchlint.job.gpus import StepGpus, step_gpus
 
 from .conftest import job_of
 from .local_slurm import LocalSlurm
@@ -130,7 +130,7 @@ def test_tasks_see_the_gpus_that_the_model_says(slurm: LocalSlurm, options: str)
     wrong, known = [], {True: 0, False: 0}
     for step, real in zip(STEPS, ran(outcome.output), strict=True):
         job = job_of(f"{head(options)}srun {step} {RECORD}\n", slurm.version)
-        gpus = job.gpus_of(job.steps[0])
+        gpus = step_gpus(job, job.steps[0])
         if real.tasks:
             known[gpus.each is not None] += 1
             wrong += [f"srun {step}: {each}" for each in contradictions(gpus, real)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.launch.duplicate_launchers import is_crowded, literal_number, value_span
 from sbatchlint.analysis.launch.evidence import PROCESSORS, RankSign, gpu_signs, rank_sign
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
-from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus
+from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import exported
 from sbatchlint.source.edits import Edit
@@ -110,7 +110,7 @@ def bound_launchers(job: Job) -> Iterator[BoundLauncher]:
             continue
         if launcher.kind in ("accelerate", "composer") and world.asked.number is None or launcher.span in seen:
             continue
-        sharing = job.gpus_of(step)
+        sharing = step_gpus(job, step)
         own, least, most = sharing.meant, sharing.least, sharing.most
         if (
             own is None
@@ -162,7 +162,7 @@ def bound_ranks(job: Job) -> Iterator[BoundRank]:
     """Programs that take a GPU by their number on the node, in steps whose tasks see just their own."""
     seen: set[object] = set()
     for step in job.steps:
-        sharing = job.gpus_of(step)
+        sharing = step_gpus(job, step)
         if sharing.reason is None or sharing.meant is None or sharing.each != 1:
             continue
         by_gpu = step.request.asked("ntasks-per-gpu") and (sharing.on_node or 0) > 1
@@ -254,7 +254,7 @@ def shared_gpus(job: Job) -> Iterator[SharedGpu]:
             continue
         if any(launch.step is step and launch.launcher.spawns for launch in job.launches):
             continue
-        sharing = job.gpus_of(step)
+        sharing = step_gpus(job, step)
         for invocation in step.program:
             found = _shared(job, step, sharing, tasks, invocation)
             if found is not None:

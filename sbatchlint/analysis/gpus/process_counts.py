@@ -12,7 +12,7 @@ from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
 from sbatchlint.analysis.launch.duplicate_launchers import literal_number
 from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
 from sbatchlint.bash.values import expansions, text_of
-from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen
+from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
 from sbatchlint.job.launches import exported
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
@@ -116,7 +116,7 @@ def _gpus(job: Job, world: World) -> tuple[int | None, bool]:
     if container is not None and container.kind in ("docker", "podman"):
         return None, False  # it has options of its own for that
     if step is not None:
-        sharing = job.gpus_of(step)
+        sharing = step_gpus(job, step)
         # A part that each task is bound to is another matter.
         return (sharing.each if sharing.meant is None else None), False
     if not world.in_batch_shell or job.request.asked("exclusive"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.job.commands.argv import assignment_of
-from sbatchlint.job.gpus import DEVICE_VARIABLES
+from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launches import is_set
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.source.edits import Edit
@@ -143,7 +143,7 @@ def _only_steps(job: Job) -> bool:
     """Whether every program of the script runs in a step, and each step has GPUs from Slurm."""
     if not job.steps or _works_in_batch_shell(job):
         return False
-    return all(job.gpus_of(step).on_node for step in job.steps)
+    return all(step_gpus(job, step).on_node for step in job.steps)
 
 
 def _works_in_batch_shell(job: Job) -> bool:

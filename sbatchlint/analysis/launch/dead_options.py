@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.launch.launcher_options import without
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN, Repair
 from sbatchlint.analysis.launch.step_options import Words
-from sbatchlint.job.worlds import World, by_place
+from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
@@ -35,7 +35,7 @@ class DeadOption(NamedTuple):
 def find_dead_options(job: Job) -> list[DeadOption]:
     found: list[DeadOption] = []
     seen: set[Span] = set()
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         each = [_dead(world) for world in place]
         names = [name for name in each[0] if all(name in others for others in each)]
         for name in names:

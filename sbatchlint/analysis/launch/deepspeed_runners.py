@@ -13,6 +13,7 @@ from sbatchlint.analysis.launch.duplicate_launchers import task_edits
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.launches import Launch
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -48,7 +49,7 @@ class Runner(NamedTuple):
 def find_runners(job: Job) -> list[Runner]:
     """The runners of a job that do not fit, each once."""
     found: dict[Span, Runner] = {}
-    for world in job.worlds:
+    for world in find_worlds(job):
         launcher = world.launcher
         if not isinstance(launcher, DeepSpeed) or launcher.kind != "deepspeed" or not launcher.certain:
             continue
@@ -137,7 +138,7 @@ def _in_batch_shell(world: World, launcher: DeepSpeed) -> Runner | None:
         return None
     if world.invocation.context.background and world.invocation.context.looped:
         return None
-    if any(other.several_nodes and other is not world for other in job.worlds):
+    if any(other.several_nodes and other is not world for other in find_worlds(job)):
         return None  # a stage of one node before or after the others
     fate = REFUSED if _wants_nodes(launcher) else ALONE
     return Runner(launch, fate, job.request.exact_nodes(), 1, _with_hostfile(world, launcher))

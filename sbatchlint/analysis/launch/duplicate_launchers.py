@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job.environment import TASK_COUNTS
+from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit
@@ -126,7 +127,7 @@ def _a_node_per_task(job: Job, launch: Launch, step: Step) -> bool:
         return bound or gpus is None or crowd is None or each * crowd <= gpus
     if not bound:
         return False
-    own = job.gpus_of(step).each
+    own = step_gpus(job, step).each
     return own is None or own == each and not isinstance(launcher.nnodes, int)
 
 

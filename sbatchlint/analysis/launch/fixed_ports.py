@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import PORT
 from sbatchlint.bash.values import Phase, Pieces, text_of
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -35,7 +36,7 @@ def find_fixed_ports(job: Job) -> list[FixedPort]:
     if not _may_share_node(job):
         return []
     found: dict[Span, FixedPort] = {}
-    for world in job.worlds:
+    for world in find_worlds(job):
         launcher, launch = world.launcher, world.launch
         rendezvous = None if launcher is None else launcher.rendezvous
         if launch is None or rendezvous is None or rendezvous.port is None or world.nodes not in (None, 1):

@@ -18,7 +18,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import job_nodes
-from sbatchlint.job.worlds import World, by_place
+from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -81,7 +81,7 @@ def find_idle_nodes(job: Job) -> list[IdleNodes]:
         return []
     if not job.request.directives.certain:
         return []
-    found = [one for place in by_place(job.worlds) if (one := _of_launcher(job, place, nodes)) is not None]
+    found = [one for place in by_place(find_worlds(job)) if (one := _of_launcher(job, place, nodes)) is not None]
     if not found:
         found = list(_programs(job, nodes))
     return found

@@ -20,6 +20,7 @@ from sbatchlint.analysis.launch.duplicate_launchers import (
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.launches import exported, is_set
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
@@ -147,7 +148,7 @@ def find_lone_ranks(job: Job) -> list[LoneRank]:
         context = step.invocation.context
         if context.background and context.looped or _is_spread(job, step):
             continue
-        sharing = job.gpus_of(step)
+        sharing = step_gpus(job, step)
         gpus = sharing.each
         if gpus is None or gpus < 2 or sharing.meant is not None and sharing.meant < gpus:
             continue

@@ -18,6 +18,7 @@ from sbatchlint.job.environment import step_around
 from sbatchlint.job.launchers import Launcher, recognise
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -63,7 +64,7 @@ class Nested(NamedTuple):
 def find_nested(job: Job) -> list[Nested]:
     """The nested launchers of a job, each place once."""
     found: dict[Span, Nested] = {}
-    for world in job.worlds:
+    for world in find_worlds(job):
         assert world.launch is not None
         nested = _in_step(job, world) or _in_mpi(job, world) or _in_workers(world.launch)
         if nested is not None:

@@ -13,7 +13,7 @@ from sbatchlint.analysis.launch.launcher_options import replaced, with_options
 from sbatchlint.analysis.launch.rendezvous import common_address, missing_address
 from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
 from sbatchlint.job.steps import job_nodes
-from sbatchlint.job.worlds import World, by_place, from_outside
+from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -74,7 +74,7 @@ def is_started_once(job: Job, world: World) -> bool:
 def find_lonely(job: Job) -> list[NodeCount]:
     """Launchers on several nodes that are told of one, so that each node is on its own."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         lonely = [each for each in place if _is_lonely(job, each)]
         if lonely and all(each in lonely or _number_from_outside(each) for each in place):
             world = lonely[0]
@@ -147,7 +147,7 @@ def _counts_nodes(launch: Launch) -> bool:
 def find_standalone(job: Job) -> list[NodeCount]:
     """Launchers that make a world of their own on each node (`--standalone`), though there are several nodes."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if all(_is_standalone(job, each) for each in place):
             world = place[0]
             assert world.launch is not None
@@ -190,7 +190,7 @@ def _meet_instead(job: Job, launch: Launch) -> Repair | None:
 def find_mismatches(job: Job) -> list[NodeCount]:
     """Launchers that are told of several nodes, but not of so many as they are started on."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if all(_is_mismatch(job, each) for each in place):
             world = place[0]
             asked, nodes = world.asked, world.nodes

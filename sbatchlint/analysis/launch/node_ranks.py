@@ -13,7 +13,7 @@ from sbatchlint.analysis.launch.launcher_options import replaced, with_options, 
 from sbatchlint.analysis.launch.rendezvous import Repair, meets_others
 from sbatchlint.bash.values import Expansion, Phase, expansions
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.worlds import World, by_place
+from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
@@ -42,7 +42,7 @@ class NodeRank(NamedTuple):
 def find_missing(job: Job) -> list[NodeRank]:
     """Launchers of several nodes that are not told which node they are on, and need it."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         meets = {meets_others(job, world) for world in place}
         if False in meets or not all(_lacks_rank(world) for world in place):
             continue
@@ -95,7 +95,7 @@ def _is_nodeid(launch: Launch) -> bool:
 def find_wrong(job: Job) -> list[NodeRank]:
     """Launchers that take the number of a task, or a fixed one, for that of their node."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if any(meets_others(job, world) is False for world in place):
             continue
         each = [_wrong(job, world) for world in place]

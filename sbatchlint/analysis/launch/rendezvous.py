@@ -15,7 +15,7 @@ from sbatchlint.analysis.launch.launcher_options import line_before, replaced, w
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of, exported, is_set
-from sbatchlint.job.worlds import World, by_place, from_outside
+from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside, world_of
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
@@ -110,7 +110,7 @@ def begins_alone(world: World) -> bool:
 def find_missing(job: Job) -> list[Meeting]:
     """Launchers of several nodes that are not told where to meet."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         meets = {meets_others(job, world) for world in place}
         if False in meets or not all(_lacks_address(world) for world in place):
             continue
@@ -210,7 +210,7 @@ def _give_address(job: Job, launch: Launch) -> Repair | None:
 def find_unshared(job: Job) -> list[Meeting]:
     """Launchers of several nodes, and programs under srun, whose address is another host for each of them."""
     found = list(_programs_apart(job))
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if any(meets_others(job, world) is False for world in place):
             continue
         each = [_unshared(world) for world in place]
@@ -309,7 +309,7 @@ def _share(job: Job, launch: Launch) -> Repair | None:
 
 def _programs_apart(job: Job) -> Iterator[Meeting]:
     """Programs that are the tasks of a step themselves, and find each other at MASTER_ADDR: the env:// of torch."""
-    launchers = {id(world.invocation) for world in job.worlds}
+    launchers = {id(world.invocation) for world in find_worlds(job)}
     found: dict[Span, list[tuple[Invocation, tuple[str, Span, str] | None]]] = {}
     for step in job.steps:
         for program in step.program if step.several_nodes else ():
@@ -324,7 +324,7 @@ def _programs_apart(job: Job) -> Iterator[Meeting]:
         program, verdict = alternatives[0]
         if verdict is None or any(each is None for _, each in alternatives):
             continue
-        world = job.world_of(program)
+        world = world_of(job, program)
         ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(program.argv) is not None
         if world.apart in ("restricted", "loop", "sharded") and not ranked:
             continue
@@ -338,7 +338,7 @@ def _programs_apart(job: Job) -> Iterator[Meeting]:
 def find_differing(job: Job) -> list[Meeting]:
     """Ports and run names of a rendezvous that each node computes for itself, each with another result."""
     found = []
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if any(meets_others(job, world) is False for world in place):
             continue
         each = [_differing(world) for world in place]

@@ -14,7 +14,7 @@ from sbatchlint.analysis.launch.launcher_options import line_before, proven
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launches import container_of, is_set
-from sbatchlint.job.worlds import by_place
+from sbatchlint.job.worlds import by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
@@ -56,7 +56,7 @@ def find_swift_faults(job: Job) -> list[SwiftFault]:
     """The faults of each launch as it is written: what all that it may stand for have in common."""
     found: list[SwiftFault] = []
     unknown: bool | None = None
-    for place in by_place(job.worlds):
+    for place in by_place(find_worlds(job)):
         if not isinstance(place[0].launcher, Swift):
             continue
         if unknown is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.launch.duplicate_launchers import literal_number
 from sbatchlint.bash.values import expansions
 from sbatchlint.job.launchers import Setting
-from sbatchlint.job.worlds import World
+from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
@@ -52,7 +52,7 @@ class Total(NamedTuple):
 def find_totals(job: Job) -> list[Total]:
     """The totals of a job that do not go with the machines, each once."""
     found: dict[Span, Total] = {}
-    for world in job.worlds:
+    for world in find_worlds(job):
         launcher = world.launcher
         if launcher is None or launcher.kind != "accelerate" or launcher.cpu or launcher.hostfile is not None:
             continue

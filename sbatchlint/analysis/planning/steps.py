@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job.commands.argv import is_unknown
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.gpus import devices_chosen
+from sbatchlint.job.gpus import devices_chosen, step_gpus
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.ranks import (
     Task,
@@ -99,7 +99,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     invocation = step.invocation
     refused = _refused(job, step)
     counts = layout(step)
-    sharing = job.gpus_of(step)
+    sharing = step_gpus(job, step)
     found: Plain = {
         **_place(job, invocation.span.start),
         "command": "srun",

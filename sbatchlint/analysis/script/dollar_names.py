@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import text_of
@@ -38,7 +39,7 @@ class DollarName(NamedTuple):
 
 
 def find_dollar_names(job: Job) -> Iterator[DollarName]:
-    for text, program in job.programs():
+    for text, program in programs(job):
         if not _shape(text.string):  # only to be quick
             continue
         for node in nodes(program):
@@ -95,7 +96,7 @@ def _values(job: Job, name: str) -> set[str] | None:
                     return None
                 values.add(text)
     used = 0
-    for text_and_program in job.programs():
+    for text_and_program in programs(job):
         if _is_set_otherwise(text_and_program[1], name, text_and_program[0].string):
             return None
         used += text_and_program[0].string.count(name)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation
@@ -59,7 +60,7 @@ class _Run(NamedTuple):
 
 def find_inner_quotes(job: Job) -> Iterator[InnerQuotes]:
     found: list[tuple[Text, list[_Run]]] = []
-    for text, program in job.programs():
+    for text, program in programs(job):
         if text.string.count('"') < 4:
             continue
         simples = sorted((each for each in nodes(program) if isinstance(each, Simple)), key=lambda each: each.start)

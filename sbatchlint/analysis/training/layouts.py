@@ -18,6 +18,7 @@ from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import job_nodes
+from sbatchlint.job.worlds import world_of
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -304,7 +305,7 @@ def _of_program(job: Job, invocation: Invocation, program: Pieces, words: Argv) 
 
 def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout | None:
     """Reads options and overrides; None where nothing of a layout is among them, or it comes from elsewhere."""
-    layout = Layout(invocation, dialect, job.world_of(invocation))
+    layout = Layout(invocation, dialect, world_of(job, invocation))
     overrides: dict[str, Told] = {}
     before = ""
     for at, field in enumerate(words):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.job.rooms.ground import Ground
-from sbatchlint.slurm.versions import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,16 +23,6 @@ class RequestRooms(Ground):
     """What the job asks for, and what does not go together in it."""
 
     _conflicts: list[Cause] | None = None
-
-    def when(self, versions: Iterable[str] | None) -> str:
-        """For which releases of the range something holds, for a message: ` (before 23.02)`, '' for all or None."""
-        told = self.releases(versions)
-        return f" ({told[1:]})" if told else ""
-
-    def releases(self, versions: Iterable[str] | None) -> str:
-        """The same without brackets: ` before 23.02`, or ''."""
-        told = "" if versions is None else describe(versions, self.versions.majors)
-        return f" {told}" if told else ""
 
     def foreign_effects(self) -> list[ForeignEffect]:
         """What the script's `#PBS` or `#BSUB` lines change in the job, or why sbatch refuses them."""

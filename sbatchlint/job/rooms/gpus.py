@@ -15,26 +15,10 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.gpus.step_limits import TooManyGpus, TooManyNodes
     from sbatchlint.analysis.gpus.uneven import Uneven
     from sbatchlint.analysis.gpus.visible_devices import DeviceChoice
-    from sbatchlint.job.gpus import StepGpus
-    from sbatchlint.job.steps import Step
 
 
 class GpuRooms(Ground):
     """Which GPUs the job gets, and who sees them."""
-
-    _step_gpus: dict[int, StepGpus] | None = None
-
-    def gpus_of(self, step: Step) -> StepGpus:
-        """The GPUs of a step, and which of them each task sees; see `job.gpus`."""
-        known = self._step_gpus
-        if known is None:
-            known = self._step_gpus = {}
-        found = known.get(id(step))
-        if found is None:
-            from sbatchlint.job.gpus import step_gpus
-
-            found = known[id(step)] = step_gpus(self.job, step)
-        return found
 
     def gpu_need(self) -> GpuNeed | None:
         """GPUs that the job's commands use although none is asked for."""

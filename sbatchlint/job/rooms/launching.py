@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.job.rooms.ground import Ground
+from sbatchlint.job.worlds import find_worlds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.surviving import Surviving
     from sbatchlint.analysis.launch.swift_environment import SwiftFault
     from sbatchlint.analysis.launch.uncounted import Uncounted
-    from sbatchlint.bash.trace import Invocation
     from sbatchlint.job.steps import Step
-    from sbatchlint.job.worlds import World
     from sbatchlint.source.text import Span
 
 # What starts programs that are one rank of many.
@@ -39,25 +38,6 @@ _RANK_PROGRAMS = ("python", "litgpt")
 
 class LaunchRooms(Ground):
     """What the steps start, and how often."""
-
-    _worlds: list[World] | None = None
-
-    @property
-    def worlds(self) -> list[World]:
-        """What each launcher is told and where it is started, one for each of `launches`; see `launching.worlds`."""
-        if self._worlds is None:
-            self._worlds = []
-            if self.job.launches:
-                from sbatchlint.job.worlds import find_worlds
-
-                self._worlds = find_worlds(self.job)
-        return self._worlds
-
-    def world_of(self, invocation: Invocation) -> World:
-        """The world in which a command runs: of its launcher, else of the tasks of its step."""
-        from sbatchlint.job.worlds import world_of
-
-        return world_of(self.job, invocation)
 
     def submission_options(self) -> list[SubmissionOption]:
         """Options of sbatch that sruns were given, and do not take."""
@@ -100,7 +80,7 @@ class LaunchRooms(Ground):
         return find_legacy(self.job)
 
     def swift_faults(self) -> list[SwiftFault]:
-        """Launches of ms-swift whose environment does not say what they need; see `analysis.launch.swift_environment`."""
+        """Launches of ms-swift whose environment does not say what they need."""
         if not any(launch.launcher.kind == "swift" for launch in self.job.launches):
             return []
         from sbatchlint.analysis.launch.swift_environment import find_swift_faults
@@ -153,7 +133,7 @@ class LaunchRooms(Ground):
     @property
     def _meets(self) -> bool:
         """Whether some launcher may be started on several nodes, or is told of several."""
-        return any(world.nodes != 1 or world.asked.several is not False for world in self.worlds)
+        return any(world.nodes != 1 or world.asked.several is not False for world in find_worlds(self.job))
 
     def lonely_launchers(self) -> list[NodeCount]:
         """Launchers on several nodes that are told of one."""
@@ -173,7 +153,7 @@ class LaunchRooms(Ground):
 
     def standalone_launchers(self) -> list[NodeCount]:
         """Launchers with `--standalone` where several nodes are to take part."""
-        if not any(world.launcher is not None and world.launcher.standalone for world in self.worlds):
+        if not any(world.launcher is not None and world.launcher.standalone for world in find_worlds(self.job)):
             return []
         from sbatchlint.analysis.launch.node_counts import find_standalone
 

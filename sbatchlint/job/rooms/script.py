@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.script.generated_files import GeneratedFile
     from sbatchlint.analysis.script.inner_quotes import InnerQuotes
     from sbatchlint.analysis.script.syntax_faults import SyntaxFault
-    from sbatchlint.bash.syntax.tree import Program
-    from sbatchlint.bash.values import Text
     from sbatchlint.slurm.script_file import InterpreterFault
     from sbatchlint.source.text import Span
 
@@ -30,8 +28,6 @@ _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
 class ScriptRooms(Ground):
     """What the script says as text and as a program of the shell."""
-
-    _programs: list[tuple[Text, Program]] | None = None
 
     def interpreter_fault(self) -> InterpreterFault | None:
         """How the script lacks its first line, `#!` and an interpreter; see `slurm.script_file`."""
@@ -73,13 +69,6 @@ class ScriptRooms(Ground):
 
         return shell_placeholders(self.job)
 
-    def programs(self) -> list[tuple[Text, Program]]:
-        """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
-        if self._programs is None:
-            texts = {each.text.field: each.text for each in self.job.invocations if each.text is not None}
-            self._programs = [(self.text, self.program), *((text, self.parsed(text.string)) for text in texts.values())]
-        return self._programs
-
     @property
     def may_break_commands(self) -> bool:
         """Whether there is a backslash, or a line that begins with an option; without either no command is cut."""
@@ -92,9 +81,10 @@ class ScriptRooms(Ground):
         if not self.may_break_commands:
             return []
         from sbatchlint.analysis.script.broken_commands import find_broken
+        from sbatchlint.analysis.script.programs import programs
 
         file = self.source.text
-        return [each for text, program in self.programs() for each in find_broken(text, program, file)]
+        return [each for text, program in programs(self.job) for each in find_broken(text, program, file)]
 
     def dollar_names(self) -> Iterable[DollarName]:
         """Assignments whose name begins with a dollar."""

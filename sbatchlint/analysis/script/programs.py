@@ -1,0 +1,15 @@
+"""The programs of a script as text: its own, and those that its shells read again."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.syntax.tree import Program
+from sbatchlint.bash.values import Text
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+
+
+@once
+def programs(job: Job) -> list[tuple[Text, Program]]:
+    """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
+    texts = {each.text.field: each.text for each in job.invocations if each.text is not None}
+    return [(job.text, job.program), *((text, job.parsed(text.string)) for text in texts.values())]

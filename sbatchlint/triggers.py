@@ -1,0 +1,194 @@
+"""Triggers: what a script must have for a check to have anything to say.
+
+A card names one (`when=Steps()`), or several of which one is enough (`when=Options("array") | Refused("array")`). A
+check is not even imported for a script that lacks it. Each is exact over facts that the job has anyway, and none reads
+the script's text. A trigger silences nothing: the tests run every case with the triggers off and on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sbatchlint.job import Job
+
+__all__ = [
+    "AnyOf",
+    "Commands",
+    "Gpus",
+    "Launchers",
+    "NoGpus",
+    "Options",
+    "Problems",
+    "Refused",
+    "Shebang",
+    "Steps",
+    "Submitted",
+    "SyntaxErrors",
+    "Trigger",
+    "Unread",
+    "Variables",
+]
+
+
+class Trigger:
+    """A property of a job; `words` narrow it down, and none mean any."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def holds(self, job: Job) -> bool:
+        raise NotImplementedError
+
+    def has(self, word: str | None) -> bool:
+        """Whether this is one of the words; True for any where none are given."""
+        return not self.words or word in self.words
+
+    def __or__(self, other: Trigger) -> AnyOf:
+        return AnyOf(self, other)
+
+    def __repr__(self) -> str:
+        words = ", ".join(f'"{word}"' for word in self.words)
+        return f"{type(self).__name__}({words})"
+
+
+class AnyOf(Trigger):
+    """At least one of several triggers."""
+
+    __slots__ = ("triggers",)
+
+    def __init__(self, *triggers: Trigger) -> None:
+        super().__init__()
+        self.triggers = triggers
+
+    def holds(self, job: Job) -> bool:
+        return any(each.holds(job) for each in self.triggers)
+
+    def __or__(self, other: Trigger) -> AnyOf:
+        return AnyOf(*self.triggers, other)
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self.triggers))
+
+
+class Steps(Trigger):
+    """The batch script starts a step with srun."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return bool(job.steps)
+
+
+class Launchers(Trigger):
+    """A launcher of one of these kinds is started (`Launcher.kind`: torchrun, accelerate, deepspeed, mpi …)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.launcher.kind) for each in job.launches)
+
+
+class Commands(Trigger):
+    """A command of one of these names is run, by whichever shell or wrapper; unknown names count for none."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.name) for each in job.invocations)
+
+
+class Variables(Trigger):
+    """A variable of one of these names is assigned or read; `SLURM_*` stands for all names with that beginning."""
+
+    __slots__ = ()
+
+    def has(self, word: str | None) -> bool:
+        assert word is not None
+        return any(word.startswith(each[:-1]) if each[-1] == "*" else word == each for each in self.words)
+
+    def holds(self, job: Job) -> bool:
+        return any(map(self.has, {each.name for each in job.assigned} | {each.name for each in job.trace.reads}))
+
+
+class Options(Trigger):
+    """One of these options is set for the job (by its canonical name)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.name) for each in job.directives.settings)
+
+
+class Problems(Trigger):
+    """sbatch meets a problem of one of these kinds when it reads the option block (`Problem.kind`)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.kind) for each in job.directives.problems)
+
+
+class Refused(Trigger):
+    """Slurm refuses the value of an option, by a rule of one of these kinds (`Refusal.kind`)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.refusal.kind) for each in job.directives.refused)
+
+
+class Unread(Trigger):
+    """A directive stands where sbatch does not read it any more."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return bool(job.directives.unread)
+
+
+class Gpus(Trigger):
+    """The job asks for GPUs."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return bool(job.request.asks_for_gpus)
+
+
+class NoGpus(Trigger):
+    """The job asks for no GPUs, and that is certain."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return job.request.asks_for_gpus is False
+
+
+class Shebang(Trigger):
+    """The first line names one of these interpreters; a script without one counts as bash."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return self.has(job.interpreter_line[0])
+
+
+class SyntaxErrors(Trigger):
+    """The parser met text that is no program of the shell."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return bool(job.program.errors)
+
+
+class Submitted(Trigger):
+    """The job is a batch script inside another script: a heredoc, a generated file, the text of `--wrap`."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return job.submission is not None

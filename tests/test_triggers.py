@@ -1,0 +1,57 @@
+"""Triggers: what is left unasked has nothing to say."""
+
+from __future__ import annotations
+
+import pytest
+
+from sbatchlint import engine, triggers
+from sbatchlint.job import Job, Site
+from sbatchlint.registry import registry
+from sbatchlint.source.text import Source
+from sbatchlint.triggered import TRIGGERS
+from sbatchlint.triggers import AnyOf, Launchers, NoGpus, Options, Steps, Trigger, Variables
+from test_checks import ALL, Case, findings
+
+
+def job(text: str) -> Job:
+    return Job.from_source(Source(f"#!/bin/bash\n{text}\n", "a.sbatch"), Site())
+
+
+def test_the_index_has_the_triggers_of_the_cards() -> None:
+    cards = {check.entry.module: repr(check.card.when) for check in registry().load_all() if check.card.when}
+    assert cards == {module: repr(trigger) for module, trigger in TRIGGERS.items()}
+
+
+def test_every_trigger_is_used() -> None:
+    names = {name for name in triggers.__all__ if name not in ("Trigger", "AnyOf")}
+    used = {type(part).__name__ for each in TRIGGERS.values() for part in getattr(each, "triggers", (each,))}
+    assert used == names
+
+
+def test_triggers_tell_scripts_apart() -> None:
+    plain, many = job("#SBATCH --nodes=2\nsrun ./a.out"), job("#SBATCH --gpus=2\nPORT=1\ntorchrun train.py")
+    for trigger, holds, fails in (
+        (Steps(), plain, many),
+        (Launchers(), many, plain),
+        (Launchers("torchrun", "mpi"), many, plain),
+        (Options("nodes"), plain, many),
+        (Variables("PO*"), many, plain),
+        (NoGpus(), plain, many),
+        (AnyOf(Launchers("mpi"), Steps()), plain, many),
+    ):
+        assert trigger.holds(job=holds), trigger
+        assert not trigger.holds(job=fails), trigger
+
+
+@pytest.mark.parametrize("case", [each for each in ALL if each.check.card.when], ids=lambda case: case.label)
+def test_a_trigger_silences_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    triggered = [each._replace(source=None) for each in findings(case)]
+    monkeypatch.setattr(engine, "TRIGGERS", {})
+    assert triggered == [each._replace(source=None) for each in findings(case)]
+
+
+def test_a_trigger_is_written_as_it_is_read() -> None:
+    for trigger in (Steps(), Options("a", "b") | Steps() | Launchers("mpi")):
+        again = eval(repr(trigger), vars(triggers))
+        assert isinstance(again, Trigger)
+        assert repr(again) == repr(trigger)
