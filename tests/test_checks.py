@@ -194,7 +194,15 @@ def test_fixed_text_is_clean_and_stable(case: Case) -> None:
         assert not [each for each in left if each.fix is not None and (each.fix.safe or unsafe)]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
+def test_nothing_is_left_to_fill_in(entry: Entry) -> None:
+    for path in (ROOT / "checks" / f"{entry.module}.py", CASES / f"{entry.name}.md"):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        rows = [row for row, line in enumerate(lines, 1) if "FILL IN" in line]
+        assert not rows, f"{path.name}: tools/new_check.py left something to be written on lines {rows}"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
 def test_what_a_check_says_of_itself(entry: Entry) -> None:
     check = registry().load(entry)
     card = check.card
@@ -215,7 +223,7 @@ def test_what_a_check_says_of_itself(entry: Entry) -> None:
     assert all(part.strip() for part in re.split(r"^## .*$", body, flags=re.MULTILINE)[1:])
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
 def test_a_check_has_examples_of_both_kinds_and_a_true_card(entry: Entry) -> None:
     cases = [case for case in cases_of(entry) if isinstance(case.case, Bad) and not case.case.missed]
     assert cases, "there is no bad script"
@@ -227,11 +235,12 @@ def test_a_check_has_examples_of_both_kinds_and_a_true_card(entry: Entry) -> Non
     assert card.fix == inferred, f"{with_fix} of the {len(found)} findings of the cases have a fix"
     # a setting of the site may raise it
     plain = [each for case in cases if not case.case.settings for each in findings(case)]
+    assert plain, "no bad script is reported without settings"
     worst = max((each.severity for each in plain), key=SEVERITIES.index)
     assert card.severity == worst
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
 def test_messages(entry: Entry) -> None:
     for case in cases_of(entry):
         for each in findings(case):
@@ -262,7 +271,7 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert not {path: size for path, size in sizes.items() if size > 500}
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.code}-{entry.name}")
 def test_no_check_imports_another(entry: Entry) -> None:
     tree = ast.parse((ROOT / "checks" / f"{entry.module}.py").read_text(encoding="utf-8"))
     imported = []
