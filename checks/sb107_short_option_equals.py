@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 
 CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0")
@@ -27,7 +28,7 @@ def check(job: Job) -> Iterator[Finding]:
         value = setting.value_span
         if value is None or setting.value is None or setting.value[:1] != "=" or setting.written[:2] == "--":
             continue
-        if setting.separate or job.directives.slip(setting) != "short-equals":
+        if setting.separate or typo(job.directives, setting) != "short-equals":
             continue
         given = setting.value[1:]
         shown = job.source.slice(value)[1:]

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from sbatchlint.bash.interpreter.interpreter import Interpreter, Spawn
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.trace import Context, Invocation
@@ -142,7 +143,7 @@ class Verdict(NamedTuple):
 
 
 def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
-    interpreter = Interpreter(Alone())
+    interpreter = ScriptInterpreter(Alone())
     state = State()
     # bash gets no arguments; of some programs this is not known here
     state.positional = None if text[2] == "1" else ()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.bash.interpreter.interpreter import Interpreter
-from sbatchlint.bash.state import MOST_ALTERNATIVES, State
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
+from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.values import Phase, Text, text_of
+from sbatchlint.bash.variables import MOST_ALTERNATIVES
 from test_drawn_programs import Alone
 
 # Programs and the words that are shown, with the reason where it is not plain to see.
@@ -106,7 +107,7 @@ PROGRAMS: dict[str, str] = {
 def shown_here(program: str) -> str:
     state = State()
     state.positional = ()
-    interpreter = Interpreter(Alone())
+    interpreter = ScriptInterpreter(Alone())
     interpreter.run(Text.of_file(program), parse(program), Phase.BATCH, state)
     words = []
     for each in interpreter.trace.invocations:
@@ -160,7 +161,7 @@ def seconds(text: str) -> float:
     best = 1e9
     for _ in range(5):
         start = time.process_time()
-        interpreter = Interpreter(Alone())
+        interpreter = ScriptInterpreter(Alone())
         interpreter.run(Text.of_file(text), program, Phase.BATCH)
         best = min(best, time.process_time() - start)
         assert interpreter.complete
@@ -190,7 +191,7 @@ def in_a_row(count: int) -> str:
 @pytest.mark.parametrize("program", [nested(60), in_a_row(60)], ids=["nested", "in a row"])
 def test_sixty_branches_that_append_to_one_variable(program: str) -> None:
     assert seconds(program) < 1
-    interpreter = Interpreter(Alone())
+    interpreter = ScriptInterpreter(Alone())
     interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
     commands = [each for each in interpreter.trace.invocations if each.name == "srun"]
     assert 1 <= len(commands) <= 2 * MOST_ALTERNATIVES

@@ -7,54 +7,27 @@ values of the other. An `if` whose condition is written and evaluated the same a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 
 from sbatchlint.bash.syntax.tree import Statement
-from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, flattened
-from sbatchlint.bash.variables import Names, differing
+from sbatchlint.bash.values import Phase, Pieces, Text
+from sbatchlint.bash.variables import (
+    MOST_ALTERNATIVES,
+    Alternative,
+    Fields,
+    Guards,
+    Variable,
+    Variables,
+    differing,
+    merge_guards,
+    widen,
+)
 from sbatchlint.source.records import NamedTuple
-from sbatchlint.source.text import Span
-
-Guard = tuple[Hashable, int]
-Guards = frozenset[Guard]
-NO_GUARDS: Guards = frozenset()
-
-# A value has at most this many alternatives; with more it is widened: the common beginning, then unknown.
-MOST_ALTERNATIVES = 6
-
-Fields = tuple[Pieces, ...]
-
 
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
-
-
-class Alternative(NamedTuple):
-    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set).
-
-    `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
-    order of assignment for associative ones (whose order for the shell is another). An associative array that has
-    fields but no keys is not known.
-    """
-
-    fields: Fields | None
-    guards: Guards = NO_GUARDS
-    keys: tuple[str, ...] | None = None
-
-
-class Variable(NamedTuple):
-    """A variable of the script; no alternatives at all means that it was unset.
-
-    `flags`: letters of `declare`: A (associative), i, l, u, r.
-    """
-
-    alternatives: tuple[Alternative, ...]
-    array: bool = False
-    exported: bool = False
-    span: Span = Span(0, 0)
-    flags: str = ""
 
 
 class ShellFunction(NamedTuple):
@@ -67,56 +40,6 @@ class ShellFunction(NamedTuple):
     uncertain: bool = False  # on another way there is none, or another one
 
 
-def merge_guards(first: Guards, second: Guards) -> Guards | None:
-    """The guards of a combination, or None where they contradict each other."""
-    if not first or first is second:
-        return second
-    if not second:
-        return first
-    arms = dict(first)
-    for branch, arm in second:
-        if arms.get(branch, arm) != arm:
-            return None
-    return first | second
-
-
-def _common_prefix(values: Sequence[Pieces]) -> Pieces:
-    shortest = min(values, key=len)
-    for index, piece in enumerate(shortest):
-        if any(value[index] != piece for value in values):
-            return shortest[:index]
-    return shortest
-
-
-def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
-    """Alternatives, reduced to one where there are too many: what all begin with, then an unknown."""
-    if len(alternatives) <= MOST_ALTERNATIVES:
-        return tuple(alternatives)
-    inputs: dict[Expansion, None] = {}
-    known: list[Fields] = []
-    several = False
-    for each in alternatives:
-        several = several or each.keys is not None
-        if each.fields is not None:
-            known.append(each.fields)
-            several = several or len(each.fields) != 1
-            for field in each.fields:
-                for piece in field:
-                    if piece.expansion is not None:
-                        inputs[piece.expansion] = None
-    expansion = Expansion(name, span, phase, flattened(inputs))
-    unset = (Alternative(None),) if len(known) < len(alternatives) else ()
-    if not several:
-        unknown = Piece(None, span.start, span.end, expansion)
-        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)), *unset)
-    shared = 0
-    if all(each.keys is None for each in alternatives):
-        while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
-            shared += 1
-    unknown = Piece(None, span.start, span.end, expansion, open=True)
-    return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
-
-
 class State:
     """What a shell knows at one point of the script. Copied where ways part; variables are never changed in place."""
 
@@ -126,7 +49,7 @@ class State:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.variables = Names()
+        self.variables = Variables()
         # functions and options are seldom changed, and never in place: see set_function, set_option
         self.functions: dict[str, ShellFunction] = {}
         # set -e and the like: True, False, or None where ways disagree
@@ -163,7 +86,7 @@ class State:
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
         kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
-        new.variables = Names(kept)
+        new.variables = Variables(kept)
         new.functions = {name: each for name, each in self.functions.items() if each.exported}
         new.files = self.files
         new.positional = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sbatchlint.bash.state import NO_GUARDS, Alternative, Guards, State, Variable
+from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, Pieces, Text, span_of, text_of
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
@@ -189,6 +190,13 @@ class Trace:
         self.pipe_status_reads: list[int] = []  # those of PIPESTATUS
         self.assigned: list[Assigned] = []
         self.reads: list[Read] = []
+
+    def note(self, invocation: Invocation) -> None:
+        """A command runs; it is also put under its parent."""
+        invocation.index = len(self.invocations)
+        self.invocations.append(invocation)
+        if invocation.context.parent is not None:
+            invocation.context.parent.children.append(invocation)
 
     def note_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
         """A variable is looked up."""

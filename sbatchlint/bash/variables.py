@@ -1,20 +1,110 @@
-"""The variables of a shell, in a dictionary that is cheap to copy: the state is copied for every command."""
+"""The variables of a shell: their alternatives, and a dictionary of them that is cheap to copy for every command.
+
+Each alternative carries *guards*, the branches that it came from, so that values of one way are never combined with
+values of the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sbatchlint.bash.state import Variable
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
+from sbatchlint.source.records import NamedTuple
+from sbatchlint.source.text import Span
+
+Guard = tuple[Hashable, int]
+Guards = frozenset[Guard]
+NO_GUARDS: Guards = frozenset()
+
+# A value has at most this many alternatives; with more it is widened: the common beginning, then unknown.
+MOST_ALTERNATIVES = 6
+
+Fields = tuple[Pieces, ...]
+
+
+class Alternative(NamedTuple):
+    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set).
+
+    `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
+    order of assignment for associative ones (whose order for the shell is another). An associative array that has
+    fields but no keys is not known.
+    """
+
+    fields: Fields | None
+    guards: Guards = NO_GUARDS
+    keys: tuple[str, ...] | None = None
+
+
+class Variable(NamedTuple):
+    """A variable of the script; no alternatives at all means that it was unset.
+
+    `flags`: letters of `declare`: A (associative), i, l, u, r.
+    """
+
+    alternatives: tuple[Alternative, ...]
+    array: bool = False
+    exported: bool = False
+    span: Span = Span(0, 0)
+    flags: str = ""
+
+
+def merge_guards(first: Guards, second: Guards) -> Guards | None:
+    """The guards of a combination, or None where they contradict each other."""
+    if not first or first is second:
+        return second
+    if not second:
+        return first
+    arms = dict(first)
+    for branch, arm in second:
+        if arms.get(branch, arm) != arm:
+            return None
+    return first | second
+
+
+def _common_prefix(values: Sequence[Pieces]) -> Pieces:
+    shortest = min(values, key=len)
+    for index, piece in enumerate(shortest):
+        if any(value[index] != piece for value in values):
+            return shortest[:index]
+    return shortest
+
+
+def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
+    """Alternatives, reduced to one where there are too many: what all begin with, then an unknown."""
+    if len(alternatives) <= MOST_ALTERNATIVES:
+        return tuple(alternatives)
+    inputs: dict[Expansion, None] = {}
+    known: list[Fields] = []
+    several = False
+    for each in alternatives:
+        several = several or each.keys is not None
+        if each.fields is not None:
+            known.append(each.fields)
+            several = several or len(each.fields) != 1
+            for field in each.fields:
+                for piece in field:
+                    if piece.expansion is not None:
+                        inputs[piece.expansion] = None
+    expansion = Expansion(name, span, phase, flattened(inputs))
+    unset = (Alternative(None),) if len(known) < len(alternatives) else ()
+    if not several:
+        unknown = Piece(None, span.start, span.end, expansion)
+        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)), *unset)
+    shared = 0
+    if all(each.keys is None for each in alternatives):
+        while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
+            shared += 1
+    unknown = Piece(None, span.start, span.end, expansion, open=True)
+    return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
+
 
 # So many changes are copied with every copy; with more they are put into the part that all copies share.
 MOST_OWN = 32
 
 
-class Names(MutableMapping[str, "Variable"]):
+class Variables(MutableMapping[str, Variable]):
     """Variables by name: a part that is shared by copies and never changed, and what is another since."""
 
     __slots__ = ("_own", "_shared")
@@ -23,11 +113,11 @@ class Names(MutableMapping[str, "Variable"]):
         self._shared = shared if shared is not None else {}
         self._own: dict[str, Variable | None] = {}  # None: it is not there any more
 
-    def copy(self) -> Names:
+    def copy(self) -> Variables:
         if len(self._own) > MOST_OWN:
             self._shared = self._merged()
             self._own = {}
-        new = Names.__new__(Names)
+        new = Variables.__new__(Variables)
         new._shared = self._shared
         new._own = self._own.copy()
         return new
@@ -69,7 +159,7 @@ class Names(MutableMapping[str, "Variable"]):
     def __len__(self) -> int:
         return len(self._merged())
 
-    def changes(self, other: Names) -> Iterable[str]:
+    def changes(self, other: Variables) -> Iterable[str]:
         """The names that stand for other variables in the two."""
         if self._shared is other._shared:
             names = dict.fromkeys((*self._own, *other._own))

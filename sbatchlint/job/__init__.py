@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Hashable
 from typing import Any
 
-from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
@@ -67,7 +67,7 @@ class Job(Rooms):
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(text.string) if self.is_shell else Program((), ())
         self.hooks = hooks = JobHooks(self.request, self.versions, site, source)
-        interpreter = Interpreter(hooks)
+        interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace
         self.parsed = interpreter.parsed  # what was parsed once is not parsed again
         self.evaluate(interpreter)
@@ -85,7 +85,7 @@ class Job(Rooms):
         text = Text((), source.text) if source.is_utf_16 else Text.of_file(source.text)
         return cls(Workspace(source), text, site)
 
-    def evaluate(self, interpreter: Interpreter) -> None:
+    def evaluate(self, interpreter: ScriptInterpreter) -> None:
         """Walks the script's commands."""
         if self.is_shell:
             state = State()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.bash.interpreter.interpreter import Spawn
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import assignment_of, split

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sbatchlint.bash.state import merge_guards
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import step_around
 from sbatchlint.job.launchers import Launcher, recognise

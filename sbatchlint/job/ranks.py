@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.job.environment import JobEnvironment, step_around
@@ -182,7 +182,7 @@ class TaskViews:
         hooks = JobHooks(job.request, job.versions, job.site, job.source)
         hooks._neighbours = job.hooks._neighbours  # they attach each file to the workspace once
         hooks.environment = TaskEnvironment(job.request, rank)
-        interpreter = Interpreter(hooks)
+        interpreter = ScriptInterpreter(hooks)
         interpreter._parsed = self._parsed
         job.evaluate(interpreter)
         self._left -= interpreter.steps

@@ -7,7 +7,7 @@ the command line is read last). The text of --wrap runs below `#!/bin/sh`, and `
 
 from __future__ import annotations
 
-from sbatchlint.bash.interpreter.programs import join_fields
+from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation, Submission
 from sbatchlint.bash.values import Text, shown_text
 from sbatchlint.job.commands.argv import quoted

@@ -184,9 +184,9 @@ class Directives:
 
     def slip(self, setting: Setting) -> str | None:
         """How a setting was miswritten, so that its value is not what was meant; see `analysis.directives.typos`."""
-        from sbatchlint.analysis.directives.typos import slip
+        from sbatchlint.analysis.directives.typos import typo
 
-        return slip(self, setting)
+        return typo(self, setting)
 
     def gap(self, setting: Setting) -> Gap | None:
         """The blanks beside the `=` of an option (`--time = 5`)."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.containers.container_starts import runs_script
 from sbatchlint.analysis.expansion.uses import DEFAULTS
 from sbatchlint.analysis.launch.evidence import rank_sign
-from sbatchlint.bash.interpreter.builtins import ENVIRONMENT_NAMES
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.job.launchers import python_command
 from sbatchlint.slurm.environment import find

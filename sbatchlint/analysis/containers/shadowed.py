@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous
 from sbatchlint.analysis.storage.caches import programs_of
-from sbatchlint.bash.state import Variable
 from sbatchlint.bash.values import Pieces
+from sbatchlint.bash.variables import Variable
 from sbatchlint.job.commands.argv import partition
 from sbatchlint.job.containers import Container
 from sbatchlint.job.paths import mount_of

@@ -11,7 +11,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.directives.placeholders import placeholder
-from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, HASH, INVISIBLE, SINGLE_DASH, dashed, took_an_option
+from sbatchlint.analysis.directives.typos import (
+    BLANK_AT_EQUALS,
+    HASH,
+    INVISIBLE,
+    SINGLE_DASH,
+    dashed,
+    took_an_option,
+    typo,
+)
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import BLANKS, Token, read_words
@@ -168,7 +176,7 @@ class _Place:
         if _BRACED.search(value) or self.setting is not None and placeholder(self.setting.name, value) is not None:
             return True
         if self.setting is not None:
-            if self.directives.slip(self.setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH):
+            if typo(self.directives, self.setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH):
                 return True
             if took_an_option(self.setting):
                 return True

@@ -1,4 +1,4 @@
-"""Slips of the pen in a directive, by which a value is not what was meant.
+"""Typos in a directive, by which a value is not what was meant.
 
 Where there is one, it is the fault to report; what sbatch says of the value that came of it only repeats it.
 """
@@ -29,7 +29,7 @@ INVISIBLE = Regex(
 
 CURLY = Regex("[\u2018\u2019\u201c\u201d]")
 
-# The kinds of `slip`, in the order in which they count.
+# The kinds of typo, in the order in which they count.
 INVISIBLE_CHARACTER = "invisible"
 SHORT_EQUALS = "short-equals"
 BLANK_AT_EQUALS = "blank-at-equals"
@@ -139,8 +139,8 @@ def _following(setting: Setting, count: int) -> list[Token]:
     return [each for each in setting.line.tokens if each.start >= setting.token.end][:count]
 
 
-def slip(directives: Directives, setting: Setting) -> str | None:
-    """How a setting went wrong in the writing; None where it did not."""
+def typo(directives: Directives, setting: Setting) -> str | None:
+    """How a setting is miswritten, so that its value is not what was meant; None where it is not."""
     token, value = setting.value_token, setting.value
     string = directives.text.string
     if not setting.written.startswith("--"):
@@ -218,7 +218,7 @@ __all__ = [
     "gap",
     "misdashed",
     "raw_value",
-    "slip",
     "swallowed",
     "took_an_option",
+    "typo",
 ]

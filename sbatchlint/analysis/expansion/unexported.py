@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.expansion.uses import DEFAULTS, Uses
-from sbatchlint.bash.interpreter.builtins import ENVIRONMENT_NAMES
-from sbatchlint.bash.state import Variable
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Assigned, Invocation, Read
 from sbatchlint.bash.values import Phase
+from sbatchlint.bash.variables import Variable
 from sbatchlint.job.containers import Container
 from sbatchlint.job.environment import step_around
 from sbatchlint.job.steps import Step

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.launch.evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
 from sbatchlint.bash.trace import Assigned, Invocation
 from sbatchlint.bash.values import Phase
@@ -97,7 +98,7 @@ def gpu_need(
     """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
     if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
         return None
-    if any(directives.slip(setting) is not None for setting in request.gpu_settings()):
+    if any(typo(directives, setting) is not None for setting in request.gpu_settings()):
         return None  # meant to be a number of GPUs, and another fault
     if request.partition is not None and any(name in site.gpu_partitions for name in request.partition.split(",")):
         return None

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.bash.interpreter.interpreter import Spawn
-from sbatchlint.bash.state import merge_guards
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation, Ran
 from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import is_python, python_command
 from sbatchlint.source.records import NamedTuple

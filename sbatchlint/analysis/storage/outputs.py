@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.storage.caches import COPYING, NEUTRAL
 from sbatchlint.analysis.tools.tool_environments import before
-from sbatchlint.bash.interpreter.interpreter import Spawn
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text, span_of
 from sbatchlint.job.commands.argv import partition
 from sbatchlint.job.containers import Container

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood
+from sbatchlint.bash.expansion.assignment import set_variable
+from sbatchlint.bash.expansion.lookup import elements
+from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.expander import Expander, Scope
 
 
 class ShellNames:
@@ -29,7 +28,7 @@ class ShellNames:
         if name == "sbatchlint_unknown" or name == "RANDOM" and name not in self.scope.state.variables:
             found.add(None)
         else:
-            for fields, _ in self.expander.parameters.elements(name, index, self.scope, self.span):
+            for fields, _ in elements(self.expander.substituter.environment, name, index, self.scope, self.span):
                 if fields is None:
                     if self.scope.state.option("nounset") is not False:
                         self.scope.state.doubtful = True
@@ -43,8 +42,6 @@ class ShellNames:
         return text
 
     def assign(self, name: str, index: int | str | None, value: int | None) -> None:
-        from sbatchlint.bash.expansion.assignment import set_variable
-
         scope = self.scope
         if name == "sbatchlint_unknown":
             raise NotUnderstood(name)

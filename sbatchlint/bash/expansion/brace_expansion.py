@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.syntax.tree import Literal, Part, Word
 from sbatchlint.bash.values import Expansion, Piece
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.expander import Scope
 
 # A word whose braces would give more fields is left unknown.
 MOST_BRACES = 64

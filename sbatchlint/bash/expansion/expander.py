@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
 
 from sbatchlint.bash.expansion import arithmetic
+from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
 from sbatchlint.bash.expansion.brace_expansion import braced, with_empties
-from sbatchlint.bash.expansion.field_splitting import BLANKS, Segment, Segments, segments_of, split_fields
-from sbatchlint.bash.expansion.patterns import matches, quoted
-from sbatchlint.bash.state import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, State, merge_guards
+from sbatchlint.bash.expansion.field_splitting import Segment, Segments, segments_of, separators_of, split_fields
+from sbatchlint.bash.expansion.parameters import ParameterExpander
+from sbatchlint.bash.expansion.patterns import quoted
+from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
+from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     Broken,
@@ -23,17 +25,12 @@ from sbatchlint.bash.syntax.tree import (
     Parameter,
     Part,
     ProcessSubstitution,
-    Statement,
     Word,
 )
-from sbatchlint.bash.trace import Context, Trace
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, expansions, flattened, text_of
-from sbatchlint.source.records import NamedTuple
+from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Guards, merge_guards
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.parameters import ParameterExpander
 
 # Combinations that one command may have; beyond, the word that adds most becomes unknown.
 MOST_COMBINATIONS = 12
@@ -42,44 +39,6 @@ NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 # A word in which a tilde may stand for a folder: at its beginning, or behind `=` and `:` as in an assignment.
 TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
-
-
-class Environment(Protocol):
-    """What is in the environment before the script sets anything."""
-
-    def lookup(self, name: str, context: Context) -> str | bool | None:
-        """The value where it is known; False: certainly not set; True or None: unknown."""
-
-    def differs(self, name: str) -> bool:
-        """Whether the variable differs between the tasks of a step."""
-
-
-class Scope(NamedTuple):
-    """Where a word is expanded: in which shell, from which text, in which flow."""
-
-    state: State
-    text: Text
-    context: Context
-
-
-Choice = tuple[Segments, Guards]
-FieldChoice = tuple[Fields, Guards]
-
-
-class Substituter(Protocol):
-    """The interpreter, as far as expansion needs it."""
-
-    environment: Environment
-    trace: Trace
-    kept: list[object]
-
-    def output(
-        self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
-    ) -> list[tuple[Pieces, Guards]] | None:
-        """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
-
-    def read_status(self, name: str) -> None:
-        """The exit status was looked at."""
 
 
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
@@ -128,14 +87,12 @@ def _widened(choices: list[Choice]) -> Segments:
     return (Segment(Piece(None, model.start, model.end, expansion, open=split or several), split),)
 
 
-class Expander:
+class WordExpander:
     """Expands words. `parameters` expands `${…}`; the substituter runs `$(…)`."""
 
     def __init__(self, substituter: Substituter) -> None:
-        from sbatchlint.bash.expansion.parameters import ParameterExpander
-
         self.substituter = substituter
-        self.parameters: ParameterExpander = ParameterExpander(self)
+        self.parameters = ParameterExpander(self)
 
     # --- words -------------------------------------------------------------------------------
 
@@ -151,7 +108,7 @@ class Expander:
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
         if word.quoted_empty:
             parts = with_empties(word, scope)
-        separators = self.separators(scope.state)
+        separators = separators_of(scope.state)
         words = braced(parts, scope)
         if words is None:
             span = scope.text.span(word.start, word.end)
@@ -269,15 +226,6 @@ class Expander:
         return [(((piece,),), NO_GUARDS)]
 
     # --- parts -------------------------------------------------------------------------------
-
-    def separators(self, state: State) -> str | None:
-        """IFS; None where it is unknown."""
-        variable = state.variables.get("IFS")
-        if variable is None or not variable.alternatives:
-            return BLANKS
-        if len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
-            return None
-        return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
     def literal(self, part: Literal, scope: Scope) -> Pieces:
         """The pieces of literal text; an unknown that is parsed again stays unknown, open where it is not quoted."""
@@ -429,8 +377,6 @@ class Expander:
     @staticmethod
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
         """An arithmetic expression as a word of a text of its own: reading it does not cost what the file costs."""
-        from sbatchlint.bash.syntax.parser import parse_word_text
-
         text = Text(scope.text.pieces(start, end))
         return parse_word_text(text.string, 0, len(text.string)), Scope(scope.state, text, scope.context)
 
@@ -445,8 +391,6 @@ class Expander:
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly wrong; assignments are made."""
-        from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
-
         names = ShellNames(self, scope, inputs)
         try:
             return arithmetic.evaluate(expression, names), False
@@ -459,11 +403,3 @@ class Expander:
                     names.assign(name, None, None)
             scope.state.doubtful = True
             return None, False
-
-
-def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
-    """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known."""
-    if pattern == "*":
-        return True
-    text = text_of(subject)
-    return None if pattern is None or text is None else matches(pattern, text, extended)

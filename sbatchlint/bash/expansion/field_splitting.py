@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sbatchlint.bash.state import Fields
-from sbatchlint.bash.values import Piece, Pieces, cut
+from sbatchlint.bash.state import State
+from sbatchlint.bash.values import Piece, Pieces, cut, text_of
+from sbatchlint.bash.variables import Fields
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
@@ -30,6 +31,16 @@ _new = tuple.__new__
 def segments_of(pieces: Iterable[Piece], split: bool) -> Segments:
     """The segments of the pieces of one expansion."""
     return tuple([_new(Segment, (piece, split)) for piece in pieces])
+
+
+def separators_of(state: State) -> str | None:
+    """IFS; None where it is unknown."""
+    variable = state.variables.get("IFS")
+    if variable is None or not variable.alternatives:
+        return BLANKS
+    if len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
+        return None
+    return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
 
 def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.assignment import NAME, element, indices, is_open
-from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, segments_of
-from sbatchlint.bash.state import NO_GUARDS, Alternative, Fields, Guards, merge_guards
+from sbatchlint.bash.expansion.arrays import indices, is_open
+from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
+from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, segments_of, separators_of
+from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset, unknown
+from sbatchlint.bash.expansion.protocol import Choice, Expander, Scope
+from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.syntax.tree import Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
-from sbatchlint.bash.variables import Names
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variables, merge_guards
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.expander import Choice, Expander, Scope
-
-ValueChoice = tuple[Fields | None, Guards]
 INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
@@ -62,25 +60,17 @@ class ParameterExpander:
                 self._assign_default(subject, results, scope, span)
             return results
         if operator == ":":
-            from sbatchlint.bash.expansion.transforms import substring
-
             changed = [
-                (substring(self.expander, fields, subject, part, scope, span), guards) for fields, guards in choices
+                (substring(self.expander, fields, subject.several, part, scope, span), guards)
+                for fields, guards in choices
             ]
         elif operator:
-            from sbatchlint.bash.expansion.transforms import transformed
-
             changed = transformed(self.expander, choices, part, scope, span)
         else:
             changed = choices
         if any(fields is None for fields, _ in choices) and not subject.several:
-            self._unset(scope)
+            note_unset(scope)
         return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
-
-    def _unset(self, scope: Scope) -> None:
-        """A parameter that is not set was looked at: with `set -u` the shell ends."""
-        if scope.state.option("nounset") is not False:
-            scope.state.doubtful = True
 
     def _subject(self, part: Parameter, scope: Scope) -> Subject:
         if part.index is None:
@@ -89,8 +79,6 @@ class ParameterExpander:
         raw = scope.text.string[part.index.start : part.index.end]
         if raw in ("@", "*"):
             return Subject(part.name, None, True, raw == "*")
-        from sbatchlint.bash.expansion.assignment import subscript
-
         found = scope.state.variables.get(part.name)
         index = subscript(self.expander, part.index, found.flags if found else "", scope)
         return Subject(part.name, "" if index is None else index, False, False)
@@ -108,7 +96,7 @@ class ParameterExpander:
         if subject.star and not splitting or not split:
             blank: str | None = " "
             if subject.star:
-                separators = self.expander.separators(scope.state)
+                separators = separators_of(scope.state)
                 blank = None if separators is None else separators[:1]
             expansion = Expansion(part.name, span, scope.context.phase)
             between = None if blank == "" else Segment(Piece(blank, *span, expansion), False)
@@ -131,68 +119,6 @@ class ParameterExpander:
                 out.append(Segment(Piece("", span.start, span.start), False))
         return tuple(out)
 
-    # --- variables ---------------------------------------------------------------------------
-
-    def unknown(self, name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
-        return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
-
-    def alternatives(self, name: str, scope: Scope, span: Span) -> list[Alternative]:
-        """The alternatives of a variable; fields None: not set."""
-        found = scope.state.variables.get(name)
-        if found is None:
-            return [Alternative(self._environment(name, scope, span))]
-        if not found.alternatives:
-            return [Alternative(None)]
-        if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
-            return [found.alternatives[0]]
-        results: list[Alternative] = []
-        for each in found.alternatives:
-            if merge_guards(scope.context.guards, each.guards) is None:
-                continue
-            if each.fields is None:
-                each = each._replace(fields=self._environment(name, scope, span))
-            results.append(each)
-        return results or [Alternative((self.unknown(name, scope, span),))]
-
-    def variable(self, name: str, scope: Scope, span: Span) -> list[ValueChoice]:
-        """The alternatives of a variable; fields None: not set by the script (`environment` may know more)."""
-        return [(each.fields, each.guards) for each in self.alternatives(name, scope, span)]
-
-    def elements(self, name: str, index: int | str | None, scope: Scope, span: Span) -> list[ValueChoice]:
-        """The alternatives of a variable's one value, or of an element; at most one field. `index` "": not known."""
-        found = scope.state.variables.get(name)
-        flags = found.flags if found is not None else ""
-        array = found is not None and found.array
-        results: list[ValueChoice] = []
-        for each in self.alternatives(name, scope, span):
-            fields = each.fields
-            if fields is None or index is None and not array:
-                if isinstance(index, int) and index < 0:
-                    scope.state.doubtful = True
-                results.append((fields, each.guards))
-                continue
-            wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
-            known, field = element(each, wanted, flags)
-            if known:
-                if field is None and isinstance(wanted, int) and wanted < 0:
-                    scope.state.doubtful = True  # a wrong subscript
-                results.append((None if field is None else (field,), each.guards))
-                continue
-            inputs = flattened(each for field in fields for each in expansions(field))
-            origin = inputs[0].name if len(fields) == 1 and inputs else name
-            results.append(((self.unknown(origin, scope, span, inputs),), each.guards))
-        return results
-
-    def _environment(self, name: str, scope: Scope, span: Span) -> Fields | None:
-        """What the environment holds: a value, unknown, or None where it is certainly not set."""
-        value = self.expander.substituter.environment.lookup(name, scope.context)
-        if value is False:
-            return None
-        if not isinstance(value, str):
-            self._unset(scope)  # it may be
-        expansion = Expansion(name, span, scope.context.phase)
-        return ((Piece(value if isinstance(value, str) else None, span.start, span.end, expansion),),)
-
     def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
         positional = scope.state.positional
         if name in ("@", "*"):
@@ -202,10 +128,10 @@ class ParameterExpander:
             return [(positional, NO_GUARDS)]
         if name.isdigit() and name != "0":
             if positional is None:
-                self._unset(scope)
-                return [((self.unknown(name, scope, span),), NO_GUARDS)]
+                note_unset(scope)
+                return [((unknown(name, scope, span),), NO_GUARDS)]
             if any(piece.open for field in positional[: int(name)] for piece in field):
-                return [((self.unknown(name, scope, span),), NO_GUARDS)]
+                return [((unknown(name, scope, span),), NO_GUARDS)]
             return [((positional[int(name) - 1],) if int(name) <= len(positional) else None, NO_GUARDS)]
         if name == "#" and positional is not None and not any(p.open for field in positional for p in field):
             expansion = Expansion("#", span, scope.context.phase)
@@ -216,7 +142,7 @@ class ParameterExpander:
             expansion = Expansion("?", span, scope.context.phase)
             return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
         if name in ("?", "-", "$", "!", "_", "0", "#"):
-            return [((self.unknown(name, scope, span),), NO_GUARDS)]
+            return [((unknown(name, scope, span),), NO_GUARDS)]
         return None
 
     def _values(self, subject: Subject, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice]:
@@ -227,15 +153,15 @@ class ParameterExpander:
         if part.operator not in ("indirect", "prefix"):
             self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
         if not subject.several:
-            return self.elements(subject.name, subject.element, scope, span)
+            return elements(self.expander.substituter.environment, subject.name, subject.element, scope, span)
         found = scope.state.variables.get(subject.name)
         results: list[ValueChoice] = []
-        for each in self.alternatives(subject.name, scope, span):
+        for each in alternatives(self.expander.substituter.environment, subject.name, scope, span):
             fields = each.fields
             if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its table
                 inputs = flattened(each for field in fields for each in expansions(field))
-                fields = ((self.unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
+                fields = ((unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
             results.append((() if fields is None else fields, each.guards))
         return results
 
@@ -272,7 +198,7 @@ class ParameterExpander:
             if empty is not False:
                 scope.state.doubtful = True
             if not fields:
-                own = tuple([Segment(piece, False) for piece in self.unknown(part.name, scope, span)])
+                own = tuple([Segment(piece, False) for piece in unknown(part.name, scope, span)])
             return [(own, guards)], False
         argument = part.arguments[0] if part.arguments else None
         wanted = empty if operator != "+" else (None if empty is None else not empty)
@@ -308,7 +234,7 @@ class ParameterExpander:
         return results, True
 
     @staticmethod
-    def _maybe(before: Names, branch: Hashable, arm: int, scope: Scope) -> None:
+    def _maybe(before: Variables, branch: Hashable, arm: int, scope: Scope) -> None:
         """What the expansion of a default changed is changed only where the default is taken."""
         variables = scope.state.variables
         for name in list(before.changes(variables)):
@@ -340,8 +266,6 @@ class ParameterExpander:
 
     def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
         """`${X:=y}` sets the variable to what it gives."""
-        from sbatchlint.bash.expansion.assignment import set_alternatives
-
         if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
             scope.state.doubtful = True
             return
@@ -362,13 +286,13 @@ class ParameterExpander:
         if subject.name in ("@", "*") or subject.several:
             found = scope.state.variables.get(subject.name)
             if subject.name not in ("@", "*") and (found is None or any(not e.fields for e in found.alternatives)):
-                self._unset(scope)
+                note_unset(scope)
             value = None if is_open(fields or ()) else len(fields or ())
             if found is not None and "A" in found.flags and len(found.alternatives) == 1:
                 each = found.alternatives[0]
                 value = len(each.keys) if each.keys is not None else None if each.fields else 0
         elif fields is None:
-            self._unset(scope)
+            note_unset(scope)
             value = 0
         else:
             text = text_of(fields[0]) if fields else ""
@@ -406,7 +330,7 @@ class ParameterExpander:
                 merged = merge_guards(guards, other)
                 if merged is not None:
                     if value is None:
-                        self._unset(scope)
+                        note_unset(scope)
                     results.append((self._segments(value or (), subject, part, scope, span, split), merged))
         return results
 
@@ -417,7 +341,7 @@ class ParameterExpander:
         unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
         subject = Subject(part.name, None, True, star)
         results: list[Choice] = []
-        for each in self.alternatives(part.name, scope, span):
+        for each in alternatives(self.expander.substituter.environment, part.name, scope, span):
             fields = each.fields or ()
             if is_open(fields) or found is None and fields:
                 keys = unknown

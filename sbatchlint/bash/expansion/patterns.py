@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.source.regex import Regex
 
 CLASSES = {
@@ -136,6 +137,14 @@ def matches(pattern: str, text: str, extended: bool | None = None) -> bool | Non
     """Whether a pattern matches a whole text; None for a pattern that is not understood."""
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     return None if regex is None else regex.fullmatch(text) is not None
+
+
+def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
+    """Whether a `case` pattern or `[[ == ]]` pattern matches; None where that is not known."""
+    if pattern == "*":
+        return True
+    text = text_of(subject)
+    return None if pattern is None or text is None else matches(pattern, text, extended)
 
 
 def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:

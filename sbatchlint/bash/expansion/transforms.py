@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.assignment import indices, is_open
+from sbatchlint.bash.expansion.arrays import indices, is_open
+from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, substituted
-from sbatchlint.bash.state import Fields, Guards
+from sbatchlint.bash.expansion.printing import ansi_expanded, requoted
+from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
+from sbatchlint.bash.variables import Fields
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.expander import Expander, Scope
-    from sbatchlint.bash.expansion.parameters import Subject
-
-ValueChoice = tuple[Fields | None, Guards]
 
 
 def transformed(
@@ -118,8 +114,6 @@ def _cased(text: str, operator: str, pattern: str, extended: bool | None) -> str
 
 def _named(text: str, name: str) -> str | None:
     """`${X@Q}` and its kin."""
-    from sbatchlint.bash.expansion.printing import ansi_expanded, requoted
-
     match name:
         case "Q":
             return requoted(text)
@@ -131,7 +125,7 @@ def _named(text: str, name: str) -> str | None:
 
 
 def substring(
-    expander: Expander, fields: Fields | None, subject: Subject, part: Parameter, scope: Scope, span: Span
+    expander: Expander, fields: Fields | None, several: bool, part: Parameter, scope: Scope, span: Span
 ) -> Fields | None:
     """`${X:a:b}`, `${A[@]:a:b}` and `${@:a:b}`."""
     bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
@@ -139,17 +133,17 @@ def substring(
         return None
     inputs = flattened(each for field in fields for each in expansions(field))
     expansion = Expansion(part.name, span, scope.context.phase, inputs)
-    unknown = Piece(None, span.start, span.end, expansion, open=subject.several)
+    unknown = Piece(None, span.start, span.end, expansion, open=several)
     if any(bound is None for bound in bounds) or not bounds:
         return ((unknown,),)
     start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None
-    if subject.several:
+    if several:
         if is_open(fields):
-            return _open_slice(fields, subject, start, length) or ((unknown,),)
+            return _open_slice(fields, part.name, start, length) or ((unknown,),)
         if length is not None and length < 0:
             scope.state.doubtful = True
             return ((unknown,),)
-        return _slice(fields, subject, scope, start, length, (unknown._replace(open=False),))
+        return _slice(fields, part.name, scope, start, length, (unknown._replace(open=False),))
     field = fields[0] if fields else ()
     text = text_of(field)
     if text is None or not text.isascii():
@@ -166,12 +160,12 @@ def substring(
     return (cut(field, low, min(high, len(text))),)
 
 
-def _open_slice(fields: Fields, subject: Subject, start: int, length: int | None) -> Fields | None:
+def _open_slice(fields: Fields, name: str, start: int, length: int | None) -> Fields | None:
     """A slice of fields of which some may be none or several: known as far as it lies before these."""
     known = 0
     while known < len(fields) and not is_open((fields[known],)):
         known += 1
-    at = start - 1 if subject.name in ("@", "*") else start
+    at = start - 1 if name in ("@", "*") else start
     if at < 0 or at > known:
         return None
     if length is None:
@@ -179,16 +173,16 @@ def _open_slice(fields: Fields, subject: Subject, start: int, length: int | None
     return fields[at : at + length] if length >= 0 and at + length <= known else None
 
 
-def _slice(fields: Fields, subject: Subject, scope: Scope, start: int, length: int | None, zero: Pieces) -> Fields:
+def _slice(fields: Fields, name: str, scope: Scope, start: int, length: int | None, zero: Pieces) -> Fields:
     """A slice of known fields."""
-    if subject.name in ("@", "*"):
+    if name in ("@", "*"):
         # "$@" counts from 1; 0 is the name of the script
         everything = (zero, *fields)
         at = start if start >= 0 else len(everything) + start
         if at < 0:
             return ()
         return everything[at:] if length is None else everything[at : at + length]
-    found = scope.state.variables.get(subject.name)
+    found = scope.state.variables.get(name)
     keys = None
     if found is not None and len(found.alternatives) == 1:
         keys = found.alternatives[0].keys

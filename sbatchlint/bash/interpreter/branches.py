@@ -1,17 +1,28 @@
-"""The conditions of branches: when two are the same, and which tasks they let through."""
+"""Branches: `if` and `case`; when two conditions are the same, and which tasks they let through."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.syntax.tree import AndOr, ArithmeticCommand, Pipeline, Simple, Statement, TestCommand, Word
+from sbatchlint.bash.expansion.patterns import text_matches
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.conditions import either
+from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.state import State, join
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    ArithmeticCommand,
+    Case,
+    If,
+    Pipeline,
+    Simple,
+    Statement,
+    TestCommand,
+    Word,
+)
 from sbatchlint.bash.values import Phase, Piece, Pieces, expansions
+from sbatchlint.bash.variables import NO_GUARDS, Guards, merge_guards
 from sbatchlint.source.regex import Regex
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
 
 NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
 # Commands that change what they look at, so that no second run is the same.
@@ -79,3 +90,124 @@ def _condition_fields(interpreter: Interpreter, statement: Statement, scope: Sco
     for word in words:
         if isinstance(word, Word):
             found.extend(pieces for pieces, _ in interpreter.expander.value(word, scope))
+
+
+def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
+    ways: list[tuple[State | None, Guards]] = []
+    state: State | None = scope.state
+    context = scope.context
+    passed: Guards = NO_GUARDS
+    doubtful = False
+    for condition, body in node.branches:
+        for statement in condition[:-1]:
+            state = interpreter.statement(statement, Scope(state, scope.text, context)) if state is not None else None
+        if state is None or not condition:
+            break
+        here = Scope(state, scope.text, context.replace(tested=True))
+        key = condition_key(interpreter, condition[-1], here)
+        restricted = restricting(interpreter, condition[-1], here)
+        state = interpreter.statement(condition[-1], here)
+        if state is None:
+            break
+        truth = None if state.status is None else state.status == 0
+        if truth is not False:
+            own = passed | frozenset(((key, 0),))
+            guards = merge_guards(context.guards, own)
+            if guards is not None:
+                arm = context.replace(
+                    guards=guards, conditional=context.conditional or truth is None, restricted=restricted
+                )
+                if truth is True:
+                    arm = context
+                exits = interpreter.exits
+                way = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
+                if truth is True and way is None and interpreter.exits > exits:
+                    # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                    doubtful = True
+                    continue
+                ways.append((way, own))
+        if truth is True:
+            state = None
+            break
+        if truth is None:
+            passed = passed | frozenset(((key, 1),))
+            context = context.replace(conditional=True)
+            if restricted != context.restricted:
+                context = context.replace(restricted=restricted)
+    if state is not None:
+        guards = merge_guards(scope.context.guards, passed)
+        if guards is not None:
+            state.doubtful = state.doubtful or doubtful
+            if node.otherwise is None:
+                state.status = 0
+            else:
+                arm = context.replace(guards=guards)
+                state = interpreter.statements(node.otherwise, Scope(state, scope.text, arm))
+            ways.append((state, passed))
+    return join(ways, scope.context.phase)
+
+
+def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None:
+    subjects = interpreter.expander.value(node.word, scope)
+    subject = subjects[0][0] if len(subjects) == 1 else None
+    key = case_key(interpreter, node.word, scope)
+    restricted = scope.context.restricted
+    if scope.context.phase is Phase.TASK:
+        restricted |= {
+            e.name for pieces, _ in subjects for e in expansions(pieces) if interpreter.environment.differs(e.name)
+        }
+    ways: list[tuple[State | None, Guards]] = []
+    # the state of those that no pattern has taken so far, and of those that fall into the next body
+    waiting: State | None = scope.state
+    falling: State | None = None
+    alone = True
+    for patterns, body, terminator in node.items:
+        truth: bool | None = False
+        if waiting is not None:
+            for pattern in patterns:
+                text = interpreter.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
+                extended = waiting.options.get("extglob", False)
+                matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
+                truth = either(truth, matching)
+        if truth is False and falling is None:
+            continue
+        labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
+        own: Guards = frozenset(((key, hash(labels)),))
+        guards = merge_guards(scope.context.guards, own)
+        if guards is None:
+            continue
+        certain = alone and (truth is True or waiting is None)
+        alone = False
+        context = scope.context.replace(
+            guards=scope.context.guards if certain else guards,
+            conditional=scope.context.conditional or not certain,
+            restricted=restricted,
+        )
+        taken = waiting.copy() if waiting is not None and truth is not False else None
+        if taken is not None and not body:
+            taken.status = 0
+        start = interpreter.merge([taken, falling], scope.context.phase)
+        falling = None
+        if truth is True:
+            waiting = None
+        if start is None:
+            break
+        end = interpreter.statements(body, Scope(start, scope.text, context))
+        if terminator == ";&":
+            falling, alone = end, certain
+        elif terminator == ";;&":
+            waiting = interpreter.merge([waiting, end], scope.context.phase)
+            alone = certain
+        else:
+            ways.append((end, own))
+        if waiting is None and falling is None:
+            break
+    if falling is not None:
+        ways.append((falling, frozenset(((key, -2),))))
+    if waiting is not None:
+        if not ways:
+            waiting.status = 0 if waiting is scope.state else waiting.status
+        elif waiting is scope.state:
+            waiting.status = 0
+        ways.append((waiting, frozenset(((key, -1),))))
+    return join(ways, scope.context.phase)

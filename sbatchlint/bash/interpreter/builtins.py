@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES as ENVIRONMENT_NAMES
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.expansion.printing import join_fields
-from sbatchlint.bash.interpreter import programs
+from sbatchlint.bash.expansion.printing import echoed, formatted, join_fields
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter import programs, reading
 from sbatchlint.bash.interpreter.conditions import test_status
-from sbatchlint.bash.state import State
+from sbatchlint.bash.interpreter.declarations import declare, unset
+from sbatchlint.bash.interpreter.double_brackets import is_set
+from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text, text_of
 
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
-
-Builtin = Callable[["Interpreter", Invocation, Scope], "State | None"]
-Declaration = Callable[["Interpreter", Simple, Scope], None]
+Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
+Declaration = Callable[[Interpreter, Simple, Scope], None]
 
 LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
-
-
-def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
-    """`export`, `declare`, `local`, `readonly`, `typeset`."""
-    from sbatchlint.bash.interpreter.declarations import declare as found
-
-    found(interpreter, node, scope)
 
 
 DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), declare)
@@ -103,16 +94,14 @@ def _after_options(invocation: Invocation, with_value: str) -> int | None:
 
 
 def _prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: int, kind: str) -> State | None:
-    from sbatchlint.bash.interpreter.commands import note, run
-
     context = scope.context.replace(parent=invocation)
     child = Invocation(
         invocation.argv[at:], invocation.variables, (), invocation.span, context, invocation.state,
         invocation.guards, kind,
     )  # fmt: skip
     child.stdin = invocation.stdin
-    note(interpreter, child)
-    return run(interpreter, child, Scope(scope.state, scope.text, context))
+    interpreter.trace.note(child)
+    return interpreter.command(child, Scope(scope.state, scope.text, context))
 
 
 def evaluate(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -212,8 +201,6 @@ def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
 
 def test(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`[ … ]` and `test …`."""
-    from sbatchlint.bash.interpreter.double_brackets import is_set
-
     words = invocation.argv[1:]
     if invocation.name == "[":
         if not words or text_of(words[-1]) != "]":
@@ -234,9 +221,6 @@ def _known(status: int) -> Builtin:
 
 def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`echo`."""
-    from sbatchlint.bash.expansion.printing import echoed
-    from sbatchlint.bash.state import STDOUT
-
     scope.state.status = 0
     if STDOUT in scope.state.variables:
         interpreter.emit(echoed(invocation.argv[1:], invocation.span.end), scope)
@@ -245,9 +229,6 @@ def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
 
 def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`printf`, and `printf -v NAME …`."""
-    from sbatchlint.bash.expansion.printing import formatted
-    from sbatchlint.bash.state import STDOUT
-
     words = invocation.argv[1:]
     name = None
     if len(words) > 2 and text_of(words[0]) == "-v":
@@ -263,9 +244,7 @@ def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Sco
     value = formatted(words[0], words[1:]) if output or len(words) > 1 else ()
     scope.state.status = None if value is None else 0
     if name is not None:
-        from sbatchlint.bash.interpreter.reading import set_named
-
-        set_named(interpreter, name, value, scope, invocation.span)
+        reading.set_named(interpreter, name, value, scope, invocation.span)
     else:
         interpreter.emit(value, scope)
     return scope.state
@@ -287,19 +266,11 @@ def compute(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
 
 
 def _read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    from sbatchlint.bash.interpreter import reading
-
     if invocation.name == "read":
         return reading.read(interpreter, invocation, scope)
     if invocation.name == "getopts":
         return reading.options_loop(interpreter, invocation, scope)
     return reading.read_lines(interpreter, invocation, scope)
-
-
-def _unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    from sbatchlint.bash.interpreter.declarations import unset
-
-    return unset(interpreter, invocation, scope)
 
 
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -343,5 +314,5 @@ BUILTINS: dict[str, Builtin] = {
     "test": test,
     "trap": trap,
     "true": _known(0),
-    "unset": _unset,
+    "unset": unset,
 }

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from sbatchlint.bash.expansion.assignment import expand_assignment, record_assignment
-from sbatchlint.bash.expansion.expander import Scope
+from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
+from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
-from sbatchlint.bash.state import STDOUT, Alternative, Guards, State, Variable, join
-from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Part, Redirect, Simple, TestCommand, Word
-from sbatchlint.bash.trace import Invocation, RedirectedTo
+from sbatchlint.bash.interpreter.double_brackets import Condition
+from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
+from sbatchlint.bash.state import STDOUT, State, join
+from sbatchlint.bash.syntax.tree import Assignment, Simple, TestCommand, Word
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.control_flow import Flow
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
+from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
-# Redirects of what is written to standard output.
-OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 
 def run_simple(
@@ -29,15 +26,15 @@ def run_simple(
     if not node.words:
         interpreter.substituted = 0
         for assignment in node.assignments:
-            interpreter.assign(assignment, scope)
-        expand_redirects(interpreter, node.redirects, scope)
+            assign(interpreter.expander, assignment, scope)
+        expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
         return [], scope.state
     first = node.words[0]
     if isinstance(first, Word):
         declaration = builtins.DECLARATIONS.get(scope.text.string[first.start : first.end])
         if declaration is not None:
-            expand_redirects(interpreter, node.redirects, scope)
+            expand_redirects(interpreter.expander, node.redirects, scope)
             declaration(interpreter, node, scope)
             return [], scope.state
     words = [word for word in node.words if isinstance(word, Word)]
@@ -49,7 +46,7 @@ def run_simple(
         field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unclear(assignment, scope)
         variables.append((assignment.name, field))
         record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
-    redirects, heredoc = expand_redirects(interpreter, node.redirects, scope)
+    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
     span = scope.text.span(words[0].start, node.words[-1].end)
     invocations: list[Invocation] = []
     ways: list[tuple[State | None, Guards]] = []
@@ -59,7 +56,7 @@ def run_simple(
         if not argv:
             inner = Scope(state, scope.text, scope.context)
             for assignment in node.assignments:
-                interpreter.assign(assignment, inner)
+                assign(interpreter.expander, assignment, inner)
             state.status = interpreter.substituted
             ways.append((state, own))
             continue
@@ -70,18 +67,13 @@ def run_simple(
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
         invocations.append(invocation)
-        note(interpreter, invocation)
+        interpreter.trace.note(invocation)
         ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
         if number == 0 and redirects:
             programs.write_files(interpreter, invocation, scope)
     if len(ways) == 1:
         return invocations, ways[0][0]
     return invocations, join(ways, scope.context.phase)
-
-
-def goes_away(redirects: Sequence[RedirectedTo]) -> bool:
-    """Whether what is written to standard output goes elsewhere."""
-    return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -100,8 +92,6 @@ def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Sco
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
     """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`. Gives its exit status."""
-    from sbatchlint.bash.interpreter.double_brackets import Condition
-
     span = scope.text.span(node.start, node.end)
     values = [interpreter.expander.value(word, scope) for word in node.words]
     argv = (
@@ -110,32 +100,8 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     )
     state = scope.state.copy()
     invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
-    note(interpreter, invocation)
+    interpreter.trace.note(invocation)
     return Condition(interpreter, node.words, values, scope).status()
-
-
-def printed_functions(interpreter: Interpreter, node: Simple, scope: Scope) -> Pieces | None:
-    """What `declare -f NAME…` prints: the functions as the script writes them."""
-    words = [scope.text.string[word.start : word.end] for word in node.words]
-    if len(words) < 3 or words[0] not in ("declare", "typeset") or words[1] not in ("-f", "-pf"):
-        return None
-    out: list[Piece] = []
-    for name in words[2:]:
-        function = scope.state.functions.get(name)
-        if function is None:
-            return None
-        pieces = function.source
-        out.extend(pieces)
-        out.append(Piece("\n", pieces[-1].end, pieces[-1].end + 1))
-    return tuple(out)
-
-
-def note(interpreter: Interpreter, invocation: Invocation) -> None:
-    """Puts an invocation into the trace and under its parent."""
-    invocation.index = len(interpreter.trace.invocations)
-    interpreter.trace.invocations.append(invocation)
-    if invocation.context.parent is not None:
-        invocation.context.parent.children.append(invocation)
 
 
 def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> State:
@@ -260,45 +226,3 @@ def _partly_restored(interpreter: Interpreter, state: State, name: str, old: Var
 def _unclear(assignment: Assignment, scope: Scope) -> Pieces:
     span = scope.text.span(assignment.start, assignment.end)
     return (Piece(None, *span, Expansion(assignment.name, span, scope.context.phase)),)
-
-
-# --- redirects ---------------------------------------------------------------------------------
-
-
-def expand_redirects(
-    interpreter: Flow, redirects: Iterable[Redirect], scope: Scope
-) -> tuple[tuple[RedirectedTo, ...], Text | None]:
-    """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
-    found: list[RedirectedTo] = []
-    stdin: Text | None = None
-    for node in redirects:
-        span = scope.text.span(node.start, node.end)
-        if node.heredoc is not None:
-            stdin = Text(heredoc_value(interpreter, node.heredoc, scope))
-            found.append(RedirectedTo(node.operator, node.fd, None, span))
-            continue
-        target = interpreter.expander.single(node.target, scope) if node.target is not None else ()
-        if node.operator == "<<<":
-            end = node.end
-            stdin = Text((*target, Piece("\n", end, end + 1)))
-        found.append(RedirectedTo(node.operator, node.fd, target, span))
-    return tuple(found), stdin
-
-
-def heredoc_value(interpreter: Flow, heredoc: Heredoc, scope: Scope) -> Pieces:
-    """The body of a heredoc after expansion."""
-    choices = interpreter.expander.value(heredoc.body, scope)
-    if len(choices) == 1:
-        return choices[0][0]
-    # parts that differ are unknown, one by one, so that the rest stays known
-    pieces: list[Piece] = []
-    for part in heredoc.body.parts:
-        alone: tuple[Part, ...] = (part,)
-        own = interpreter.expander.value(Word(alone, part.start, part.end), scope)
-        if len(own) == 1:
-            pieces.extend(own[0][0])
-        else:
-            span = scope.text.span(part.start, part.end)
-            name = getattr(part, "name", "")
-            pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
-    return tuple(pieces)

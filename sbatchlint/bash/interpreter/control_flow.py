@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, TypeVar
 
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.interpreter import commands
-from sbatchlint.bash.state import STDOUT, Alternative, State, join
-from sbatchlint.bash.syntax.tree import Redirect, Simple, Statement
-from sbatchlint.bash.trace import Invocation, RedirectedTo, Trace
-from sbatchlint.bash.values import Phase, Pieces, Text
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.expansion.expander import Expander
-    from sbatchlint.bash.interpreter.loops import Frame
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.protocol import Frame, Interpreter, T
+from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
+from sbatchlint.bash.state import STDOUT, State, join
+from sbatchlint.bash.syntax.tree import Redirect, Statement
+from sbatchlint.bash.trace import RedirectedTo, Trace
+from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.bash.variables import Alternative
 
 # A loop is walked without being recorded for so many statements at most, and all loops together for so many.
 MOST_SILENT = 600
 MOST_SILENT_OF_ALL = 30_000
-
-T = TypeVar("T")
 
 
 class Tired(Exception):
     """A loop is too large to be walked without being recorded."""
 
 
-class Flow:
+class Flow(Interpreter):
     """The part of the interpreter that does not depend on what a statement is."""
-
-    expander: Expander
 
     def __init__(self) -> None:
         self.trace = Trace()
@@ -44,15 +37,6 @@ class Flow:
         self.redirected: Sequence[RedirectedTo] = ()  # the redirects of the last compound command
         self.kept: list[object] = []  # keeps condition keys (identities) alive
         self.keys = 0
-
-    def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
-        raise NotImplementedError
-
-    def statement(self, statement: Statement, scope: Scope) -> State | None:
-        raise NotImplementedError
-
-    def simple(self, node: Simple, scope: Scope, stdin: Text | None = None) -> tuple[list[Invocation], State | None]:
-        raise NotImplementedError
 
     def new_key(self, kind: str) -> Hashable:
         """A key for guards that is like no other."""
@@ -146,19 +130,6 @@ class Flow:
             )
         )
 
-    def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
-        """An element of a pipeline: its state at the end, and the invocations of a simple command."""
-        invocations: list[Invocation] = []
-
-        def walk() -> State | None:
-            if not isinstance(element, Simple):
-                return self.statement(element, scope)
-            found, state = self.simple(element, scope, stdin)
-            invocations.extend(found)
-            return state
-
-        return self.subshell(walk, scope), invocations
-
     def written(self, end: State | None, scope: Scope) -> Pieces | None:
         """What was written to standard output, where there is only one way."""
         alternatives = end.variables[STDOUT].alternatives if end is not None else ()
@@ -180,14 +151,14 @@ class Flow:
         """Walks a compound command with redirects: its standard input, and where its output goes."""
         if not redirects:
             return walk()
-        found, stdin = commands.expand_redirects(self, redirects, scope)
+        found, stdin = expand_redirects(self.expander, redirects, scope)
         outer, output = scope.state.stdin, scope.state.variables.get(STDOUT)
         for redirect in found:
             if redirect.operator in ("<", "<&", "<>") and redirect.fd in (None, "0"):
                 scope.state.stdin = None
         if stdin is not None:
             scope.state.stdin = stdin.field
-        away = output is not None and commands.goes_away(found)
+        away = output is not None and goes_away(found)
         if away:
             del scope.state.variables[STDOUT]
         marks = self.marks()

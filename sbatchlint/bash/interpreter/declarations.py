@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.assignment import NAME, unset_element, with_attributes
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.state import Alternative, State, Variable
+from sbatchlint.bash.expansion.assignment import NAME, assign, unset_element, with_attributes
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, known_prefix, shown_text, text_of
+from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
 
 OPTIONS = Regex(r"[-+][aAfFgiIlnprtuxX]+")
 ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
@@ -59,7 +57,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
         if isinstance(word, Assignment):
             if declared.references:
                 state.doubtful = True
-            interpreter.assign(word, scope, declared.exported, declared.local, declared.flags, declared.array)
+            assign(interpreter.expander, word, scope, declared.exported, declared.local, declared.flags, declared.array)
             continue
         if seen < len(options):
             seen += 1
@@ -71,9 +69,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
         for field in choices[0][0]:
             _declare_field(interpreter, declared, field, scope.text.span(word.start, word.end), scope)
     if declared.functions or declared.prints or len(node.words) == 1:
-        from sbatchlint.bash.interpreter.commands import printed_functions
-
-        interpreter.emit(printed_functions(interpreter, node, scope), scope)
+        interpreter.emit(_printed_functions(node, scope), scope)
 
 
 def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, span: Span, scope: Scope) -> None:
@@ -127,6 +123,22 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if old is None and not fresh:
         alternatives = (Alternative(None),)
     state.variables[name] = Variable(alternatives, array, exported, span, flags)
+
+
+def _printed_functions(node: Simple, scope: Scope) -> Pieces | None:
+    """What `declare -f NAME…` prints: the functions as the script writes them."""
+    words = [scope.text.string[word.start : word.end] for word in node.words]
+    if len(words) < 3 or words[0] not in ("declare", "typeset") or words[1] not in ("-f", "-pf"):
+        return None
+    out: list[Piece] = []
+    for name in words[2:]:
+        function = scope.state.functions.get(name)
+        if function is None:
+            return None
+        pieces = function.source
+        out.extend(pieces)
+        out.append(Piece("\n", pieces[-1].end, pieces[-1].end + 1))
+    return tuple(out)
 
 
 def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

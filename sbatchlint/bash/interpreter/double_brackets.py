@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
-from sbatchlint.bash.expansion.expander import Scope, text_matches
+from sbatchlint.bash.expansion.assignment import set_fields
+from sbatchlint.bash.expansion.lookup import elements
+from sbatchlint.bash.expansion.patterns import text_matches
+from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.conditions import (
     NUMERIC,
     UNARY,
@@ -20,12 +22,10 @@ from sbatchlint.bash.interpreter.conditions import (
     negate,
     regex_matches,
 )
+from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, flattened, text_of
 from sbatchlint.bash.values import expansions as expansions_of
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
 
 Values = list[tuple[Pieces, frozenset[tuple[object, int]]]]
 BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
@@ -160,8 +160,6 @@ class Condition:
             fields = ((Piece(None, *span, expansion, open=True),),)
         else:
             fields = tuple([(Piece(group, *span, expansion),) if group else () for group in groups])
-        from sbatchlint.bash.expansion.assignment import set_fields
-
         set_fields(self.scope, "BASH_REMATCH", fields, span)
         return truth
 
@@ -193,7 +191,7 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
         else:
             return None
     known: set[bool | None] = set()
-    for fields, _ in interpreter.expander.parameters.elements(variable, index, scope, scope.text.span(0, 0)):
+    for fields, _ in elements(interpreter.environment, variable, index, scope, scope.text.span(0, 0)):
         if not fields:
             known.add(False)
         elif text_of(fields[0]) is not None or found is not None and not found.array:

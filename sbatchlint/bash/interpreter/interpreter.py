@@ -8,31 +8,21 @@ statements are walked for one file, and programs inside values are followed `DEE
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
 
-from sbatchlint.bash.expansion import assignment as assigning
-from sbatchlint.bash.expansion.expander import Environment, Expander, Scope, text_matches
-from sbatchlint.bash.interpreter import branches as branching
+from sbatchlint.bash.expansion.expander import WordExpander
+from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
-from sbatchlint.bash.interpreter.conditions import either
+from sbatchlint.bash.interpreter.branches import condition_key, restricting, run_case, run_if
 from sbatchlint.bash.interpreter.control_flow import Flow, Tired
-from sbatchlint.bash.state import (
-    NO_GUARDS,
-    STDOUT,
-    Alternative,
-    Guards,
-    ShellFunction,
-    State,
-    Variable,
-    join,
-    merge_guards,
-)
+from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
+from sbatchlint.bash.interpreter.protocol import Hooks
+from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
     ArithmeticFor,
-    Assignment,
     Background,
     Case,
     For,
@@ -41,7 +31,6 @@ from sbatchlint.bash.syntax.tree import (
     If,
     Pipeline,
     Program,
-    Redirect,
     Simple,
     Statement,
     TestCommand,
@@ -50,50 +39,10 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.trace import Context, Invocation, Ran
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
-from sbatchlint.source.records import NamedTuple
-from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    pass
+from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
 
 MOST_STATEMENTS = 20_000
 DEEPEST = 6
-
-
-class Spawn(NamedTuple):
-    """What the job layer says of a command that starts another.
-
-    `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
-    `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared` (all but `kept`): what happens
-    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job
-    layer's own record.
-    """
-
-    kind: str
-    command: int | None
-    phase: Phase
-    variables: tuple[tuple[str, Pieces], ...] = ()
-    dropped: frozenset[str] = frozenset()
-    cleared: bool = False
-    info: object = None
-    prefix: tuple[Pieces, ...] = ()
-    kept: tuple[str, ...] = ()
-
-
-class Hooks(Protocol):
-    """What the evaluator asks the job layer."""
-
-    @property
-    def environment(self) -> Environment: ...
-
-    def spawn(self, invocation: Invocation) -> Spawn | None:
-        """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
-
-    def file(self, name: str, way: Span) -> Text | None:
-        """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
-
-    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
-        """Other names that a file of this path has for the shells outside, where the command sees it by a mount."""
 
 
 # By class of statement, the name of the method that walks it.
@@ -104,14 +53,14 @@ class Exhausted(Exception):
     """The script is too large to be walked further."""
 
 
-class Interpreter(Flow):
+class ScriptInterpreter(Flow):
     """Evaluates one script. `trace` is the result; `complete` is False where the bounds were reached."""
 
     def __init__(self, hooks: Hooks) -> None:
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
-        self.expander = Expander(self)
+        self.expander = WordExpander(self)
         self.complete = True
         self.steps = 0
         self._parsed: dict[str, Program] = {}
@@ -176,7 +125,7 @@ class Interpreter(Flow):
     # --- simple commands and lists ---------------------------------------------------------------
 
     def on_simple(self, node: Simple, scope: Scope) -> State | None:
-        return self.record((self.simple(node, scope),), node.start, node.end, scope)
+        return self.record((commands.run_simple(self, node, scope, None),), node.start, node.end, scope)
 
     def record(
         self,
@@ -201,8 +150,8 @@ class Interpreter(Flow):
             )
         return state
 
-    def simple(self, node: Simple, scope: Scope, stdin: Text | None = None) -> tuple[list[Invocation], State | None]:
-        return commands.run_simple(self, node, scope, stdin)
+    def command(self, invocation: Invocation, scope: Scope) -> State | None:
+        return commands.run(self, invocation, scope)
 
     def on_pipeline(self, node: Pipeline, scope: Scope) -> State | None:
         context = scope.context.replace(tested=True) if node.negated else scope.context
@@ -246,10 +195,23 @@ class Interpreter(Flow):
         )
         return scope.state
 
+    def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
+        """An element of a pipeline: its state at the end, and the invocations of a simple command."""
+        invocations: list[Invocation] = []
+
+        def walk() -> State | None:
+            if not isinstance(element, Simple):
+                return self.statement(element, scope)
+            found, state = commands.run_simple(self, element, scope, stdin)
+            invocations.extend(found)
+            return state
+
+        return self.subshell(walk, scope), invocations
+
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
         tested = scope.context.replace(tested=True)
-        restricted = branching.restricting(self, node.left, scope)
-        guard = branching.condition_key(self, node.left, scope)
+        restricted = restricting(self, node.left, scope)
+        guard = condition_key(self, node.left, scope)
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
             return None
@@ -305,12 +267,12 @@ class Interpreter(Flow):
         return scope.state
 
     def on_testcommand(self, node: TestCommand, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
+        expand_redirects(self.expander, node.redirects, scope)
         scope.state.status = commands.record_test(self, node, scope)
         return scope.state
 
     def on_arithmeticcommand(self, node: ArithmeticCommand, scope: Scope) -> State | None:
-        self._redirects(node.redirects, scope)
+        expand_redirects(self.expander, node.redirects, scope)
         scope.state.status = self.expander.truth(node.expression_start, node.expression_end, scope)
         self.expander.note_names(node.expression_start, node.expression_end, scope)
         return scope.state
@@ -320,151 +282,21 @@ class Interpreter(Flow):
         scope.state.status = None
         return scope.state
 
-    def _redirects(self, redirects: Sequence[Redirect], scope: Scope) -> None:
-        commands.expand_redirects(self, redirects, scope)
-
-    # --- branches ----------------------------------------------------------------------------
+    # --- branches and loops ------------------------------------------------------------------
 
     def on_if(self, node: If, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: self._if(node, scope))
-
-    def _if(self, node: If, scope: Scope) -> State | None:
-        ways: list[tuple[State | None, Guards]] = []
-        state: State | None = scope.state
-        context = scope.context
-        passed: Guards = NO_GUARDS
-        doubtful = False
-        for condition, body in node.branches:
-            for statement in condition[:-1]:
-                state = self.statement(statement, Scope(state, scope.text, context)) if state is not None else None
-            if state is None or not condition:
-                break
-            here = Scope(state, scope.text, context.replace(tested=True))
-            key = branching.condition_key(self, condition[-1], here)
-            restricted = branching.restricting(self, condition[-1], here)
-            state = self.statement(condition[-1], here)
-            if state is None:
-                break
-            truth = None if state.status is None else state.status == 0
-            if truth is not False:
-                own = passed | frozenset(((key, 0),))
-                guards = merge_guards(context.guards, own)
-                if guards is not None:
-                    arm = context.replace(
-                        guards=guards, conditional=context.conditional or truth is None, restricted=restricted
-                    )
-                    if truth is True:
-                        arm = context
-                    exits = self.exits
-                    way = self.statements(body, Scope(state.copy(), scope.text, arm))
-                    if truth is True and way is None and self.exits > exits:
-                        # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
-                        doubtful = True
-                        continue
-                    ways.append((way, own))
-            if truth is True:
-                state = None
-                break
-            if truth is None:
-                passed = passed | frozenset(((key, 1),))
-                context = context.replace(conditional=True)
-                if restricted != context.restricted:
-                    context = context.replace(restricted=restricted)
-        if state is not None:
-            guards = merge_guards(scope.context.guards, passed)
-            if guards is not None:
-                state.doubtful = state.doubtful or doubtful
-                if node.otherwise is None:
-                    state.status = 0
-                else:
-                    arm = context.replace(guards=guards)
-                    state = self.statements(node.otherwise, Scope(state, scope.text, arm))
-                ways.append((state, passed))
-        return join(ways, scope.context.phase)
+        return self.redirecting(node.redirects, scope, lambda: run_if(self, node, scope))
 
     def on_case(self, node: Case, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: self._case(node, scope))
-
-    def _case(self, node: Case, scope: Scope) -> State | None:
-        subjects = self.expander.value(node.word, scope)
-        subject = subjects[0][0] if len(subjects) == 1 else None
-        key = branching.case_key(self, node.word, scope)
-        restricted = scope.context.restricted
-        if scope.context.phase is Phase.TASK:
-            restricted |= {
-                e.name for pieces, _ in subjects for e in expansions(pieces) if self.environment.differs(e.name)
-            }
-        ways: list[tuple[State | None, Guards]] = []
-        # the state of those that no pattern has taken so far, and of those that fall into the next body
-        waiting: State | None = scope.state
-        falling: State | None = None
-        alone = True
-        for patterns, body, terminator in node.items:
-            truth: bool | None = False
-            if waiting is not None:
-                for pattern in patterns:
-                    text = self.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
-                    extended = waiting.options.get("extglob", False)
-                    matching = text_matches(text, subject, extended) if subject is not None else text == "*" or None
-                    truth = either(truth, matching)
-            if truth is False and falling is None:
-                continue
-            labels = tuple(scope.text.string[pattern.start : pattern.end] for pattern in patterns)
-            own: Guards = frozenset(((key, hash(labels)),))
-            guards = merge_guards(scope.context.guards, own)
-            if guards is None:
-                continue
-            certain = alone and (truth is True or waiting is None)
-            alone = False
-            context = scope.context.replace(
-                guards=scope.context.guards if certain else guards,
-                conditional=scope.context.conditional or not certain,
-                restricted=restricted,
-            )
-            taken = waiting.copy() if waiting is not None and truth is not False else None
-            if taken is not None and not body:
-                taken.status = 0
-            start = self.merge([taken, falling], scope.context.phase)
-            falling = None
-            if truth is True:
-                waiting = None
-            if start is None:
-                break
-            end = self.statements(body, Scope(start, scope.text, context))
-            if terminator == ";&":
-                falling, alone = end, certain
-            elif terminator == ";;&":
-                waiting = self.merge([waiting, end], scope.context.phase)
-                alone = certain
-            else:
-                ways.append((end, own))
-            if waiting is None and falling is None:
-                break
-        if falling is not None:
-            ways.append((falling, frozenset(((key, -2),))))
-        if waiting is not None:
-            if not ways:
-                waiting.status = 0 if waiting is scope.state else waiting.status
-            elif waiting is scope.state:
-                waiting.status = 0
-            ways.append((waiting, frozenset(((key, -1),))))
-        return join(ways, scope.context.phase)
-
-    # --- loops -------------------------------------------------------------------------------
+        return self.redirecting(node.redirects, scope, lambda: run_case(self, node, scope))
 
     def on_for(self, node: For, scope: Scope) -> State | None:
-        from sbatchlint.bash.interpreter.loops import run_for
-
         return self.redirecting(node.redirects, scope, lambda: run_for(self, node, scope))
 
     def on_arithmeticfor(self, node: ArithmeticFor, scope: Scope) -> State | None:
-        from sbatchlint.bash.interpreter.loops import run_arithmetic_for
-
         return self.redirecting(node.redirects, scope, lambda: run_arithmetic_for(self, node, scope))
 
     def on_while(self, node: While, scope: Scope) -> State | None:
-        from sbatchlint.bash.interpreter.loops import run_while
-
         return self.redirecting(node.redirects, scope, lambda: run_while(self, node, scope))
 
     # --- substitutions -----------------------------------------------------------------------
@@ -502,9 +334,3 @@ class Interpreter(Flow):
         self.trace.status_reads.append(len(self.trace.ran))
         if name == "PIPESTATUS":
             self.trace.pipe_status_reads.append(len(self.trace.ran))
-
-    def assign(
-        self, node: Assignment, scope: Scope, exported: bool = False, local: bool = False, flags: str = "",
-        array: bool = False,
-    ) -> None:  # fmt: skip
-        assigning.assign(self.expander, node, scope, exported, local, flags, array)

@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.state import Alternative, State, Variable, join
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.protocol import Frame, Interpreter
+from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import differing
+from sbatchlint.bash.variables import Alternative, Variable, differing
 from sbatchlint.source.regex import Regex
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
 
 # A loop with more turns is not walked turn by turn.
 MOST_TURNS = 24
@@ -35,16 +32,6 @@ CHANGING = Regex(
     r"unset|function)(?=\s|;|$)",
     re.MULTILINE,
 )
-
-
-class Frame:
-    """Where `break` and `continue` lead."""
-
-    __slots__ = ("breaks", "continues")
-
-    def __init__(self) -> None:
-        self.breaks: list[State] = []
-        self.continues: list[State] = []
 
 
 class Loop:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from sbatchlint.bash.expansion.expander import Scope
 from sbatchlint.bash.expansion.printing import echoed, formatted
-from sbatchlint.bash.expansion.printing import join_fields as join_fields
-from sbatchlint.bash.state import NO_GUARDS, Alternative, State, Variable
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.protocol import Interpreter, Spawn
+from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation, RedirectedTo, Submission
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
-from sbatchlint.bash.variables import Names
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter, Spawn
 
 SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
 SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
@@ -201,7 +197,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
     if spawn is not None:
         phase = spawn.phase
         if spawn.cleared:
-            state.variables = Names({name: each for name, each in state.variables.items() if name in spawn.kept})
+            state.variables = Variables({name: each for name, each in state.variables.items() if name in spawn.kept})
         for name in spawn.dropped:
             state.variables[name] = Variable(())
         for name, field in spawn.variables:
@@ -221,10 +217,8 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
     argv = (*spawn.prefix, *invocation.argv[spawn.command :])
     child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
     child.stdin = invocation.stdin
-    from sbatchlint.bash.interpreter.commands import note, run
-
-    note(interpreter, child)
-    run(interpreter, child, inner)
+    interpreter.trace.note(child)
+    interpreter.command(child, inner)
 
 
 def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> bool:

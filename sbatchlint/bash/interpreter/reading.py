@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
-from sbatchlint.bash.expansion.expander import Scope
-from sbatchlint.bash.expansion.field_splitting import BLANKS
+from sbatchlint.bash.expansion.field_splitting import BLANKS, separators_of
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, text_of
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.interpreter.interpreter import Interpreter
 
 WITH_VALUE = "dinNptu"
 
@@ -74,7 +70,7 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     if not own and any(each.operator in ("<", "<&", "<>") for each in invocation.redirects):
         given, own = None, True
     text = None if given is None else text_of(given)
-    separators = interpreter.expander.separators(state)
+    separators = separators_of(state)
     names = request.names or ["REPLY"]
     if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
         state.doubtful = True

@@ -1,0 +1,76 @@
+"""The elements of arrays, and their subscripts."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.values import Pieces
+from sbatchlint.bash.variables import Alternative, Fields
+
+Keys = tuple[str, ...] | None
+
+
+def is_open(fields: Fields) -> bool:
+    return any(piece.open for field in fields for piece in field)
+
+
+def indices(fields: Fields, keys: Keys) -> list[int]:
+    """The subscripts of an indexed array."""
+    return list(range(len(fields))) if keys is None else [int(key) for key in keys]
+
+
+def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:
+    """Fields and keys of an indexed array."""
+    order = sorted(entries)
+    keys = None if order == list(range(len(order))) else tuple([str(each) for each in order])
+    return tuple([entries[each] for each in order]), keys
+
+
+def with_element(
+    each: Alternative, index: int | str | None, value: Pieces | None, flags: str, unknown: Pieces
+) -> Alternative | None:
+    """An array with one element changed (None: unset); None where the subscript is wrong.
+
+    `index`: a number, the key of an associative array, None where it is not known.
+    """
+    fields = each.fields or ()
+    everything = Alternative((unknown,), each.guards)
+    if "A" in flags:
+        if index is None or fields and each.keys is None:
+            return everything
+        entries = dict(zip(each.keys or (), fields, strict=True))
+        if value is None:
+            entries.pop(str(index), None)
+        else:
+            entries[str(index)] = value
+        return Alternative(tuple(entries.values()), each.guards, tuple(entries))
+    if not isinstance(index, int) or is_open(fields):
+        return everything
+    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+    if index < 0:
+        index += max(known, default=-1) + 1
+        if index < 0:
+            return None
+    if value is None:
+        known.pop(index, None)
+    else:
+        known[index] = value
+    new, keys = compact(known)
+    return Alternative(new, each.guards, keys)
+
+
+def element(each: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:
+    """An element of an array: whether it is known what it is, and the element (None: not set)."""
+    fields = each.fields or ()
+    if "A" in flags:
+        if index is None or fields and each.keys is None:
+            return False, None
+        return True, dict(zip(each.keys or (), fields, strict=True)).get(str(index))
+    if not isinstance(index, int):
+        return False, None
+    if each.keys is None and index >= 0 and not is_open(fields[: index + 1]):
+        return True, fields[index] if index < len(fields) else None
+    if is_open(fields):
+        return False, None
+    known = dict(zip(indices(fields, each.keys), fields, strict=True))
+    if index < 0:
+        index += max(known, default=-1) + 1
+    return True, known.get(index)

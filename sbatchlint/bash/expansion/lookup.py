@@ -1,0 +1,79 @@
+"""What a variable holds: what the script set it to, or what the environment gives it."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.expansion.arrays import element
+from sbatchlint.bash.expansion.protocol import Environment, Scope
+from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened
+from sbatchlint.bash.variables import Alternative, Fields, Guards, merge_guards
+from sbatchlint.source.text import Span
+
+ValueChoice = tuple[Fields | None, Guards]
+
+
+def note_unset(scope: Scope) -> None:
+    """A parameter that is not set was looked at: with `set -u` the shell ends."""
+    if scope.state.option("nounset") is not False:
+        scope.state.doubtful = True
+
+
+def unknown(name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] = ()) -> Pieces:
+    return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
+
+
+def alternatives(environment: Environment, name: str, scope: Scope, span: Span) -> list[Alternative]:
+    """The alternatives of a variable; fields None: not set."""
+    found = scope.state.variables.get(name)
+    if found is None:
+        return [Alternative(_inherited(environment, name, scope, span))]
+    if not found.alternatives:
+        return [Alternative(None)]
+    if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
+        return [found.alternatives[0]]
+    results: list[Alternative] = []
+    for each in found.alternatives:
+        if merge_guards(scope.context.guards, each.guards) is None:
+            continue
+        if each.fields is None:
+            each = each._replace(fields=_inherited(environment, name, scope, span))
+        results.append(each)
+    return results or [Alternative((unknown(name, scope, span),))]
+
+
+def elements(
+    environment: Environment, name: str, index: int | str | None, scope: Scope, span: Span
+) -> list[ValueChoice]:
+    """The alternatives of a variable's one value, or of an element; at most one field. `index` "": not known."""
+    found = scope.state.variables.get(name)
+    flags = found.flags if found is not None else ""
+    array = found is not None and found.array
+    results: list[ValueChoice] = []
+    for each in alternatives(environment, name, scope, span):
+        fields = each.fields
+        if fields is None or index is None and not array:
+            if isinstance(index, int) and index < 0:
+                scope.state.doubtful = True
+            results.append((fields, each.guards))
+            continue
+        wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
+        known, field = element(each, wanted, flags)
+        if known:
+            if field is None and isinstance(wanted, int) and wanted < 0:
+                scope.state.doubtful = True  # a wrong subscript
+            results.append((None if field is None else (field,), each.guards))
+            continue
+        inputs = flattened(each for field in fields for each in expansions(field))
+        origin = inputs[0].name if len(fields) == 1 and inputs else name
+        results.append(((unknown(origin, scope, span, inputs),), each.guards))
+    return results
+
+
+def _inherited(environment: Environment, name: str, scope: Scope, span: Span) -> Fields | None:
+    """What the environment holds: a value, unknown, or None where it is certainly not set."""
+    value = environment.lookup(name, scope.context)
+    if value is False:
+        return None
+    if not isinstance(value, str):
+        note_unset(scope)  # it may be
+    expansion = Expansion(name, span, scope.context.phase)
+    return ((Piece(value if isinstance(value, str) else None, span.start, span.end, expansion),),)

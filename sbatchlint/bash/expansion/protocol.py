@@ -1,0 +1,103 @@
+"""What the parts of word expansion ask of each other and of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sbatchlint.bash.expansion.field_splitting import Segments
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.tree import Part, Statement, Word
+from sbatchlint.bash.trace import Context, Trace
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
+from sbatchlint.bash.variables import Fields, Guards
+from sbatchlint.source.records import NamedTuple
+
+
+class Environment(Protocol):
+    """What is in the environment before the script sets anything."""
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        """The value where it is known; False: certainly not set; True or None: unknown."""
+
+    def differs(self, name: str) -> bool:
+        """Whether the variable differs between the tasks of a step."""
+
+
+class Scope(NamedTuple):
+    """Where a word is expanded: in which shell, from which text, in which flow."""
+
+    state: State
+    text: Text
+    context: Context
+
+
+Choice = tuple[Segments, Guards]
+FieldChoice = tuple[Fields, Guards]
+
+
+class Substituter(Protocol):
+    """The interpreter, as far as expansion needs it. `kept`: objects whose identity is part of a guard's key."""
+
+    environment: Environment
+    trace: Trace
+    kept: list[object]
+
+    def output(
+        self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
+    ) -> list[tuple[Pieces, Guards]] | None:
+        """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
+
+    def read_status(self, name: str) -> None:
+        """The exit status was looked at."""
+
+
+class Expander(Protocol):
+    """Expands words. Every expansion gives alternatives, each with its guards."""
+
+    substituter: Substituter
+
+    def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
+        """The fields of a word of a command."""
+
+    def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
+        """The words of a command: every consistent combination of their alternatives."""
+
+    def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
+        """The elements of `(…)`."""
+
+    def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+        """The value of a word that is not split: of a redirect, a `case`, a condition."""
+
+    def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+        """The value of a word on the right side of an assignment."""
+
+    def single(self, word: Word | None, scope: Scope) -> Pieces:
+        """The value of a word where only one is wanted: unknown where there are several."""
+
+    def one(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
+        """The only one of the values of a word, else an unknown."""
+
+    def pattern(self, word: Word | None, scope: Scope) -> str | None:
+        """The text of a pattern, in which quoted characters stand behind a backslash; None where it is unknown."""
+
+    def segments(
+        self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
+        loose: bool = False,
+    ) -> list[Choice]:  # fmt: skip
+        """The segments of a word's parts. `split`: fields are made of it. `loose`: literal text is split too."""
+
+    def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
+        """The alternatives of a part that is not literal."""
+
+    def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
+        """The value of the arithmetic expression in a range of the text, and what went into it."""
+
+    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
+        """The value of an expression without `$`, and whether it is certainly wrong."""
+
+    def truth(self, start: int, end: int, scope: Scope) -> int | None:
+        """The exit status of `((…))`."""
+
+    def note_names(self, start: int, end: int, scope: Scope) -> None:
+        """Notes the variables that an expression names without `$`."""

@@ -1,0 +1,57 @@
+"""Redirects: where they lead, and what stands on standard input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
+from sbatchlint.bash.trace import RedirectedTo
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
+
+# Operators that redirect standard output.
+OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+
+def goes_away(redirects: Sequence[RedirectedTo]) -> bool:
+    """Whether what is written to standard output goes elsewhere."""
+    return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
+
+
+def expand_redirects(
+    expander: Expander, redirects: Iterable[Redirect], scope: Scope
+) -> tuple[tuple[RedirectedTo, ...], Text | None]:
+    """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
+    found: list[RedirectedTo] = []
+    stdin: Text | None = None
+    for node in redirects:
+        span = scope.text.span(node.start, node.end)
+        if node.heredoc is not None:
+            stdin = Text(heredoc_value(expander, node.heredoc, scope))
+            found.append(RedirectedTo(node.operator, node.fd, None, span))
+            continue
+        target = expander.single(node.target, scope) if node.target is not None else ()
+        if node.operator == "<<<":
+            end = node.end
+            stdin = Text((*target, Piece("\n", end, end + 1)))
+        found.append(RedirectedTo(node.operator, node.fd, target, span))
+    return tuple(found), stdin
+
+
+def heredoc_value(expander: Expander, heredoc: Heredoc, scope: Scope) -> Pieces:
+    """The body of a heredoc after expansion."""
+    choices = expander.value(heredoc.body, scope)
+    if len(choices) == 1:
+        return choices[0][0]
+    # parts that differ are unknown, one by one, so that the rest stays known
+    pieces: list[Piece] = []
+    for part in heredoc.body.parts:
+        alone: tuple[Part, ...] = (part,)
+        own = expander.value(Word(alone, part.start, part.end), scope)
+        if len(own) == 1:
+            pieces.extend(own[0][0])
+        else:
+            span = scope.text.span(part.start, part.end)
+            name = getattr(part, "name", "")
+            pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
+    return tuple(pieces)
