@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.step_options import knows_all_steps
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -41,7 +42,9 @@ def check(job: Job) -> Iterator[Finding]:
             f"write --ntasks={product} beside it",
             None if found.always else "warning",
             related=[] if found.inherited is None else [(found.inherited[0], "the tasks that srun inherits")],
-            fix=None if found.fix is None else Fix("say how many tasks there are", found.fix.edits, found.fix.certain),
+            fix=None
+            if found.edits is None
+            else Fix("say how many tasks there are", found.edits, knows_all_steps(job)),
         )
 
 

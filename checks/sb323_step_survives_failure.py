@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -47,8 +48,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _fix(job: Job, step: Any) -> Fix | None:
-    given = job.give([step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
-    return None if given is None else Fix(f"end the step with its first failure, {OPTION}", given.edits, True)
+    edits = add_step_option(job, [step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
+    return None if edits is None else Fix(f"end the step with its first failure, {OPTION}", edits, True)
 
 
 CASES = [

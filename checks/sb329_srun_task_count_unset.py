@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -30,7 +31,7 @@ def check(job: Job) -> Iterator[Finding]:
     for each in job.uncounted_steps():
         span, option = each.reason
         one = "--ntasks=1" if each.step.nodes == 1 else "--ntasks-per-node=1"
-        given = job.give([each.step], one, ("nodes", "nodelist"))
+        edits = add_step_option(job, [each.step], one, ("nodes", "nodelist"))
         where = f" (line {job.line(span.start)})" if each.inherited else ""
         if each.copies is not None:
             count = f"{each.copies} times on each node, as the job has {each.held} CPUs there"
@@ -42,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
             f"{job.versions.in_brackets(each.versions)}; write {one}",
             severity=None if each.likely else "info",
             related=[(span, "the CPUs of one task")],
-            fix=None if given is None else Fix(f"give the step {one}", given.edits, each.single),
+            fix=None if edits is None else Fix(f"give the step {one}", edits, each.single),
         )
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
 
 CARD = Card(
@@ -80,12 +81,12 @@ def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
         return None
     if written is None:
         return None
-    added = job.give(lacking, written[0], PYXIS_OPTIONS)
+    added = add_step_option(job, lacking, written[0], PYXIS_OPTIONS)
     if added is None:
         return None
-    edits = [*edits, *added.edits]
+    edits = [*edits, *added]
     adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in lacking)
-    safe = added.certain and written[1] and not adds_up
+    safe = written[1] and not adds_up and knows_all_steps(job)
     where = "the srun" if len({step.span for step in targets}) == 1 else "the sruns"
     return Fix(f"give it to {where} with a container", edits, safe=safe)
 

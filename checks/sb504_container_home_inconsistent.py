@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -26,14 +27,14 @@ CARD = Card("SB504", "container-home-inconsistent", severity="info", fix="someti
 def check(job: Job) -> Iterator[Finding]:
     for each in job.left_homes():
         name = f"--{each.other.name}"
-        given = job.give([each.step], name, PYXIS_OPTIONS)
+        edits = add_step_option(job, [each.step], name, PYXIS_OPTIONS)
         yield Finding(
             each.step.place,
             f"this step leaves it to the site whether its container sees the home folder, and the step on line "
             f"{job.line(each.other_step.span.start)} says {name}: the two may have different ~/.cache and ~/.local; "
             f"add {name} here too",
             related=[(each.other.span, "said here")],
-            fix=None if given is None else Fix(f"add {name}", given.edits),
+            fix=None if edits is None else Fix(f"add {name}", edits),
         )
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -34,16 +35,16 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"pyxis does not hand {_listed(names)} into the container"
         else:
             what = f"where the image defines {_listed(names)}, its value wins over the script's"
-        given = None
+        edits = None
         option = "--container-env=" + ",".join(found.passable)
         if found.passable:
-            given = job.give([found.step], option, PYXIS_OPTIONS)
+            edits = add_step_option(job, [found.step], option, PYXIS_OPTIONS)
         advice = f"add {option}" if len(found.passable) in (1, 2, 3) else "name them in --container-env"
         yield Finding(
             found.step.place,
             f"{what}; {advice}, or export inside the container" if found.passable else f"{what}; set it inside",
             related=[(each.span, name) for name, each in list(found.variables.items())[:4]],
-            fix=None if given is None else Fix("let the script's values win", given.edits),
+            fix=None if edits is None else Fix("let the script's values win", edits),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.step_options import take
+from sbatchlint.analysis.launch.step_options import remove_step_option
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
 from sbatchlint.job.launches import exported
@@ -132,7 +132,7 @@ def _without(job: Job, step: Step, first: Asked, second: Asked) -> list[Edit]:
     """Takes the earlier option out, where no other step would lose it."""
     if not first.inherited:
         option = next(each for each in step.given if each.span == first.span)
-        edit = take(job, step, option)
+        edit = remove_step_option(job, step, option)
         return [] if edit is None else [edit]
     for other in job.steps:
         if not second.inherited and other.container is not None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_crowded, literal_number, value_span
+from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
 from sbatchlint.analysis.launch.evidence import PROCESSORS, RankSign, gpu_signs, rank_sign
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
@@ -136,7 +137,7 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
     """An option, of the srun or the job, with another number, and under another name where that is given."""
     option = step.option(name)
     if option is not None:
-        span = value_span(option)
+        span = literal_span(option)
         if span is None or literal_number(job, span) is None:
             return None
         if other is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
-from sbatchlint.analysis.launch.duplicate_launchers import literal_number
 from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
+from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
 from sbatchlint.job.launches import exported

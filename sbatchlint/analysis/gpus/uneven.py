@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_neutral_step, literal_number
+from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.grammar.numbers import whole
@@ -92,7 +93,7 @@ def _who_wants_gpus(job: Job, nodes: int, each: int | None) -> tuple[Step, Span,
     for step in job.steps:
         tasks = step.tasks_per_node
         if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == each and _takes_what_the_job_has(step):
-            if not is_neutral_step(step):
+            if not is_repeatable_step(step):
                 return step, step.invocation.name_span, tasks
     return None
 
@@ -122,7 +123,7 @@ def uneven_tasks(job: Job) -> Uneven | None:
     for step in job.steps:
         if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:
             continue
-        if step.nodes != nodes or "distribution" in step.options or is_neutral_step(step):
+        if step.nodes != nodes or "distribution" in step.options or is_repeatable_step(step):
             continue
         own = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
         option = f"--ntasks-per-node={each}"

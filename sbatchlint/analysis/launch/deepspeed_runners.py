@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import task_edits
+from sbatchlint.analysis.launch.literal_counts import task_edits
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.launches import Launch
@@ -120,10 +121,10 @@ def _one_runner(world: World) -> tuple[Edit, ...] | None:
         return None
     option = "--ntasks=1" if step.nodes == 1 else "--nodes=1 --ntasks=1"
     first, _, second = option.partition(" ")
-    given = job.give([step], first, ())
-    if given is None or len(given.edits) != 1:
+    edits = add_step_option(job, [step], first)
+    if edits is None or len(edits) != 1:
         return None
-    edit = given.edits[0]
+    edit = edits[0]
     return (edit._replace(content=f"{edit.content} {second}") if second else edit,)
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
+from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
+from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job.environment import TASK_COUNTS
 from sbatchlint.job.gpus import step_gpus
-from sbatchlint.job.steps import Step, StepOption
-from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from sbatchlint.bash.trace import Invocation
     from sbatchlint.job import Job
     from sbatchlint.job.launches import Launch
 
@@ -28,14 +28,6 @@ PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per
 # Directives that count tasks in ways this module does not rewrite.
 OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
                 "distribution", "mincpus")  # fmt: skip
-_NEUTRAL = """: . [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls
-mkdir module nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source sync tail tar
-tee test touch tr true ulimit umask uname unset wc which"""
-# Commands that mean the same however often a node runs them.
-NEUTRAL = frozenset(_NEUTRAL.split())
-# Commands that are what they start.
-STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "sh", "singularity", "stdbuf", "taskset",
-                      "time", "timeout"})  # fmt: skip
 TASK_COUNT_USE = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
 
 
@@ -78,7 +70,7 @@ def find_crowds(job: Job) -> list[Crowd]:
                 found.setdefault(reason, []).append(launch)
     crowds = []
     for reason, launches in found.items():
-        own = launches[0].step is not None and own_option(launches[0].step, reason[0]) is not None
+        own = launches[0].step is not None and task_option_at(launches[0].step, reason[0]) is not None
         crowds.append(Crowd(reason, not own, tuple(launches), _repair(job, launches, reason[0])))
     return crowds
 
@@ -167,15 +159,6 @@ def _counts_tasks(launch: Launch, step: Step) -> bool:
 # --- repairs ---------------------------------------------------------------------------------------
 
 
-def own_option(step: Step, span: Span) -> StepOption | None:
-    """The option of an srun itself that stands at `span` and counts its tasks."""
-    for name in ("ntasks", "ntasks-per-node"):
-        option = step.option(name)
-        if option is not None and option.span == span:
-            return option
-    return None
-
-
 def _repair(job: Job, launches: list[Launch], reason: Span) -> Repair | None:
     if any(launch.launcher.processes_per_task == 1 for launch in launches):
         return None  # a worker of each task was meant, or a launcher of all GPUs
@@ -183,41 +166,9 @@ def _repair(job: Job, launches: list[Launch], reason: Span) -> Repair | None:
     for launch in launches:
         assert launch.step is not None
         steps.setdefault(launch.step.invocation.name_span, launch.step)
-    if any(own_option(step, reason) is not None for step in steps.values()):
+    if any(task_option_at(step, reason) is not None for step in steps.values()):
         return _change_option(job, next(iter(steps.values())), reason) if len(steps) == 1 else None
     return _change_directive(job, reason) or _add_options(job, list(steps.values()))
-
-
-def literal_number(job: Job, span: Span | None) -> int | None:
-    """The number that stands at a place of the file, with nothing around it but blanks, `=` or an option's letter."""
-    if span is None:
-        return None
-    number = whole(job.source.slice(span))
-    after = job.source.slice(Span(span.end, span.end + 1))
-    return number if after == "" or after.isspace() else None
-
-
-def value_span(option: StepOption) -> Span | None:
-    """Where the value of an srun's option stands, if it is written there literally."""
-    value = option.value
-    if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
-        return None
-    return value[0].span
-
-
-def task_edits(job: Job, step: Step, per_node: int) -> list[Edit] | None:
-    """Sets what an srun itself says of its tasks to so many per node; None where one is not a literal number."""
-    edits = []
-    for name in ("ntasks", "ntasks-per-node"):
-        option = step.option(name)
-        if option is None:
-            continue
-        tasks = per_node if name == "ntasks-per-node" else None if step.nodes is None else per_node * step.nodes
-        span = value_span(option)
-        if tasks is None or span is None or literal_number(job, span) is None:
-            return None
-        edits.append(Edit(span, str(tasks)))
-    return edits
 
 
 def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
@@ -232,7 +183,7 @@ def _change_option(job: Job, step: Step, reason: Span) -> Repair | None:
     safe = within and cpus is None and _only_launchers(job, step) and not TASK_COUNT_USE.search(job.source.text)
     title = "run one task per node in this step"
     if cpus is not None:
-        span = value_span(cpus)
+        span = literal_span(cpus)
         number, old = literal_number(job, span), step.tasks_per_node
         if span is None or number is None or old is None:
             return None
@@ -247,7 +198,7 @@ def _only_launchers(job: Job, step: Step) -> bool:
     if not crowded:
         return False
     for each in step.program:
-        if each in crowded or is_neutral(each):
+        if each in crowded or is_repeatable(each):
             continue
         if any(each in launcher.ancestors() for launcher in crowded) or any(
             launcher in each.ancestors() for launcher in crowded
@@ -255,16 +206,6 @@ def _only_launchers(job: Job, step: Step) -> bool:
             continue
         return False
     return True
-
-
-def is_neutral(invocation: Invocation) -> bool:
-    """Whether a command means the same however often a node runs it."""
-    return bool(invocation.name in STARTERS and invocation.children) or invocation.name in NEUTRAL
-
-
-def is_neutral_step(step: Step) -> bool:
-    """Whether a step means the same with any number of tasks per node."""
-    return bool(step.program) and all(map(is_neutral, step.program))
 
 
 def _change_directive(job: Job, reason: Span) -> Repair | None:
@@ -277,7 +218,7 @@ def _change_directive(job: Job, reason: Span) -> Repair | None:
     for step in job.steps:
         if step.geometry.several is False:
             continue
-        if step.geometry.several is None or not (_only_launchers(job, step) or is_neutral_step(step)):
+        if step.geometry.several is None or not (_only_launchers(job, step) or is_repeatable_step(step)):
             return None
         if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
             return None

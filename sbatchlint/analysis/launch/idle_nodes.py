@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.expansion.uses import is_unclear_source
-from sbatchlint.analysis.launch.duplicate_launchers import is_neutral_step
 from sbatchlint.analysis.launch.evidence import rank_sign, trains_alone
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import Repair
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job.launches import exported
@@ -135,7 +135,7 @@ def _others_may_join(job: Job) -> bool:
     """Whether something may start the launchers of the other nodes: by ssh, or in the background."""
     if any(each.name in REMOTE and each.phase is Phase.BATCH for each in job.invocations):
         return True
-    if any(step.invocation.context.background and not is_neutral_step(step) for step in job.steps):
+    if any(step.invocation.context.background and not is_repeatable_step(step) for step in job.steps):
         return True
     return any(_is_unread(each) and each.context.background for each in job.invocations)
 
@@ -152,7 +152,7 @@ def _others_may_work(job: Job) -> bool:
 
 def _is_at_work(step: Step) -> bool:
     """Whether a step may use several nodes for more than looking around."""
-    return step.nodes != 1 and not is_neutral_step(step) and not step.invocation.context.captured
+    return step.nodes != 1 and not is_repeatable_step(step) and not step.invocation.context.captured
 
 
 def _is_unread(invocation: Invocation) -> bool:

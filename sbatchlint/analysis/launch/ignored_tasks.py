@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.job.steps import Step, is_node_count
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from sbatchlint.analysis.launch.step_options import Given
     from sbatchlint.job import Job
 
 
@@ -31,7 +32,7 @@ class IgnoredTasks(NamedTuple):
     got: int
     inherited: tuple[Span, str] | None
     always: bool
-    fix: Given | None
+    edits: list[Edit] | None
 
 
 def find_ignored_tasks(job: Job) -> list[IgnoredTasks]:
@@ -49,8 +50,8 @@ def find_ignored_tasks(job: Job) -> list[IgnoredTasks]:
         setting = request.given("ntasks-per-node") or request.given("ntasks")
         written = None if setting is None else job.source.slice(setting.span)
         reason = None if setting is None or written is None else (setting.span, written)
-        fix = _with_tasks(job, step, wanted)
-        found.append(IgnoredTasks(step, wanted, got, reason, step.geometry.ignored is True, fix))
+        edits = _with_tasks(job, step, wanted)
+        found.append(IgnoredTasks(step, wanted, got, reason, step.geometry.ignored is True, edits))
     return found
 
 
@@ -66,7 +67,7 @@ def _inherited(job: Job, step: Step) -> int | None:
     return None
 
 
-def _with_tasks(job: Job, step: Step, wanted: int) -> Given | None:
+def _with_tasks(job: Job, step: Step, wanted: int) -> list[Edit] | None:
     nodes = step.option("nodes")
     if nodes is None or is_node_count(nodes.value or ()):
         texts = ["$SLURM_NNODES" if wanted == 1 else f"$((SLURM_NNODES * {wanted}))"]
@@ -76,7 +77,7 @@ def _with_tasks(job: Job, step: Step, wanted: int) -> Given | None:
     if own is not None:
         texts.append(str(own * wanted))
     for text in texts:
-        given = job.give([step], f"--ntasks={text}", ("ntasks-per-node",))
-        if given is not None:
-            return given
+        edits = add_step_option(job, [step], f"--ntasks={text}", ("ntasks-per-node",))
+        if edits is not None:
+            return edits
     return None

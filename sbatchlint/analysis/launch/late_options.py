@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import NEUTRAL
+from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
@@ -34,7 +34,7 @@ POSITIONAL, UNREAD, REFUSED, PROGRAM = "positional", "unread", "refused", "progr
 # Commands that print or look up what they are given, and Slurm's own.
 _TALKERS = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
                       "test", "true", "awk", "sed", "env", "ulimit", "unset"})  # fmt: skip
-_PLAIN = (NEUTRAL - _TALKERS) | {"lscpu", "whoami", "uptime", "nvcc", "numactl", "taskset"}
+_PLAIN = (REPEATABLE - _TALKERS) | {"lscpu", "whoami", "uptime", "nvcc", "numactl", "taskset"}
 # What no program but srun is likely to have.
 _OF_SRUN = frozenset({
     "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "cpus-per-task",

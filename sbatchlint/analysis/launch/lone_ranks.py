@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import (
-    Repair,
-    is_neutral_step,
-    literal_number,
-    own_option,
-    task_edits,
-    value_span,
-)
+from sbatchlint.analysis.launch.duplicate_launchers import Repair
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.gpus import step_gpus
@@ -129,9 +124,9 @@ def _refused(job: Job, step: Step, invocation: Invocation, sign: RankSign) -> Re
         expected = tasks // nodes if tasks % nodes == 0 else None
     edits = None
     span = geometry.reason[0]
-    option = own_option(step, span)
+    option = task_option_at(step, span)
     place = request.given("ntasks") if option is None else None
-    literal = value_span(option) if option is not None else None if place is None else place.value_span
+    literal = literal_span(option) if option is not None else None if place is None else place.value_span
     if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
         edits = (Edit(span, f"--ntasks-per-node={expected}"),)
     return Refused(step, invocation, sign, geometry.reason, tasks, False, None, expected, edits)
@@ -200,7 +195,7 @@ def _sign(invocation: Invocation, step: Step) -> RankSign | None:
 
 
 def _repair(job: Job, lone: LoneRank, all_of_them: list[LoneRank]) -> Repair | None:
-    if lone.reason is not None and own_option(lone.step, lone.reason[0]) is not None:
+    if lone.reason is not None and task_option_at(lone.step, lone.reason[0]) is not None:
         return _change_option(job, lone.step, lone.expected)
     alike = {each.step.span for each in all_of_them if each.expected == lone.expected}
     all_lightning = all(each.sign.kind == "lightning" for each in all_of_them)
@@ -225,7 +220,7 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all
         return None
     for other in job.steps:
         if other.span not in alike and not {"ntasks", "ntasks-per-node"} & other.options.keys():
-            if not is_neutral_step(other):
+            if not is_repeatable_step(other):
                 return None
     edits = []
     per_node, tasks = request.given("ntasks-per-node"), request.given("ntasks")

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_neutral_step, literal_number, value_span
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.launches import Launch
@@ -215,9 +216,9 @@ def _of_step(job: Job, step: Step) -> Mismatch | None:
     if option is None or (option.text or "").lower() not in _NO_PMIX or step.command is None:
         return None
     tasks = step.tasks
-    if tasks is None or tasks < 2 or is_neutral_step(step) or not _loads_open_mpi_5(job, step):
+    if tasks is None or tasks < 2 or is_repeatable_step(step) or not _loads_open_mpi_5(job, step):
         return None
-    span = value_span(option)
+    span = literal_span(option)
     edits = None if span is None or job.source.slice(span) != option.text else (Edit(span, "pmix"),)
     return Mismatch(SINGLE, option.span, f"--mpi={option.text}", 1, tasks, None, False, edits)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, span_of
 from sbatchlint.job.commands.argv import Argv
@@ -194,10 +195,10 @@ def _step_in_step(job: Job, invocation: Invocation) -> Nested | None:
     nodes = job.request.exact_nodes()
     if nodes is None or outer.nodes != nodes or job.request.heterogeneous:
         return None  # nodes may be left on which the inner one runs
-    given = job.give([outer], "--overlap", ())
+    edits = add_step_option(job, [outer], "--overlap")
     return Nested(
         STEP_IN_STEP, "srun", invocation.name_span, "srun", outer.invocation.name_span, outer.tasks, False, None,
-        None if given is None else tuple(given.edits),
+        None if edits is None else tuple(edits),
     )  # fmt: skip
 
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
+from sbatchlint.job import Job
 from sbatchlint.job.commands.argv import is_plain
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
 
 _HARMLESS = frozenset({"echo", "printf"})
 
@@ -192,26 +189,37 @@ def _unseen_steps(job: Job, words: Words) -> bool:
     return False
 
 
-class Given(NamedTuple):
-    """How an option is given to steps. `certain`: the script holds no other srun, and none with unknown options."""
-
-    edits: list[Edit]
-    certain: bool
+def knows_all_steps(job: Job) -> bool:
+    """Whether every srun of the script is found, and its options are known."""
+    return all(step.certain for step in job.steps) and not _unseen_steps(job, Words(job))
 
 
-def give(job: Job, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
-    """Puts an option (as the shell must see it) into these steps, each behind its last option whose name is in `like`.
+def add_step_option(job: Job, steps: Iterable[Step], option: str, behind: Collection[str] = ()) -> list[Edit] | None:
+    """The edits that put an option (as the shell must see it) into these steps.
 
-    None where a step has no place for it, or where it would reach other commands.
+    It goes behind a step's last option whose name is in `behind`, else behind the word `srun`. None where a step has no
+    place for it, or where it would reach other commands.
     """
     words = Words(job)
-    certain = all(step.certain for step in job.steps) and not _unseen_steps(job, words)
-    edits = _edits(job, words, steps, option, like)
-    return None if edits is None else Given(edits, certain)
+    groups: dict[int, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.invocation.span.start, []).append(step)
+    wanted = {id(step) for group in groups.values() for step in group}
+    plain = is_plain(option)
+    for own_only in (False, True):
+        places: dict[int, Place] = {}
+        for group in groups.values():
+            place = _place(job, words, group, behind, plain, own_only, wanted)
+            if place is None:
+                return None
+            places[place.offset] = place
+        if all(sum(_has(step, place) for place in places.values()) == 1 for g in groups.values() for step in g):
+            return [Edit(Span(at, at), place.before + option) for at, place in sorted(places.items())]
+    return None
 
 
-def take(job: Job, step: Step, option: StepOption) -> Edit | None:
-    """Takes an option out of a step; None where its words are not known, or are other commands' too."""
+def remove_step_option(job: Job, step: Step, option: StepOption) -> Edit | None:
+    """The edit that takes an option out of a step; None where its words are not known, or are other commands' too."""
     found = Words(job).removal(option, step.invocation.span)
     if found is None or found[1] and not _only_these(job, option.span.start, {id(step)}):
         return None
@@ -229,30 +237,12 @@ def only_in(job: Job, offset: int, commands: Iterable[Invocation]) -> bool:
     return True
 
 
-def _edits(job: Job, words: Words, steps: Iterable[Step], option: str, like: Collection[str]) -> list[Edit] | None:
-    groups: dict[int, list[Step]] = {}
-    for step in steps:
-        groups.setdefault(step.invocation.span.start, []).append(step)
-    wanted = {id(step) for group in groups.values() for step in group}
-    plain = is_plain(option)
-    for own_only in (False, True):
-        places: dict[int, Place] = {}
-        for group in groups.values():
-            place = _place(job, words, group, like, plain, own_only, wanted)
-            if place is None:
-                return None
-            places[place.offset] = place
-        if all(sum(_has(step, place) for place in places.values()) == 1 for g in groups.values() for step in g):
-            return [Edit(Span(at, at), place.before + option) for at, place in sorted(places.items())]
-    return None
-
-
 def _place(
-    job: Job, words: Words, group: list[Step], like: Collection[str], plain: bool, own_only: bool, wanted: set[int]
+    job: Job, words: Words, group: list[Step], behind: Collection[str], plain: bool, own_only: bool, wanted: set[int]
 ) -> Place | None:
     first = group[0]
     for option in reversed(first.given):
-        if option.name not in like or not all(_gives(step, option) for step in group[1:]):
+        if option.name not in behind or not all(_gives(step, option) for step in group[1:]):
             continue
         place = words.behind(option.span.start, option.value_word != option.word, first.invocation.span)
         if place is None or (place.string and not plain) or (place.shared and own_only):

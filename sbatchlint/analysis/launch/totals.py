@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import literal_number
+from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.bash.values import expansions
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import World, find_worlds

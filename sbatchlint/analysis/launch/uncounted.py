@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_neutral_step
 from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.launchers import python_command
@@ -112,7 +112,7 @@ def _is_given(step: Step, name: str) -> bool:
 
 def _program(job: Job, step: Step) -> tuple[str, bool] | None:
     """What a step starts, as written, and whether that is plainly one program for a node; None where many are meant."""
-    if is_neutral_step(step) or step.command is None or "mpi" in step.options:
+    if is_repeatable_step(step) or step.command is None or "mpi" in step.options:
         return None
     launches = [each for each in job.launches if each.step is step]
     if any(each.launcher.kind == "mpi" for each in launches):

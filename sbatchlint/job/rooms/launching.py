@@ -9,8 +9,6 @@ from sbatchlint.job.rooms.ground import Ground
 from sbatchlint.job.worlds import find_worlds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from sbatchlint.analysis.directives.submission_options import SubmissionOption
     from sbatchlint.analysis.directives.unknown_options import Missing
     from sbatchlint.analysis.launch.dead_options import DeadOption
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.node_counts import NodeCount, ProgramNodes
     from sbatchlint.analysis.launch.node_ranks import NodeRank
     from sbatchlint.analysis.launch.rendezvous import Meeting, Repair
-    from sbatchlint.analysis.launch.step_options import Given
     from sbatchlint.analysis.launch.surviving import Surviving
     from sbatchlint.analysis.launch.swift_environment import SwiftFault
     from sbatchlint.analysis.launch.uncounted import Uncounted
@@ -103,12 +100,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.uncounted import find_uncounted
 
         return find_uncounted(self.job)
-
-    def give(self, steps: Iterable[Step], option: str, like: Collection[str]) -> Given | None:
-        """Puts an option into these steps, each behind its last one whose name is in `like`; see `placing`."""
-        from sbatchlint.analysis.launch.step_options import give
-
-        return give(self.job, steps, option, like)
 
     @property
     def crowds(self) -> list[Crowd]:

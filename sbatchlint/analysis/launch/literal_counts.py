@@ -1,0 +1,51 @@
+"""Where the script writes a number as such, and the edits that change a step's number of tasks there."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.values import text_of
+from sbatchlint.job import Job
+from sbatchlint.job.steps import Step, StepOption
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
+
+
+def literal_number(job: Job, span: Span | None) -> int | None:
+    """The number that stands at a place of the file, with nothing around it but blanks, `=` or an option's letter."""
+    if span is None:
+        return None
+    number = whole(job.source.slice(span))
+    after = job.source.slice(Span(span.end, span.end + 1))
+    return number if after == "" or after.isspace() else None
+
+
+def literal_span(option: StepOption) -> Span | None:
+    """Where the value of an srun's option stands, if it is written there literally."""
+    value = option.value
+    if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
+        return None
+    return value[0].span
+
+
+def task_option_at(step: Step, span: Span) -> StepOption | None:
+    """The option of an srun itself that stands at `span` and counts its tasks."""
+    for name in ("ntasks", "ntasks-per-node"):
+        option = step.option(name)
+        if option is not None and option.span == span:
+            return option
+    return None
+
+
+def task_edits(job: Job, step: Step, per_node: int) -> list[Edit] | None:
+    """Sets what an srun itself says of its tasks to so many per node; None where one is not a literal number."""
+    edits = []
+    for name in ("ntasks", "ntasks-per-node"):
+        option = step.option(name)
+        if option is None:
+            continue
+        tasks = per_node if name == "ntasks-per-node" else None if step.nodes is None else per_node * step.nodes
+        span = literal_span(option)
+        if tasks is None or span is None or literal_number(job, span) is None:
+            return None
+        edits.append(Edit(span, str(tasks)))
+    return edits

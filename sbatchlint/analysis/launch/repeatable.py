@@ -1,0 +1,25 @@
+"""Commands that mean the same however often a node runs them."""
+
+from __future__ import annotations
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.job.steps import Step
+
+_REPEATABLE = """
+: . [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls
+mkdir module nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source sync tail tar
+tee test touch tr true ulimit umask uname unset wc which"""
+REPEATABLE = frozenset(_REPEATABLE.split())
+# Commands that are what they start.
+_STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "sh", "singularity", "stdbuf", "taskset",
+                       "time", "timeout"})  # fmt: skip
+
+
+def is_repeatable(invocation: Invocation) -> bool:
+    """Whether a command means the same however often a node runs it."""
+    return bool(invocation.name in _STARTERS and invocation.children) or invocation.name in REPEATABLE
+
+
+def is_repeatable_step(step: Step) -> bool:
+    """Whether a step means the same with any number of tasks per node."""
+    return bool(step.program) and all(map(is_repeatable, step.program))
