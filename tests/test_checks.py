@@ -256,6 +256,18 @@ def test_messages(entry: Entry) -> None:
                 assert each.fix.edits
 
 
+@pytest.mark.xfail(reason="cards are being filled in", strict=False)
+def test_a_check_rests_on_something() -> None:
+    """It has fired in a real script (tests/data/fired.txt), or its card says what it is known from, or it is preview."""
+    lines = (ROOT / "tests" / "data" / "fired.txt").read_text().splitlines()
+    fired = {line for line in lines if not line.startswith("#")}
+    cards = [registry().load(entry).card for entry in ENTRIES]
+    assert fired <= {card.code for card in cards}
+    silent = [card for card in cards if card.code not in fired]
+    assert not [card.code for card in silent if not card.seen and card.stage != "preview"], "say seen="
+    assert not [card.code for card in cards if card.code in fired and card.seen], "seen= is not true any more"
+
+
 def test_files_of_checks_are_named_as_agreed() -> None:
     names = {path.name for path in ROOT.joinpath("checks").glob("*.py")} - {"__init__.py"}
     assert names

@@ -29,7 +29,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 # What may change without the finding being another one.
 DETAILS = ("severity", "message", "end_location", "related", "fix")
-FIRED_NOTE = "# Checks that reported something in a corpus of real scripts; written by tools/corpus_diff.py --fired\n"
+FIRED_NOTE = (
+    "# Checks that reported something in real scripts or in re-created failures of real ones; written by\n"
+    "# tools/corpus_diff.py --fired over a collection that is not part of this repository.\n"
+)
 
 Finding = dict[str, Any]
 
