@@ -16,8 +16,8 @@ from sbatchlint.job.environment import (
     TASK_COUNTS,
     WITH_OPTION,
     ZERO_IN_BATCH,
-    JobEnvironment,
 )
+from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import Entry, find, known_names, mistaken, variables
 from sbatchlint.slurm.options import table
 from sbatchlint.slurm.versions import MAJORS

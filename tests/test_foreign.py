@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from sbatchlint.analysis.directives.foreign import foreign_effects
 from sbatchlint.bash.values import Text
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
-from sbatchlint.slurm.foreign import Foreign, ForeignSetting, read_foreign
+from sbatchlint.slurm.foreign import Foreign, read_foreign
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
-from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.versions import MAJORS, is_before
 
 DATA = Path(__file__).parent / "data" / "foreign.jsonl"

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from conftest import HEAD, Command
 from sbatchlint.check import Fix, Related, Span, insert, remove, replace
 from sbatchlint.engine import Diagnostic
-from sbatchlint.report import FORMATS, Report, renderer
+from sbatchlint.report import FORMATS
 from sbatchlint.report.cells import escape, width, wrap
+from sbatchlint.report.formats import renderer
+from sbatchlint.report.model import Report
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source

@@ -17,7 +17,8 @@ from sbatchlint.cli.pages import as_markdown, markdown_table  # noqa: E402
 from sbatchlint.configuration import KEYS, SITE_KEYS  # noqa: E402
 from sbatchlint.engine import lint_source  # noqa: E402
 from sbatchlint.registry import GROUPS, Check, registry  # noqa: E402
-from sbatchlint.report import Report, renderer  # noqa: E402
+from sbatchlint.report.formats import renderer  # noqa: E402
+from sbatchlint.report.model import Report  # noqa: E402
 from sbatchlint.report.terminal import Terminal  # noqa: E402
 from sbatchlint.settings import Settings  # noqa: E402
 from sbatchlint.source.files import read  # noqa: E402

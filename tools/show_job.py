@@ -22,9 +22,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from sbatchlint.bash.state import Guards  # noqa: E402
 from sbatchlint.bash.trace import Assigned, Context, Invocation  # noqa: E402
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of  # noqa: E402
+from sbatchlint.bash.variables import Guards  # noqa: E402
 from sbatchlint.job import Job, Launch, Step  # noqa: E402
 from sbatchlint.job.launchers.model import Setting  # noqa: E402
 from sbatchlint.job.worlds import World, find_worlds  # noqa: E402

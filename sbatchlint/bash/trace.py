@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, Pieces, Text, span_of, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, merge_guards
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
@@ -144,6 +144,23 @@ class Invocation:
     def __repr__(self) -> str:
         words = " ".join("?" if text_of(field) is None else str(text_of(field)) for field in self.argv)
         return f"<{self.phase.name.lower()} {self.kind}: {words}>"
+
+
+def exported(invocation: Invocation, name: str) -> Pieces | None:
+    """The value of a variable in a command's environment, where the script sets it to just one there."""
+    variable = invocation.state.variables.get(name)
+    if variable is None or not variable.exported:
+        return None
+    values = [each.fields for each in variable.alternatives if merge_guards(invocation.guards, each.guards) is not None]
+    if len(values) != 1 or not values[0]:
+        return None
+    return values[0][0]
+
+
+def is_set(invocation: Invocation, name: str) -> bool:
+    """Whether the script sets a variable before a command, exported or not, to whatever."""
+    variable = invocation.state.variables.get(name)
+    return variable is not None and bool(variable.alternatives)
 
 
 class Ran(NamedTuple):

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 
-ISSUES = "https://github.com/sbatchlint/sbatchlint/issues"
+from sbatchlint import ISSUES, __version__
 
 # What is made for a file lives as long as the file is looked at, and what an import makes lives on: collecting early
 # finds nothing. Said before anything else is imported, where it saves a tenth of a short run.
@@ -29,8 +29,6 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the command and returns its exit code. Nothing heavy is imported before it is known what is asked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in ("--version", "-V"):
-        from sbatchlint import __version__
-
         sys.stdout.write(f"sbatchlint {__version__}\n")
         return 0
     from sbatchlint.source.files import InputError

@@ -7,13 +7,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
-from sbatchlint.cli import ISSUES
+from sbatchlint import ISSUES
 from sbatchlint.cli.arguments import configured, listed
 from sbatchlint.cli.process import Mode, Outcome, process_all
 from sbatchlint.engine import Diagnostic
 from sbatchlint.registry import registry
-from sbatchlint.report import Report, renderer, shown_path
 from sbatchlint.report.cells import escape
+from sbatchlint.report.formats import renderer
+from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.summary import count
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver

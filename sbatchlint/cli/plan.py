@@ -6,11 +6,11 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from sbatchlint import ISSUES
 from sbatchlint.analysis.planning.plan import plan_of
-from sbatchlint.cli import ISSUES
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
 from sbatchlint.job import Job
-from sbatchlint.report import shown_path
+from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.files import InputError, read, read_standard_input

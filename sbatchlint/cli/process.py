@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sbatchlint.engine import Diagnostic, Fault, inspect
-from sbatchlint.report import shown_path
+from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError, write
 from sbatchlint.source.records import NamedTuple

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.bash.interpreter.protocol import Spawn
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import assignment_of, split
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
-from sbatchlint.job.environment import JobEnvironment
 from sbatchlint.job.launchers import mpi, recognise
-from sbatchlint.job.launches import container_of, exported
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.request import Request
+from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
-from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job.containers import Container
-from sbatchlint.job.environment import step_around
 from sbatchlint.job.launchers import Launcher, recognise
-from sbatchlint.job.steps import Step
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.records import NamedTuple
 
 
@@ -30,23 +28,6 @@ class Launch(NamedTuple):
     @property
     def container(self) -> Container | None:
         return container_of(self.invocation)
-
-
-def exported(invocation: Invocation, name: str) -> Pieces | None:
-    """The value of a variable in a command's environment, where the script sets it to just one there."""
-    variable = invocation.state.variables.get(name)
-    if variable is None or not variable.exported:
-        return None
-    values = [each.fields for each in variable.alternatives if merge_guards(invocation.guards, each.guards) is not None]
-    if len(values) != 1 or not values[0]:
-        return None
-    return values[0][0]
-
-
-def is_set(invocation: Invocation, name: str) -> bool:
-    """Whether the script sets a variable before a command, exported or not, to whatever."""
-    variable = invocation.state.variables.get(name)
-    return variable is not None and bool(variable.alternatives)
 
 
 def container_of(invocation: Invocation) -> Container | None:

@@ -10,12 +10,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
-from sbatchlint.bash.trace import Context, Invocation
+from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
-from sbatchlint.job.environment import JobEnvironment, step_around
 from sbatchlint.job.hooks import JobHooks
-from sbatchlint.job.launches import Launch, exported, find_launches
-from sbatchlint.job.steps import Step, spread
+from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.job.steps import Step, spread, step_around
 from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:

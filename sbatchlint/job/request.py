@@ -19,7 +19,7 @@ from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.counts import Counts
-    from sbatchlint.slurm.foreign import ForeignSetting
+    from sbatchlint.slurm.model import ForeignSetting
 
 # GRES that are a GPU, or a part of one.
 GPU_RESOURCES = frozenset({"gpu", "shard", "mps"})

@@ -6,7 +6,7 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 
 from __future__ import annotations
 
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import hides_options, is_unknown, names_program
 from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
@@ -108,8 +108,6 @@ class Step:
             if is_pyxis_option(each.name)
         ]
         triples += [(each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name)]
-        from sbatchlint.job.launches import exported
-
         if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):
             return None
         container = pyxis_container(triples, site, lambda name: exported(self.invocation, name))
@@ -180,6 +178,17 @@ def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | Non
             continue
         if names_program(field) or not is_open(field) and any(word > index for word in strange):
             return index
+    return None
+
+
+def step_around(context: Context) -> Step | None:
+    """The step in whose tasks a command runs."""
+    each = context.parent
+    while each is not None:
+        info = getattr(each.spawn, "info", None)
+        if isinstance(info, Step):
+            return info
+        each = each.context.parent
     return None
 
 

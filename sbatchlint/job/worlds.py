@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
-from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES, step_around
+from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import node_count
-from sbatchlint.job.steps import is_node_count
+from sbatchlint.job.steps import is_node_count, step_around
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span

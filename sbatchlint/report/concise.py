@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbatchlint.report import Report, shown_path
 from sbatchlint.report.cells import escape
+from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sbatchlint.engine import Diagnostic
-from sbatchlint.report import Report, shown_path
 from sbatchlint.report.cells import escape, wrap
+from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal

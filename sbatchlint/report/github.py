@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from sbatchlint.report import Report
 from sbatchlint.report.json import clean
+from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}

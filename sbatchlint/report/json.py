@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from sbatchlint.engine import Diagnostic
-from sbatchlint.report import Report, shown_path
+from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source, Span
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from sbatchlint.report import Report
 from sbatchlint.report.json import finding
+from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
 

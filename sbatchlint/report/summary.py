@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbatchlint.report import Report
+from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
 

@@ -12,14 +12,8 @@ import pytest
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Phase, Pieces, is_open, text_of
 from sbatchlint.job import Invocation, Job
-from sbatchlint.job.environment import (
-    NODE_COUNTS,
-    ONLY_IN_STEPS,
-    TASK_COUNTS,
-    WITH_OPTION,
-    ZERO_IN_BATCH,
-    JobEnvironment,
-)
+from sbatchlint.job.environment import NODE_COUNTS, ONLY_IN_STEPS, TASK_COUNTS, WITH_OPTION, ZERO_IN_BATCH
+from sbatchlint.job.shell_environment import JobEnvironment
 
 from .conftest import job_of, selected
 from .local_slurm import LocalSlurm

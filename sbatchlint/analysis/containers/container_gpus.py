@@ -16,10 +16,10 @@ from sbatchlint.analysis.containers.docker import on_processors
 from sbatchlint.analysis.containers.host_tools import brings_slurm, site_binds_slurm
 from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS, LOOKING
 from sbatchlint.analysis.launch.evidence import STRONG, gpu_signs
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, span_of, text_of
 from sbatchlint.job.commands.container_commands import behind_image
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.launches import exported
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import basename, hides_options, is_unknown
 from sbatchlint.job.containers import Container
-from sbatchlint.job.environment import step_around
-from sbatchlint.job.steps import Step
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
-from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import PYXIS_STARTS, Step, directive_value, written
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sbatchlint.slurm.directives import Directives, Setting
-from sbatchlint.slurm.foreign import Foreign, ForeignSetting
+from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
+from sbatchlint.slurm.model import ForeignSetting
 from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span

@@ -29,7 +29,7 @@ from sbatchlint.bash.syntax.tree import (
     Parameter,
 )
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.trace import Assigned, Invocation
+from sbatchlint.bash.trace import Assigned, Invocation, exported
 from sbatchlint.bash.values import (
     Expansion,
     Phase,
@@ -44,7 +44,7 @@ from sbatchlint.bash.values import (
 )
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import recognise
-from sbatchlint.job.launches import container_of, exported
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import Step
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

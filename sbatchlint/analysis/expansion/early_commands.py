@@ -22,8 +22,8 @@ from sbatchlint.analysis.expansion.uses import Uses
 from sbatchlint.analysis.expansion.varying import NODE, variation
 from sbatchlint.bash.trace import Read
 from sbatchlint.bash.values import Phase, shown_text
-from sbatchlint.job.environment import GPU_OPTIONS, step_around
-from sbatchlint.job.steps import Step
+from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

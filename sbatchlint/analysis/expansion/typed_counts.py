@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.expansion.uses import DEFAULTS, TESTS, Uses
 from sbatchlint.bash.values import Pieces, text_of
-from sbatchlint.job.environment import JobEnvironment
+from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 

@@ -18,8 +18,7 @@ from sbatchlint.bash.trace import Assigned, Invocation, Read
 from sbatchlint.bash.values import Phase
 from sbatchlint.bash.variables import Variable
 from sbatchlint.job.containers import Container
-from sbatchlint.job.environment import step_around
-from sbatchlint.job.steps import Step
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

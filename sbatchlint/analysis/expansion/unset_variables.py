@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.expansion.uses import DEFAULTS, Use, Uses
 from sbatchlint.bash.trace import Invocation, Read
 from sbatchlint.bash.values import Phase, Text
-from sbatchlint.job.environment import GPU_OPTIONS, JobEnvironment
+from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import Entry, find, is_slip_of_fingers, mistaken
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
 from sbatchlint.analysis.launch.evidence import PROCESSORS, RankSign, gpu_signs, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
-from sbatchlint.job.launches import exported
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

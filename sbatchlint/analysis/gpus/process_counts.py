@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
 from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
-from sbatchlint.job.launches import exported
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.job.commands.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
-from sbatchlint.job.launches import is_set
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

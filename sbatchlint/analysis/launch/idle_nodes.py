@@ -14,9 +14,8 @@ from sbatchlint.analysis.launch.evidence import rank_sign, trains_alone
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import Repair
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
-from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit

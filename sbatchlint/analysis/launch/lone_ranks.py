@@ -13,10 +13,10 @@ from sbatchlint.analysis.launch.duplicate_launchers import Repair
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.gpus import step_gpus
-from sbatchlint.job.launches import exported, is_set
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit

@@ -15,10 +15,9 @@ from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, span_of
 from sbatchlint.job.commands.argv import Argv
-from sbatchlint.job.environment import step_around
 from sbatchlint.job.launchers import Launcher, recognise
 from sbatchlint.job.launches import Launch
-from sbatchlint.job.steps import Step
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.expansion.varying import NODE, variation
 from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
 from sbatchlint.analysis.launch.launcher_options import line_before, replaced, with_options
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.job.launchers import is_python
-from sbatchlint.job.launches import container_of, exported, is_set
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside, world_of
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

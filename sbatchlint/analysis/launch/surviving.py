@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.launch.evidence import rank_sign
-from sbatchlint.job.launches import exported, is_set
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.job.worlds import World
 from sbatchlint.source.records import NamedTuple

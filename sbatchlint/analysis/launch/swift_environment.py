@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.launch.launcher_options import line_before, proven
+from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job.launchers.swift import Swift
-from sbatchlint.job.launches import container_of, is_set
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

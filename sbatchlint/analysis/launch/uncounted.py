@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import Step, held_cpus, written
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.records import NamedTuple

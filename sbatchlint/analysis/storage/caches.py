@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import recognise
-from sbatchlint.job.launches import container_of, exported
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, Location, classify, key, under
 from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step

@@ -16,11 +16,10 @@ from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text, span_of
 from sbatchlint.job.commands.argv import partition
 from sbatchlint.job.containers import Container
-from sbatchlint.job.environment import step_around
 from sbatchlint.job.launchers import is_python, recognise
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
-from sbatchlint.job.steps import Step, directive_value
+from sbatchlint.job.steps import Step, directive_value, step_around
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span

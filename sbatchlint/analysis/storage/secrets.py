@@ -15,7 +15,7 @@ from sbatchlint.bash.trace import Assigned, Context, Invocation
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.containers import Container
-from sbatchlint.job.environment import step_around
+from sbatchlint.job.steps import step_around
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sbatchlint.analysis.tools.tool_environments import Install, environment_place, install_of
 from sbatchlint.bash.values import Phase, shown_text, span_of
 from sbatchlint.job.commands.conditionals import is_asked_for
-from sbatchlint.job.environment import step_around
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED
+from sbatchlint.job.steps import step_around
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

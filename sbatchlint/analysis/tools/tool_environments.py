@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import Given, basename, is_unknown, read
 from sbatchlint.job.commands.python_runners import UV
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.launches import container_of, exported, is_set
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.launches import container_of, exported, is_set
+from sbatchlint.job.launches import container_of
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex

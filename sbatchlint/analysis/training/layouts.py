@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, basename, hides_options, integer
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launchers.swift import Swift
-from sbatchlint.job.launches import exported
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import world_of
 from sbatchlint.source.records import NamedTuple
@@ -259,7 +258,7 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
     """A plain program, where its step's tasks are its ranks."""
     from sbatchlint.analysis.launch.evidence import rank_sign
-    from sbatchlint.job.environment import step_around
+    from sbatchlint.job.steps import step_around
 
     if step_around(invocation.context) is None:
         return None

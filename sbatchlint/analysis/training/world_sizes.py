@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Phase, expansions, span_of
 from sbatchlint.job.commands.argv import integer
-from sbatchlint.job.environment import TASK_VARIABLES, step_around
-from sbatchlint.job.launches import container_of, exported
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import counts_nodes
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.records import NamedTuple

@@ -14,7 +14,7 @@ from sbatchlint.source.records import NamedTuple
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.counts import Values
     from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.foreign import ForeignSetting
+    from sbatchlint.slurm.model import ForeignSetting
 
 __all__ = [
     "CONTROLLER", "IGNORED", "JOB", "REFUSED", "VERIFY", "WARNING", "Cause", "Conflict", "causes", "conflicts",

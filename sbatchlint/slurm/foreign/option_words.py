@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.lines import DirectiveLine, Readable, Token
-from sbatchlint.slurm.model import Problem
-from sbatchlint.slurm.options import Option, find
+from sbatchlint.slurm.model import ForeignSetting, Problem
+from sbatchlint.slurm.options import find
 from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
@@ -44,35 +44,6 @@ class GivenForeign(NamedTuple):
     value_line: DirectiveLine
     value_token: Token | None
     value_start: int
-
-
-class ForeignSetting(NamedTuple):
-    """An option of sbatch that a foreign directive sets.
-
-    `name`: its canonical long name (`umask` has none: PBS's `-W umask=` alone sets it). `value`: as sbatch's option
-    takes it, None for an option without one; it holds UNKNOWN where a part is not known. `span`: the part that says it:
-    the whole option, or an item of `-l` such as `walltime=1:00:00`. `joins`: where the value that the option has so far
-    is kept: `before` or `behind` the new one, after a comma; '' where it is replaced. `versions`: None for all.
-    """
-
-    name: str
-    value: str | None
-    span: Span
-    line: DirectiveLine
-    joins: str
-    versions: tuple[str, ...] | None
-    option: Option | None
-
-    @property
-    def text(self) -> str | None:
-        """The value where it is known."""
-        return None if self.value is None or UNKNOWN in self.value else self.value
-
-    def over(self, value: str | None) -> str | None:
-        """The option's value when it had this one before."""
-        if not self.joins or not value:
-            return self.value
-        return f"{value},{self.value}" if self.joins == "before" else f"{self.value},{value}"
 
 
 class Translation:

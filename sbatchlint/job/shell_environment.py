@@ -1,0 +1,111 @@
+"""The variables of a job's shells: what a script can know of them before it runs.
+
+Their values follow from the directives. The batch shell is task 0 of a one-task step on the first node, so that the
+variables of a task are there, and 0. The command line may override the directives, and nobody can see that.
+"""
+
+from __future__ import annotations
+
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Phase
+from sbatchlint.job.environment import GPU_OPTIONS, NODE_COUNTS, TASK_COUNTS, TASK_VARIABLES, ZERO_IN_BATCH
+from sbatchlint.job.request import Request
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.slurm import environment as table
+
+
+class JobEnvironment:
+    """The environment of the job's shells, as the evaluator asks for it."""
+
+    def __init__(self, request: Request | None) -> None:
+        self.request = request
+
+    def differs(self, name: str) -> bool:
+        return name in TASK_VARIABLES
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        """The value where it is known; False: certainly not set; True or None: unknown."""
+        request = self.request
+        if request is None or not name.startswith(("SLURM", "CUDA_")) or context.phase is Phase.SUBMIT:
+            return None
+        if request.heterogeneous:
+            return "0" if name in ZERO_IN_BATCH and context.phase is Phase.BATCH else None
+        if context.phase is Phase.TASK:
+            return self._in_task(name, context, request)
+        return self._of_job(name, request)
+
+    def _of_job(self, name: str, request: Request) -> str | bool | None:
+        """What the batch shell has."""
+        entry = table.variables().get(name)
+        if entry is None:
+            return None
+        releases = request.directives.versions.majors
+        if entry.batch.isdisjoint(releases):
+            return False
+        if name in NODE_COUNTS:
+            nodes = request.exact_nodes()
+            return None if nodes is None else str(nodes)
+        if name in TASK_COUNTS:
+            return self._tasks(entry, request)
+        if entry.when == "options":
+            if not any(request.asked(option) for option in entry.options):
+                return False if request.directives.certain else None
+            everywhere = entry.batch.issuperset(releases)
+            return request.text(entry.option) if entry.option is not None and everywhere else None
+        if name == "SLURM_GPUS_ON_NODE":
+            gpus = request.gpus_per_node()
+            return None if gpus is None else str(gpus)
+        if name == "SLURM_JOB_NAME":
+            return request.text("job-name")
+        return "0" if entry.value == "0" else None
+
+    def _tasks(self, entry: table.Entry, request: Request) -> str | bool | None:
+        """SLURM_NTASKS: only where the script asks for tasks (just --nodes leaves it unset)."""
+        if request.tasks is not None:
+            return str(request.tasks)
+        if not any(request.asked(name) for name in entry.options):
+            return False if request.directives.certain else None
+        nodes = request.exact_nodes()
+        if not request.asked("ntasks") and request.tasks_per_node is not None and nodes is not None:
+            return str(nodes * request.tasks_per_node)
+        return None
+
+    def _in_task(self, name: str, context: Context, request: Request) -> str | bool | None:
+        step = step_around(context)
+        if name in TASK_VARIABLES:
+            if step is not None and name in ZERO_IN_BATCH:
+                alone = step.tasks == 1 or step.nodes == 1 and name == "SLURM_NODEID"
+                alone = alone or step.tasks_per_node == 1 and name == "SLURM_LOCALID"
+                return "0" if alone else None
+            return None
+        if name == "SLURM_JOB_NUM_NODES":
+            return self._of_job(name, request)
+        if name == "SLURM_NNODES":
+            return None if step is None or step.nodes is None else str(step.nodes)
+        if name in TASK_COUNTS:
+            return None if step is None or step.tasks is None else str(step.tasks)
+        if name == "SLURM_CPUS_PER_TASK" and step is not None and (option := step.option("cpus-per-task")) is not None:
+            return option.text
+        entry = table.variables().get(name)
+        if entry is None or entry.batch != entry.task:
+            return None
+        if entry.when == "options" and (step is None or not step.certain or _changes(step, entry)):
+            return None
+        if name == "SLURM_GPUS_ON_NODE" and (step is None or _has_own_gpus(step, request)):
+            return None
+        if name == "SLURM_JOB_NAME" and step is not None and step.option("job-name") is not None:
+            return None
+        return self._of_job(name, request)
+
+
+def _changes(step: Step, entry: table.Entry) -> bool:
+    """Whether a step's own options may set a variable otherwise than it has it from the job."""
+    if any(name in step.options for name in entry.options):
+        return True
+    of_gpus = any(name in GPU_OPTIONS or "gpu" in name for name in entry.options)
+    return of_gpus and any(name in GPU_OPTIONS or "gpu" in name for name in step.options)
+
+
+def _has_own_gpus(step: Step, request: Request) -> bool:
+    """Whether a step may have other GPUs than the job has on the node."""
+    return request.gpus.per_task is not None or any(name in step.options for name in GPU_OPTIONS)
