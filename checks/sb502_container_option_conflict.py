@@ -1,44 +1,93 @@
 """Two options of pyxis that exclude each other reach one srun, which fails.
 
 `--container-mount-home` with `--no-container-mount-home`, `--container-writable` with `--container-readonly` and so on,
-or two different images: pyxis prints that both were specified, or that one was specified multiple times, and srun
-starts nothing. The last one does not win, as it does for Slurm's own options. What a directive says counts for every
-srun of the job, so that an srun cannot take it back. `--container-mounts` and `--container-env` add up.
+or two different images: pyxis prints `both --container-writable and --container-readonly were specified`, or
+`--container-image specified multiple times`, and srun starts nothing. The last one does not win, as it does for Slurm's
+own options. What a directive says counts for every srun of the job, so an srun cannot take it back.
+`--container-mounts` and `--container-env` add up.
 
 ## Fix
 
-Leaves the later option, which an srun's own always is, and takes the other out where no other step needs it. Unsafe:
+Keeps the later option, which an srun's own always is, and takes the other out where no other step needs it. Unsafe:
 which of the two is meant is a guess.
 
 ## References
 
-args.c of pyxis, 0.3 to 0.24, which was seen on Slurm 22.05; `spank_process_env_options()` of Slurm 20.11 to 26.05.
+args.c of pyxis, 0.3 to 0.24; `spank_process_env_options()` of Slurm 20.11 to 26.05.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.containers.pyxis import PyxisOption, is_heterogeneous, pyxis_options
+from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job import Step
+from sbatchlint.job.containers import opposite
+from sbatchlint.triggers import Options, StepOptions
 
-CARD = Card("SB502", "container-option-conflict", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB502", "container-option-conflict", severity="error", fix="sometimes", since="0.1.0",
+    when=StepOptions("container-*", "no-container-*") | Options("container-*", "no-container-*"),
+    seen="runs of pyxis 0.24 on Slurm 22.05",
+)  # fmt: skip
+
+# Another value for one of these is an error (args.c, 0.1 to 0.24); mounts, env and unshare add up.
+ONCE = frozenset({"container-image", "container-name", "container-workdir", "container-save"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.container_conflicts():
-        first, second = each.first, each.second
-        line = job.line(first.span.start)
-        who = "sbatch refuses the script" if each.step is None else "srun fails and starts nothing"
-        why = ", which every srun inherits" if first.inherited and each.step is not None else ""
-        advice = "write one image" if first.name == "container-image" else "keep one of them"
-        yield Finding(
-            second.span,
-            f"--{second.name} meets --{first.name} of line {line}{why}: pyxis says `{each.refusal}`, and {who}; "
-            f"{advice}",
-            related=[(first.span, "conflicts with this")],
-            fix=Fix(f"keep the later --{second.name}", each.edits) if each.edits else None,
-        )
+    seen: set[tuple[Span, Span]] = set()
+    for step in job.steps:
+        if is_heterogeneous(step):
+            continue
+        options = pyxis_options(step)
+        for index, second in enumerate(options):
+            for first in options[:index]:
+                if (first.span, second.span) in seen:
+                    continue
+                if first.name == opposite(second.name):
+                    what, advice = f"`--{second.name}` together with `--{first.name}`", "keep one of them"
+                elif _is_repeated(first, second):
+                    what, advice = f"a second `--{first.name}` after that", "keep one of them"
+                else:
+                    continue
+                seen.add((first.span, second.span))
+                inherited = ", which every srun inherits" if first.inherited and not second.inherited else ""
+                effect = "sbatch refuses the script" if second.inherited else "srun starts nothing"
+                edits = _without_first(job, step, first, second)
+                yield Finding(
+                    second.span,
+                    f"pyxis refuses {what} of line {job.line(first.span.start)}{inherited}: {effect}; {advice}",
+                    related=[(first.span, "conflicts with this")],
+                    fix=Fix(f"keep the later --{second.name}", edits) if edits else None,
+                )
+
+
+def _is_repeated(first: PyxisOption, second: PyxisOption) -> bool:
+    """Whether an option is given twice with other values; in two directives sbatch refuses that itself."""
+    if first.name != second.name or first.name not in ONCE or second.inherited:
+        return False
+    one, other = first.text, second.text
+    if one is None or other is None:
+        return False
+    # The name is kept without its flag, and compared with the whole of the next one.
+    return (one.partition(":")[0] if first.name == "container-name" else one) != other
+
+
+def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption) -> list[Edit]:
+    """Takes the earlier option out, where no other step would lose it."""
+    if not first.inherited:
+        option = next(each for each in step.given if each.span == first.span)
+        edit = remove_step_option(job, step, option)
+        return [] if edit is None else [edit]
+    for other in job.steps:
+        if not second.inherited and other.container is not None:
+            if not any(each.name == second.name and not each.inherited for each in pyxis_options(other)):
+                return []
+    setting = next((each for each in job.directives.settings if each.span == first.span), None)
+    return [] if setting is None or job.is_embedded else job.directives.removal([setting])
 
 
 CASES = [

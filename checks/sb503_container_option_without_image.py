@@ -19,22 +19,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.pyxis import STARTING, is_heterogeneous, pyxis_options
+from sbatchlint.bash.trace import is_set
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.job import Step
+from sbatchlint.job.steps import PYXIS_STARTS
+from sbatchlint.triggers import StepOptions
 
-CARD = Card("SB503", "container-option-without-image", severity="warning", fix="never", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB503", "container-option-without-image", severity="warning", fix="never", since="0.1.0",
+    when=StepOptions("container-*", "no-container-*"), seen="runs of pyxis 0.24 on Slurm 22.05",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for step, options in job.ignored_container_options():
-        first, others = options[0], len(options) - 1
-        more = f" and {others} more" if others else ""
+    for step in job.steps:
+        options = pyxis_options(step)
+        own = [each for each in options if not each.inherited]
+        started = any(each.name in STARTING for each in options) or any(_may_have(step, name) for name in PYXIS_STARTS)
+        if not own or started or not step.certain or is_heterogeneous(step):
+            continue
+        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
         yield Finding(
-            first.span,
-            f"pyxis ignores --{first.name}{more}, as neither --container-image nor --container-name is given: "
-            "the command runs on the host, outside of any container; add --container-image",
+            own[0].span,
+            f"pyxis ignores `--{own[0].name}`{more} without `--container-image` or `--container-name`: "
+            "the command runs on the host; add `--container-image`",
             related=[(step.invocation.name_span, "starts no container")],
         )
+
+
+def _may_have(step: Step, variable: str) -> bool:
+    """Whether an srun may find a variable that the script sets."""
+    return is_set(step.invocation, variable) or any(name == variable for name, _ in step.invocation.variables)
 
 
 CASES = [

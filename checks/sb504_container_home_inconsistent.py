@@ -17,24 +17,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
 from sbatchlint.analysis.launch.step_options import add_step_option
-from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.storage.caches import programs_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.containers import PYXIS_OPTIONS
+from sbatchlint.triggers import StepOptions
 
-CARD = Card("SB504", "container-home-inconsistent", severity="info", fix="sometimes", since="0.1.0", when=Steps())
+HOME_OPTIONS = ("container-mount-home", "no-container-mount-home")
+CARD = Card(
+    "SB504", "container-home-inconsistent", severity="info", fix="sometimes", since="0.1.0",
+    when=StepOptions(*HOME_OPTIONS), seen="args.c and pyxis_slurmstepd.c of pyxis 0.24",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.left_homes():
-        name = f"--{each.other.name}"
-        edits = add_step_option(job, [each.step], name, PYXIS_OPTIONS)
+    said = [
+        (step, option)
+        for step in job.steps
+        if step.container is not None and step.container.home_mounted is not None
+        for option in pyxis_options(step)
+        if option.name in HOME_OPTIONS
+    ]
+    if not said or any(option.inherited for _, option in said):
+        return
+    other_step, other = said[0]
+    seen: set[Span] = set()
+    for step in job.steps:
+        if step.container is None or step.container.home_mounted is not None or step.span in seen:
+            continue
+        if not step.certain or any(each.name in HOME_OPTIONS for each in pyxis_options(step)):
+            continue
+        if is_heterogeneous(step) or not programs_of(step):
+            continue
+        seen.add(step.span)
+        option = f"--{other.name}"
+        edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
-            each.step.place,
-            f"this step leaves it to the site whether its container sees the home folder, and the step on line "
-            f"{job.line(each.other_step.span.start)} says {name}: the two may have different ~/.cache and ~/.local; "
-            f"add {name} here too",
-            related=[(each.other.span, "said here")],
-            fix=None if edits is None else Fix(f"add {name}", edits),
+            step.place,
+            f"only the step of line {job.line(other_step.span.start)} says `{option}`, so the two may have different "
+            f"~/.cache and ~/.local; add `{option}` here too",
+            related=[(other.span, "said here")],
+            fix=None if edits is None else Fix(f"add {option}", edits),
         )
 
 

@@ -14,51 +14,199 @@ in the working directory.
 
 ## References
 
-pyxis_slurmstepd.c of pyxis, 0.1 to 0.24; `docker::_parse_uri()` and docker.sh of enroot, 3.2 to 4.1;
-https://github.com/NVIDIA/pyxis/issues/39, https://github.com/NVIDIA/pyxis/issues/78,
+pyxis_slurmstepd.c of pyxis, 0.1 to 0.24 (a value that begins with `/` or `.` is a file, `docker://` stands in front of
+all others); `docker::_parse_uri()` and docker.sh of enroot, 3.2 to 4.1 (`docker://[USER@][REGISTRY#]IMAGE[:TAG]`, the
+slash since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/NVIDIA/pyxis/issues/78,
 https://github.com/NVIDIA/pyxis/issues/168
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.step_options import only_in
+from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.commands.argv import read, syntax
+from sbatchlint.job.containers import Container
+from sbatchlint.job.steps import directive_value
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Containers, Options
 
-CARD = Card("SB505", "container-image-uri", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB505", "container-image-uri", severity="warning", fix="sometimes", since="0.1.0",
+    when=Containers() | Options("container-image") | Commands("enroot"),
+)  # fmt: skip
 
-MESSAGES = {
-    "registry": "enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {part}, and fails with "
-    "401 Unauthorized; write {instead}",
-    "hash": "{reader} does not know the # of enroot, and refuses the name as invalid; write {instead}",
-    "file": "pyxis takes this for an image of Docker Hub, as a file's name must begin with / or .; write {instead}",
-    "tilde": "the shell leaves a ~ inside of a word as it is, and pyxis takes it for an image of Docker Hub; "
-    "write {instead}",
-    "scheme": "pyxis knows docker:// and dockerd:// only, and looks for docker://{part}:…, an invalid name; "
-    "write the path of a squashfs file",
-    "local": "pyxis looks for this on Docker Hub, not among the images that were built here; write {instead}, or "
-    "import it into a squashfs file",
-}
-TITLES = {"registry": "separate the registry by #", "hash": "separate the registry by /", "file": "name it as a file"}
+# A registry's host in front of a slash: with a dot or a port.
+REGISTRY = Regex(r"(?:docker://)?(?:[^/@#]+@)?((?:[\w-]+\.)+[A-Za-z][\w-]*(?::\d+)?|[\w.-]+:\d+)/(?=[a-z0-9_$\ue000])")
+HASH = Regex(r"docker://[\w.:-]+#|(?:[\w-]+\.)+[A-Za-z][\w-]*(?::\d+)?#")
+FILE = Regex(r"[^:#@]+\.(?:sqsh|sqfs|squashfs|squash)")
+FILE_ENDINGS = (".sqsh", ".sqfs", ".squashfs", ".squash", ".sif", ".tar", ".img")
+SCHEME = Regex(r"(\w[\w+.-]*):(?://|(?=/))")
+IMPORT = syntax("a/arch arch o/output output", "")
+BUILDERS = frozenset({"docker", "podman", "podman-hpc", "buildah", "nerdctl"})
+
+
+class Image(NamedTuple):
+    """An image that a container is made of. `place`: where the container is asked for; `reader`: who reads the name."""
+
+    reference: Pieces
+    place: Span
+    reader: str
+    inherited: bool = False
+
+    @property
+    def span(self) -> Span:
+        """The reference, where it is written."""
+        first, last = self.reference[0], self.reference[-1]
+        return Span(first.start, last.end if last.end > first.start else first.end)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for fault in job.image_faults():
-        image = fault.image
-        message = MESSAGES[fault.kind].format(part=fault.part, instead=fault.instead, reader=image.reader)
-        line = job.line(image.place.start)
-        elsewhere = line != job.line(image.span.start)
-        yield Finding(
+    seen: set[tuple[int, str]] = set()
+    for image in _images(job):
+        if not image.reference or (image.span.start, image.reader) in seen:
+            continue
+        seen.add((image.span.start, image.reader))
+        found = _of_pyxis(job, image) if image.reader in ("pyxis", "enroot") else _of_others(job, image)
+        if found is not None:
+            elsewhere = job.line(image.place.start) != job.line(image.span.start)
+            yield found._replace(related=[(image.place, "the image of this container")] if elsewhere else ())
+
+
+def _images(job: Job) -> Iterator[Image]:
+    """The images of the job's containers, and those that enroot imports."""
+    for setting in job.directives.settings:
+        value = directive_value(setting) if setting.name == "container-image" else None
+        if value is not None:
+            yield Image(value, setting.span, "pyxis", True)
+    for step in job.steps:
+        given = [each for each in step.given if each.name == "container-image"]
+        for option in given:
+            if option.value is not None:
+                yield Image(option.value, option.span, "pyxis")
+        own = step.container.image if step.container is not None and not given else None
+        if own is not None and not step.request.asked("container-image"):
+            yield Image(own, step.invocation.name_span, "pyxis")
+    for invocation in job.invocations:
+        info = getattr(invocation.spawn, "info", None)
+        if isinstance(info, Container) and info.image is not None and info.kind not in ("pyxis", "enroot"):
+            yield Image(info.image, invocation.name_span, info.kind)
+        elif invocation.name == "enroot" and len(invocation.argv) > 2 and text_of(invocation.argv[1]) == "import":
+            operand = read(invocation.argv, 2, IMPORT).operand
+            if operand is not None:
+                yield Image(invocation.argv[operand], invocation.name_span, "enroot")
+
+
+def _of_others(job: Job, image: Image) -> Finding | None:
+    """apptainer, docker and others know no `#`."""
+    prefix = known_prefix(image.reference)
+    match = HASH.match(prefix)
+    if match is None or prefix.startswith(("/", ".", "~")) or image.reader == "charliecloud":
+        return None
+    instead, fix = _separated(job, image, match.end() - 1, "/")
+    return Finding(image.span, f"{image.reader} refuses the `#` that enroot knows; write `{instead}`", fix=fix)
+
+
+def _of_pyxis(job: Job, image: Image) -> Finding | None:
+    """pyxis and enroot look on Docker Hub for all that is no file to them, and names no registry."""
+    shown, text = shown_text(image.reference), text_of(image.reference)
+    prefix = known_prefix(image.reference)
+    if prefix.startswith(("/", ".")) or "#" in shown or not prefix:
+        return None
+    if prefix.startswith("~/"):
+        instead = "$HOME" + prefix[1:] + ("" if text else "…")
+        return Finding(
             image.span,
-            message,
-            related=[(image.place, "the image of this container")] if elsewhere else (),
-            fix=_fix(fault),
+            "the shell expands no `~` inside of a word, and pyxis looks for an image of that name on Docker Hub; "
+            f"write `{instead}`",
         )
+    scheme = SCHEME.match(prefix)
+    if scheme is not None and scheme.group(1) not in ("docker", "dockerd", "podman") and image.reader == "pyxis":
+        name = scheme.group(1)
+        return Finding(
+            image.span,
+            f"pyxis does not know `{name}:`, and looks for the invalid name `docker://{name}:…`; write the path of a "
+            "squashfs file",
+        )
+    if prefix.startswith(("dockerd://", "podman://")):
+        return None
+    if text is not None and image.reader == "pyxis" and FILE.fullmatch(text):
+        edits = [] if image.inherited else list(_as_file(job, image))
+        return Finding(
+            image.span,
+            f"pyxis looks for this on Docker Hub, as the name of a file must begin with `/` or `.`; write `./{text}`",
+            fix=Fix("name it as a file", edits) if edits else None,
+        )
+    match = REGISTRY.match(prefix if text is not None else shown)
+    if match is not None and len(prefix) > match.end(1):
+        if prefix.endswith(FILE_ENDINGS):
+            return None
+        instead, fix = _separated(job, image, match.end(1), "#")
+        registry = match.group(1)
+        return Finding(
+            image.span,
+            f"enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {registry}, and gets "
+            f"`401 Unauthorized`; write `{instead}`",
+            fix=fix,
+        )
+    if text is not None and image.reader == "pyxis" and "/" not in text and _is_built_here(job, text):
+        return Finding(
+            image.span,
+            "pyxis looks for this on Docker Hub, not among the images that docker built here; write "
+            f"`dockerd://{text}`, or import it into a squashfs file",
+        )
+    return None
 
 
-def _fix(fault: Any) -> Fix | None:
-    return Fix(TITLES[fault.kind], fault.edits, safe=fault.safe) if fault.edits else None
+def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Fix | None]:
+    """The reference with another character behind the registry, at `at`; and the fix that writes it, if it can be."""
+    shown = shown_text(image.reference).replace("\ue000", "…")
+    instead = shown[:at] + separator + shown[at + 1 :]
+    title = f"separate the registry by {separator}"
+    if image.inherited:
+        setting = next(each for each in job.directives.settings if each.span == image.place)
+        if setting.value is None or job.is_embedded:
+            return instead, None
+        return instead, Fix(title, [job.directives.replacement(setting, instead)], safe=True)
+    offset = _offset(image.reference, at)
+    if image.reader in ("pyxis", "enroot"):
+        readers = [step.invocation for step in job.steps] + [each for each in job.invocations if each.name == "enroot"]
+    else:
+        readers = [each for each in job.invocations if each.name not in ("srun", "enroot")]
+    if offset is None or job.source.text[offset] not in "/#" or not only_in(job, offset, readers):
+        return instead, None
+    return instead, Fix(title, [Edit(Span(offset, offset + 1), separator)], safe=True)
+
+
+def _as_file(job: Job, image: Image) -> Iterator[Edit]:
+    offset = _offset(image.reference, 0)
+    if offset is not None and only_in(job, offset, [step.invocation for step in job.steps]):
+        yield Edit(Span(offset, offset), "./")
+
+
+def _offset(field: Pieces, at: int) -> int | None:
+    """Where a character of a field stands in the file, if it stands there as it is."""
+    for piece in field:
+        size = 1 if piece.text is None else len(piece.text)
+        if at < size:
+            return None if piece.text is None or piece.expansion is not None else piece.offset(at)
+        at -= size
+    return None
+
+
+def _is_built_here(job: Job, text: str) -> bool:
+    """Whether the script builds an image of that name, or its tag says that it is a local one."""
+    if text.endswith(":local"):
+        return True
+    for invocation in job.invocations:
+        if invocation.name in BUILDERS and len(invocation.argv) > 2:
+            words = [text_of(field) for field in invocation.argv[1:]]
+            if ("build" in words[:2] or "tag" in words[:1]) and text in words:
+                return True
+    return False
 
 
 CASES = [

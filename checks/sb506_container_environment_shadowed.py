@@ -14,38 +14,81 @@ Names the variables in `--container-env` (pyxis 0.15 or newer). Unsafe: the imag
 
 ## References
 
-README of pyxis; https://github.com/NVIDIA/pyxis/issues/124; https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1464
+README of pyxis; pyxis_slurmstepd.c of pyxis 0.24; https://github.com/NVIDIA/pyxis/issues/124;
+https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1464
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.pyxis import is_heterogeneous
 from sbatchlint.analysis.launch.step_options import add_step_option
-from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.storage.caches import programs_of
+from sbatchlint.bash.variables import Variable
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.containers import PYXIS_OPTIONS, Container
+from sbatchlint.job.paths import mount_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
-CARD = Card("SB506", "container-environment-shadowed", severity="info", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB506", "container-environment-shadowed", severity="info", fix="sometimes", since="0.1.0",
+    when=Containers("pyxis"),
+)  # fmt: skip
+
+# What images for training define, by their Dockerfiles: NGC's of PyTorch and NeMo, CUDA's and ROCm's.
+DEFINED = Regex(
+    r"NCCL_\w+|CUDA_(?!VISIBLE_DEVICES|LAUNCH_BLOCKING)\w+|NVIDIA_\w+|TORCH_\w+|TRITON_\w+|OMP_\w+|MKL_\w+|UV_\w+|UCX_\w+"
+    r"|HF_HOME|NEMO_HOME|PYTHONPATH|PIP_CONSTRAINT|XLA_FLAGS|TF_\w+|OPAL_PREFIX"
+)
+REMOVED = frozenset({"LANG", "LANGUAGE", "LC_ALL"})
+# Lists of folders that every image has: only a folder of the container can be meant for it.
+FOLDERS = frozenset({"PATH", "LD_LIBRARY_PATH"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.shadowed_variables():
-        names = list(found.variables)
-        if set(names) == set(found.removed):
+    for step in job.steps:
+        container = step.container
+        if container is None or not step.certain or is_heterogeneous(step):
+            continue
+        exported = {
+            name: each
+            for name, each in step.invocation.state.variables.items()
+            if each.exported and name not in container.passed and _may_be_shadowed(name, each, container)
+        }
+        # those that a program of the step has from the batch shell, and from nowhere else
+        programs = programs_of(step) if exported else []
+        names = [
+            name
+            for name, each in exported.items()
+            if any((own := it.state.variables.get(name)) and own.span == each.span for it in programs)
+        ]
+        if not names:
+            continue
+        if REMOVED.issuperset(names):
             what = f"pyxis does not hand {_listed(names)} into the container"
         else:
             what = f"where the image defines {_listed(names)}, its value wins over the script's"
-        edits = None
-        option = "--container-env=" + ",".join(found.passable)
-        if found.passable:
-            edits = add_step_option(job, [found.step], option, PYXIS_OPTIONS)
-        advice = f"add {option}" if len(found.passable) in (1, 2, 3) else "name them in --container-env"
+        passable = [name for name in names if name not in FOLDERS]
+        option = "--container-env=" + ",".join(passable)
+        edits = add_step_option(job, [step], option, PYXIS_OPTIONS) if passable else None
+        advice = f"add `{option}`" if len(passable) < 4 else "name them in `--container-env`"
         yield Finding(
-            found.step.place,
-            f"{what}; {advice}, or export inside the container" if found.passable else f"{what}; set it inside",
-            related=[(each.span, name) for name, each in list(found.variables.items())[:4]],
+            step.place,
+            f"{what}; {advice}, or export inside the container" if passable else f"{what}; set it in the container",
+            related=[(exported[name].span, name) for name in names[:4]],
             fix=None if edits is None else Fix("let the script's values win", edits),
         )
+
+
+def _may_be_shadowed(name: str, variable: Variable, container: Container) -> bool:
+    if name not in FOLDERS:
+        return bool(variable.alternatives) and (name in REMOVED or DEFINED.fullmatch(name) is not None)
+    # the first folder of the list lies in a mount of the container
+    lists = [each.fields[0] for each in variable.alternatives if each.fields]
+    return any((first := partition(each, ":")[0]) and mount_of(first, container) is not None for each in lists)
 
 
 def _listed(names: list[str]) -> str:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sbatchlint.job.commands.argv import basename
+from sbatchlint.job.launches import entered
+
 if TYPE_CHECKING:
     from sbatchlint.job import Job
 
 __all__ = [
     "AnyOf",
     "Commands",
+    "Containers",
     "Gpus",
     "Launchers",
     "NoGpus",
@@ -22,6 +26,7 @@ __all__ = [
     "Problems",
     "Refused",
     "Shebang",
+    "StepOptions",
     "Steps",
     "Submitted",
     "SyntaxErrors",
@@ -32,7 +37,10 @@ __all__ = [
 
 
 class Trigger:
-    """A property of a job; `words` narrow it down, and none mean any."""
+    """A property of a job; `words` narrow it down, and none mean any.
+
+    `SLURM_*` stands for all words with that beginning, `*_KEY` for all with that end.
+    """
 
     __slots__ = ("words",)
 
@@ -44,7 +52,7 @@ class Trigger:
 
     def has(self, word: str | None) -> bool:
         """Whether this is one of the words; True for any where none are given."""
-        return not self.words or word in self.words
+        return not self.words or word is not None and any(_fits(word, each) for each in self.words)
 
     def __or__(self, other: Trigger) -> AnyOf:
         return AnyOf(self, other)
@@ -52,6 +60,12 @@ class Trigger:
     def __repr__(self) -> str:
         words = ", ".join(f'"{word}"' for word in self.words)
         return f"{type(self).__name__}({words})"
+
+
+def _fits(word: str, pattern: str) -> bool:
+    if pattern[-1] == "*":
+        return word.startswith(pattern[:-1])
+    return word.endswith(pattern[1:]) if pattern[0] == "*" else word == pattern
 
 
 class AnyOf(Trigger):
@@ -92,25 +106,35 @@ class Launchers(Trigger):
 
 
 class Commands(Trigger):
-    """A command of one of these names is run, by whichever shell or wrapper; unknown names count for none."""
+    """A command of one of these names is run, by whichever shell or wrapper; unknown names count for none.
+
+    The folder need not be known: `$VENV/bin/pip` is pip.
+    """
 
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        return any(self.has(each.name) for each in job.invocations)
+        return any(self.has(basename(each.argv[0])) for each in job.invocations if each.argv)
+
+
+class Containers(Trigger):
+    """A command or a step enters a container of one of these kinds (`Container.kind`: pyxis, docker, apptainer …)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(each.kind) for each in map(entered, job.invocations) if each is not None)
 
 
 class Variables(Trigger):
-    """A variable of one of these names is assigned or read; `SLURM_*` stands for all names with that beginning."""
+    """A variable of one of these names is assigned, read, or set for a command; its letters may be of any case."""
 
     __slots__ = ()
 
-    def has(self, word: str | None) -> bool:
-        assert word is not None
-        return any(word.startswith(each[:-1]) if each[-1] == "*" else word == each for each in self.words)
-
     def holds(self, job: Job) -> bool:
-        return any(map(self.has, {each.name for each in job.assigned} | {each.name for each in job.trace.reads}))
+        names = {each.name for each in job.assigned} | {each.name for each in job.trace.reads}
+        names.update(name for each in job.invocations for name, _ in getattr(each.spawn, "variables", ()))
+        return any(self.has(name.upper()) for name in names)
 
 
 class Options(Trigger):
@@ -120,6 +144,15 @@ class Options(Trigger):
 
     def holds(self, job: Job) -> bool:
         return any(self.has(each.name) for each in job.directives.settings)
+
+
+class StepOptions(Trigger):
+    """An srun has one of these options among its own (by its canonical name)."""
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(self.has(option.name) for step in job.steps for option in step.given)
 
 
 class Problems(Trigger):

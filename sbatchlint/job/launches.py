@@ -30,6 +30,13 @@ class Launch(NamedTuple):
         return container_of(self.invocation)
 
 
+def entered(invocation: Invocation) -> Container | None:
+    """The container that a command starts or enters; of an srun that of its step."""
+    info = getattr(invocation.spawn, "info", None)
+    container = info.container if isinstance(info, Step) else info
+    return container if isinstance(container, Container) else None
+
+
 def container_of(invocation: Invocation) -> Container | None:
     """The innermost container that a command runs in."""
     each: Invocation | None = invocation.context.parent

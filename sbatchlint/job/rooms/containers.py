@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.containers.device_masks import Mask
     from sbatchlint.analysis.containers.docker import Bridged, LockedMemory, SmallMemory, Terminal
     from sbatchlint.analysis.containers.host_tools import BatchContainer, HostTool, MovedOut
-    from sbatchlint.analysis.containers.images import ImageFault
-    from sbatchlint.analysis.containers.pyxis import Conflict, Ignored, LeftHome
-    from sbatchlint.analysis.containers.shadowed import Shadowed
     from sbatchlint.analysis.containers.unmounted import Unmounted
 
 
@@ -111,26 +108,6 @@ class ContainerRooms(Ground):
 
         return list(orphans(self.job, self.container_starts))
 
-    def ignored_container_options(self) -> list[Ignored]:
-        """Options of pyxis on sruns that start no container."""
-        if all(step.container is not None for step in self.steps):
-            return []
-        from sbatchlint.analysis.containers.pyxis import ignored
-
-        return [found for step in self.steps if (found := ignored(step)) is not None]
-
-    def container_conflicts(self) -> list[Conflict]:
-        """Options of pyxis that meet in one srun, from its command line or a directive, and do not go together."""
-        from sbatchlint.analysis.containers.pyxis import conflicts
-
-        return list(conflicts(self.job))
-
-    def image_faults(self) -> list[ImageFault]:
-        """Images of containers that are not found under the name that is given; see `job.containers.images`."""
-        from sbatchlint.analysis.containers.images import image_faults
-
-        return list(image_faults(self.job))
-
     def batch_container(self) -> BatchContainer | None:
         """The container that a directive puts the batch script itself into."""
         from sbatchlint.analysis.containers.host_tools import batch_container
@@ -148,22 +125,6 @@ class ContainerRooms(Ground):
         from sbatchlint.analysis.containers.host_tools import moved_out
 
         return moved_out(self.job, tool)
-
-    def left_homes(self) -> list[LeftHome]:
-        """Steps in containers that do not say whether the home folder is mounted, though another one does."""
-        if len(self.steps) < 2 or "container-mount-home" not in self.source.text:
-            return []
-        from sbatchlint.analysis.containers.pyxis import left_homes
-
-        return list(left_homes(self.job))
-
-    def shadowed_variables(self) -> list[Shadowed]:
-        """Variables that the script exports for the containers of its steps, and their images may define."""
-        if not any(step.container is not None for step in self.steps):
-            return []
-        from sbatchlint.analysis.containers.shadowed import shadowed
-
-        return list(shadowed(self.job))
 
     def unmounted_paths(self) -> list[Unmounted]:
         """Paths and files of the host that commands use in containers which do not see them."""
