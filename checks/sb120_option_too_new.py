@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import slip
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
 CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
@@ -49,9 +50,8 @@ def _values(job: Job) -> Iterator[Finding]:
             if value.lower() == "expedite":
                 what = f"--requeue={value} came with Slurm 25.11"
                 yield Finding(problem.span, f"{what}: {_refused(job, 'sbatch', problem.versions)}")
-    for refused in directives.misvalued("constraint"):
-        setting, refusal = refused.setting, refused.refusal
-        if refusal.reason.startswith("counts of"):
+    for setting, refusal in directives.refused:
+        if refusal.kind == "constraint" and slip(directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = job.versions.said(refusal.versions)
             reason = refusal.reason.partition(",")[0]

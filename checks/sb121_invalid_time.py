@@ -20,17 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
 from sbatchlint.triggers import Refused
 
-CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", when=Refused())
+CARD = Card("SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", when=Refused("time"))
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("time"):
-        when = job.versions.in_brackets(wrong.versions)
-        message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
-        yield corrected(wrong.span, message, wrong.instead, wrong.edits)
+    for wrong in wrong_values(job, "time"):
+        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
 
 
 CASES = [

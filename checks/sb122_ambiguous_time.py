@@ -19,9 +19,15 @@ sbatch(1); `time_str2secs()` in src/common/parse_time.c, Slurm 20.11 to 26.05.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.grammar import times
+from sbatchlint.slurm.grammar.numbers import node_count
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -29,31 +35,123 @@ CARD = Card(
     when=Options("time", "time-min"),
 )  # fmt: skip
 
+# A length of time in the comment beside the line, or above it.
+LENGTH = Regex(
+    r"(?<![\w.:-])([0-9]+)(?:\.0+)?\s*-?\s*(hours?|hrs?|h|days?|d|minutes?|mins?|min|m)\b", re.ASCII | re.IGNORECASE
+)
+HOURS = Regex(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
+IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)
+# Whoever writes this knows that it is minutes.
+IN_MINUTES = Regex(r"(?<![A-Za-z])min(?:ute)?s?\b|(?<![\w:])mm?:ss?\b", re.ASCII | re.IGNORECASE)
+MINUTES = Regex(r"(?<![\w:])(?:min(?:ute)?s?|mm?:ss?)\b|hh?:mm?:ss?|seconds?", re.ASCII | re.IGNORECASE)
+
+# Minutes of two weeks: few sites let a job run as long.
+LONGEST = 14 * 24 * 60
+# Lengths that only people who count in hours write: one day, two, and so on.
+WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for doubt in job.doubtful_times():
-        setting = doubt.setting
-        if setting.value_span is None:
+    for setting, text in plain_limits(job, "time", "time-min"):
+        limit = times.minutes(text)
+        days, dash, rest = text.rpartition("-")
+        fields = rest.split(":")
+        if limit is None or setting.value_span is None:
             continue
-        gets = "1 minute" if doubt.minutes == 1 else f"{doubt.minutes} minutes"
-        if doubt.kind == "zero":
-            message = "a limit of 0 is no limit at all; write UNLIMITED if that is meant"
-        elif doubt.kind == "overflow":
-            message = "the limit is longer than Slurm can count, and becomes another one; write UNLIMITED"
-        elif doubt.kind == "short":
-            message = f"limits are rounded up to whole minutes, so this is {gets}; write 0:01:00"
-        elif doubt.evidence:
-            message = f"`{setting.text}` is {gets}, but {doubt.evidence}; write {doubt.instead}"
-        elif doubt.kind == "bare":
-            message = f"`{setting.text}` is {gets}; write {doubt.instead} to be clear"
+        if not all(each.isdigit() for each in (*fields, days if dash else "0")):
+            continue
+        seconds = _seconds(int(days or 0), [int(each) for each in fields], bool(dash))
+        if seconds >= 2**31:
+            message = "Slurm cannot count a limit as long, and makes it another one; write UNLIMITED"
+            fix = Fix("write UNLIMITED", [job.directives.replacement(setting, "UNLIMITED")])
+            yield Finding(setting.value_span, message, fix=fix)
+        elif seconds == 0:
+            yield Finding(setting.value_span, "a limit of 0 is no limit; write UNLIMITED if that is meant", "info")
+        elif dash or len(fields) > 2:
+            if seconds < 60:
+                message = "Slurm rounds limits up to whole minutes, so the job gets 1 minute; write 0:01:00"
+                yield Finding(setting.value_span, message, "info")
+        elif len(fields) == 1:
+            yield from _one_number(job, setting, text, limit)
         else:
-            message = f"`{setting.text}` is minutes and seconds; write H:MM:SS to be clear"
-        severity = "warning" if doubt.evidence or doubt.kind == "overflow" else "info"
-        fix = None
-        if doubt.instead is not None:
-            safe = doubt.kind == "bare" and not doubt.evidence
-            fix = Fix(f"write {doubt.instead}", [job.directives.replacement(setting, doubt.instead)], safe=safe)
-        yield Finding(setting.value_span, message, severity, fix=fix)
+            yield from _two_numbers(job, setting, text, limit)
+
+
+def _seconds(days: int, fields: list[int], dashed: bool) -> int:
+    """Seconds of `M`, `M:S`, `H:M:S`, and behind days of `H`, `H:M` and `H:M:S`."""
+    if not dashed and len(fields) < 3:
+        fields = [0, *fields]
+    hours, minutes, seconds = (*fields, 0, 0)[:3]
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
+    """`48`: minutes."""
+    number, remark = int(text), remark_on(job, setting)
+    instead = times.duration(number * 60)
+    evidence = _hours_in(remark, number, IN_HOURS)
+    if evidence:
+        instead = f"{number}:00:00"
+    elif IN_MINUTES.search(remark):
+        return
+    elif number >= LONGEST and number % 3600 == 0:
+        # Whole hours in seconds, as other schedulers count; as minutes it would be weeks.
+        instead = times.duration(number)
+        evidence = f"as seconds it is {instead}, and as minutes {limit // 1440} days"
+    yield _finding(job, setting, limit, evidence, instead)
+
+
+def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
+    """`24:00`: minutes and seconds."""
+    number, second = text.split(":")
+    remark = remark_on(job, setting)
+    evidence = _hours_in(remark, int(number), HOURS) or _hours_by_themselves(job, setting, int(number), second, remark)
+    if evidence or not IN_MINUTES.search(remark):
+        yield _finding(job, setting, limit, evidence, f"{text}:00" if evidence else None)
+
+
+def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str | None) -> Finding:
+    """`instead`: what was meant, or without `evidence` another spelling of the same limit."""
+    assert setting.value_span is not None
+    gets = "1 minute" if limit == 1 else f"{limit} minutes"
+    if instead is None:
+        message = f"`{setting.text}` is minutes and seconds; write H:MM:SS to be clear"
+    elif evidence:
+        message = f"`{setting.text}` is {gets}, but {evidence}; write {instead}"
+    else:
+        message = f"`{setting.text}` is {gets}; write {instead} to be clear"
+    fix = None
+    if instead is not None:
+        fix = Fix(f"write {instead}", [job.directives.replacement(setting, instead)], safe=not evidence)
+    return Finding(setting.value_span, message, "warning" if evidence else "info", fix=fix)
+
+
+def _hours_in(remark: str, number: int, hours_meant: Regex) -> str:
+    """Why a remark says that this many hours were meant, the end of a sentence; '' where it does not."""
+    lengths = [(int(each[:9]), unit.lower()) for each, unit in LENGTH.findall(remark)]
+    for each, unit in lengths:
+        hours = each if unit[0] == "h" else each * 24 if unit[0] == "d" else -1
+        if hours == number > 0:
+            name = "hour" if unit[0] == "h" else "day"
+            return f"the comment says {each} {name}{'' if each == 1 else 's'}"
+    if lengths or MINUTES.search(remark) or not hours_meant.search(remark):
+        return ""
+    return "the comment speaks of hours"
+
+
+def _hours_by_themselves(job: Job, setting: Setting, first: int, second: str, remark: str) -> str:
+    """Why the numbers alone, or what the job asks for, say that hours and minutes were meant; '' where they do not."""
+    if MINUTES.search(remark):
+        return ""
+    if first == 0 and int(second):
+        return "nobody asks for seconds"
+    if len(second) != 2 or int(second) or first not in WHOLE_DAYS:
+        return ""
+    request = request_of(job, setting)
+    if request.asks_for_gpus:
+        return "the job asks for GPUs"
+    nodes = node_count(request.text("nodes"), job.versions.last)
+    return f"the job asks for {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
 
 
 CASES = [

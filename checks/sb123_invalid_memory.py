@@ -17,17 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Refused
 
-CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", when=Refused())
+CARD = Card("SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", when=Refused("memory"))
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("memory"):
-        when = job.versions.in_brackets(wrong.versions)
-        message = f"sbatch refuses the script{when}, `{wrong.says}`: {wrong.reason}"
-        fix = None
+    for wrong in wrong_values(job, "memory"):
+        message, fix = wrong.fault, None
         if wrong.instead is not None:
             message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
             fix = Fix(f"write {wrong.instead}", wrong.edits)

@@ -17,7 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.grammar import sizes, times
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -25,19 +30,47 @@ CARD = Card(
     when=Options("mem", "mem-per-cpu", "mem-per-gpu"),
 )  # fmt: skip
 
+IN_MEGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:mb|mib|megabytes?|megs?|mbytes?)\b|(?-i:\b[0-9]+\s*M\b)")
+IN_GIGABYTES = Regex(r"(?i)\b[0-9]*\s*(?:gb|gib|gigabytes?|gigs?|gbytes?)\b|(?-i:\b[0-9]+\s*G\b)")
+
+# Up to so many megabytes not even an interpreter starts; tests of a few minutes are let off.
+TOO_LITTLE = 64
+TEST_MINUTES = 10
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for tiny in job.tiny_memory():
-        setting = tiny.setting
-        if setting.value_span is None:
+    for setting, text in plain_limits(job, "mem", "mem-per-cpu", "mem-per-gpu"):
+        size = sizes.megabytes(text) if text.isdigit() else None
+        remark = remark_on(job, setting)
+        if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(remark):
             continue
-        but = f", but {tiny.evidence}" if tiny.evidence else ""
-        advice = "write the unit, G or M" if tiny.instead is None else f"write {tiny.instead}"
-        message = f"memory without a unit is megabytes, so this is {tiny.megabytes} MB{but}; {advice}"
-        fix = None
-        if tiny.instead is not None:
-            fix = Fix(f"write {tiny.instead}", [job.directives.replacement(setting, tiny.instead)])
-        yield Finding(setting.value_span, message, fix=fix)
+        request = request_of(job, setting)
+        evidence = _gigabytes_meant(setting, size, remark, request)
+        if not evidence and (size > TOO_LITTLE or _is_test(request)):
+            continue
+        message = f"memory without a unit is megabytes, so `{text}` is {size} MB"
+        message = f"{message}, but {evidence}" if evidence else message
+        if size > 512:
+            yield Finding(setting.value_span, f"{message}; write the unit, G or M")
+        else:
+            fix = Fix(f"write {size}G", [job.directives.replacement(setting, f"{size}G")])
+            yield Finding(setting.value_span, f"{message}; write {size}G", fix=fix)
+
+
+def _gigabytes_meant(setting: Setting, size: int, remark: str, request: Request) -> str:
+    """Why gigabytes were meant, the end of a sentence; '' where nothing says so but the number."""
+    if IN_GIGABYTES.search(remark):
+        return "the comment says GB"
+    if request.asks_for_gpus and setting.name != "mem-per-cpu":
+        return "the job asks for GPUs"
+    if setting.name == "mem" and request.cpus_per_task is not None and size < 16 * request.cpus_per_task:
+        return f"the job asks for {request.cpus_per_task} CPUs"
+    return ""
+
+
+def _is_test(request: Request) -> bool:
+    limit = times.minutes(request.text("time"))
+    return limit is not None and 0 < limit <= TEST_MINUTES
 
 
 CASES = [

@@ -20,30 +20,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.slurm.grammar.numbers import node_count
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
     "SB125", "invalid-count", severity="error", fix="never", since="0.1.0",
-    when=Options("nodelist") | Refused(),
+    when=Options("nodelist") | Refused("count"),
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("count"):
-        when = job.versions.in_brackets(wrong.versions)
-        advice = "" if wrong.instead is None else f"; write {wrong.instead}"
-        # What the controller says is passed on behind a colon.
-        refuser = "slurmctld" if wrong.says.startswith("Batch job") else "sbatch"
-        says = wrong.says.removeprefix("Batch job submission failed: ")
-        yield Finding(wrong.span, f"{refuser} refuses the script{when}, `{says}`: {wrong.reason}{advice}")
-    for many in job.too_many_hosts():
-        when = job.versions.in_brackets(many.versions)
+    for wrong in wrong_values(job, "count"):
+        yield Finding(wrong.span, wrong.fault + ("" if wrong.instead is None else f"; write {wrong.instead}"))
+    yield from _too_many_hosts(job)
+
+
+def _too_many_hosts(job: Job) -> Iterator[Finding]:
+    """Each `--nodelist` that names more hosts than the job may have nodes."""
+    directives = job.directives
+    versions = [version for version in job.versions.majors if is_before(version, "23.02")]
+    for component in range(directives.components):
+        nodes, listed = directives.last("nodes", component), directives.last("nodelist", component)
+        if not versions or nodes is None or listed is None or nodes.text is None or listed.text is None:
+            continue
+        allowed, named = node_count(nodes.text, versions[-1]), hosts(listed.text, versions[-1])
+        if allowed is None or named is None or not 0 < allowed.maximum < len(named):
+            continue
+        if slip(directives, nodes) is not None or slip(directives, listed) is not None:
+            continue
         message = (
-            f"the list names {many.hosts} hosts, and --nodes on line {job.line(many.nodes.span.start)} allows "
-            f"{many.maximum}: sbatch refuses the script{when}, `{many.says}`; write --nodes={many.hosts}"
+            f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"
+            f" {allowed.maximum}, so sbatch refuses the script{job.versions.said(versions)}"
+            f" (`invalid number of nodes (-N {len(named)}-{allowed.maximum})`); write --nodes={len(named)}"
         )
-        yield Finding(many.setting.value_span or many.setting.span, message, related=[(many.nodes.span, "--nodes")])
+        yield Finding(listed.value_span or listed.span, message, related=[(nodes.span, "--nodes")])
 
 
 CASES = [

@@ -19,25 +19,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
-from sbatchlint.triggers import Options, Refused
+from sbatchlint.slurm.grammar.arrays import indexes
+from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("array") | Refused(),
+    "SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0", when=Options("array")
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("array"):
-        when = job.versions.in_brackets(wrong.versions)
-        says = wrong.says.rpartition(": ")[2]
-        message = f"slurmctld refuses the array{when}, `{says}`: {wrong.reason}"
-        yield corrected(wrong.span, message, wrong.instead, wrong.edits)
-    for lost in job.lost_array_steps():
-        fix = Fix(f"write {lost.instead}", [job.directives.replacement(lost.setting, lost.instead)])
-        message = f"the step behind the limit is dropped, and all {lost.tasks} tasks run; write {lost.instead}"
-        yield Finding(lost.setting.value_span or lost.setting.span, message, "warning", fix=fix)
+    for wrong in wrong_values(job, "array"):
+        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits)
+    yield from _steps_behind_the_limit(job)
+
+
+def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
+    """`1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, and not every third of them."""
+    for setting in job.directives.settings:
+        if setting.name != "array" or not setting.text or slip(job.directives, setting) is not None:
+            continue
+        array = indexes(setting.text, job.versions.last)
+        if array is None or not array.dropped_step:
+            continue
+        head, _, behind = setting.text.partition("%")
+        limit, step, rest = behind.partition(array.dropped_step)
+        meant = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
+        moved = indexes(meant, job.versions.last)
+        if moved is not None and moved.tasks < array.tasks:
+            message = f"Slurm drops the step `{step}` behind the limit, so all {array.tasks} tasks run; write {meant}"
+            fix = Fix(f"write {meant}", [job.directives.replacement(setting, meant)])
+            yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 
 
 CASES = [

@@ -19,30 +19,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.grammar import mail
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("mail-type", "mail-user"),
+    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0", when=Options("mail-type")
 )  # fmt: skip
 
-EVENTS = "the events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, STAGE_OUT, TIME_LIMIT, ARRAY_TASKS and ALL"
+EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL"
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("mail-type"):
+    for wrong in wrong_values(job, "mail-type"):
         advice = EVENTS if wrong.instead is None else f"write {wrong.instead}"
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
-        yield Finding(wrong.span, f"{wrong.reason}: sbatch refuses the script, `{wrong.says}`; {advice}", fix=fix)
-    for dropped in job.directives.dropped_mail():
-        words = " and ".join(f"`{word}`" for word in dropped.words)
-        if dropped.after_none:
-            yield Finding(dropped.span, f"NONE undoes the rest of the list: no mail is sent on {words}; remove NONE")
+        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
+    yield from _dropped_words(job)
+
+
+def _dropped_words(job: Job) -> Iterator[Finding]:
+    """Where sbatch takes a list of events, but not all of its words."""
+    for setting in job.directives.settings:
+        text = setting.text
+        if setting.name != "mail-type" or not text or slip(job.directives, setting) is not None:
             continue
-        fix = Fix(f"write {dropped.instead}", dropped.edits) if dropped.instead is not None else None
-        advice = EVENTS if dropped.instead is None else f"write {dropped.instead}"
-        yield Finding(dropped.span, f"sbatch knows no event {words} and drops it without a word; {advice}", fix=fix)
+        read = mail.events(text)
+        if read.unknown and (read.events or read.none):
+            meant = [mail.meant(word) for word in read.unknown]
+            instead = None if None in meant else " and ".join(dict.fromkeys(each for each in meant if each))
+            whole = mail.corrected(text)
+            fix = None
+            if instead is not None and whole is not None:
+                fix = Fix(f"write {instead}", [job.directives.replacement(setting, whole)])
+            what = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
+            message = f"{_named(read.unknown)} {what}, and sbatch drops such words without an error"
+            message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"
+            yield Finding(span_of_words(job.directives, setting, read.unknown), message, fix=fix)
+        elif read.none:
+            others = tuple(word for word in text.split(",") if word and word.upper() != "NONE")
+            if others:
+                message = f"`NONE` turns all mail off, so none is sent for {_named(others)}; remove `NONE`"
+                yield Finding(span_of_words(job.directives, setting, others), message)
+
+
+def _named(words: tuple[str, ...]) -> str:
+    return " and ".join(f"`{word}`" for word in words)
 
 
 CASES = [

@@ -21,30 +21,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Options, Refused
+from sbatchlint.slurm.grammar.dependencies import Fault, parse
+from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("dependency") | Refused(),
+    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", when=Options("dependency")
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("dependency"):
-        when = job.versions.in_brackets(wrong.versions)
-        says = wrong.says.rpartition(": ")[2]
+    for wrong in wrong_values(job, "dependency"):
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
         if "mixed" in wrong.reason:
             advice = "join all of them with `,`, or all with `?`"
-        yield Finding(
-            wrong.span, f"slurmctld refuses the dependency{when}, `{says}`: {wrong.reason}; {advice}", fix=fix
-        )
-    for implied in job.directives.implied_dependencies():
-        message = f"a job id alone means afterany, so this does not wait for {implied.job} with {implied.type}"
-        fix = Fix(f"write {implied.instead}", implied.edits)
-        yield Finding(implied.span, f"{message}; write {implied.instead}", fix=fix)
+        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
+    yield from _bare_jobs(job)
+
+
+def _bare_jobs(job: Job) -> Iterator[Finding]:
+    """`afterok:1,2`, which Slurm reads as `afterok:1,afterany:2`."""
+    for setting in job.directives.settings:
+        text = setting.text
+        if setting.name != "dependency" or not text or slip(job.directives, setting) is not None:
+            continue
+        read = parse(text, job.versions.last)
+        if isinstance(read, Fault):
+            continue
+        kind, meant = "", text
+        bare: list[str] = []
+        for term in reversed(read.terms):
+            before = next((each for each in reversed(read.terms) if each.end <= term.start and not each.bare), None)
+            if not term.bare or before is None or before.type in ("afterany", "singleton"):
+                continue
+            kind = before.type
+            bare.insert(0, text[term.start : term.end])
+            joined = ":" if text[term.start - 1] == "," else f"?{kind}:"
+            meant = meant[: term.start - 1] + joined + meant[term.start :]
+        if bare:
+            ids = " and ".join(f"`{each}`" for each in bare)
+            message = f"{ids} without a type {'means' if len(bare) == 1 else 'mean'} afterany, not {kind}"
+            fix = Fix(f"write {meant}", [job.directives.replacement(setting, meant)])
+            yield Finding(
+                span_of_words(job.directives, setting, tuple(bare)), f"{message}; write {meant}", fix=fix
+            )
 
 
 CASES = [

@@ -20,36 +20,71 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.directives.typos import took_an_option
+from sbatchlint.analysis.directives.wrong_values import wrong_values
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.slurm.model import Problem
+from sbatchlint.triggers import Options, Problems
 
-CARD = Card("SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0",
+    when=Options() | Problems("missing-value", "unexpected-value"),
+)  # fmt: skip
+
+# Options whose value came or went with a release: their own checks report them.
+CHANGED = ("get-user-env", "requeue")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for wrong in job.directives.wrong_values("choice", "resource"):
+    for wrong in wrong_values(job, "choice", "resource"):
         option = f"--{wrong.setting.name}"
-        if wrong.ends:
-            yield Finding(wrong.span, f"{option}={wrong.reason}, so nothing is submitted; remove it")
+        if wrong.reason.endswith(" ends sbatch"):
+            yield Finding(wrong.span, f"{option}={wrong.reason}, so nothing is submitted; remove the option")
             continue
-        when = job.versions.in_brackets(wrong.versions)
-        message = f"{option} does not take this value{when}, `{wrong.says}`: {wrong.reason}"
-        fix = None
+        message, fix = wrong.fault, None
         if wrong.instead is not None:
             written = f"{option}={wrong.instead}" if wrong.instead else option
-            message += f"; write {written}"
+            message = f"{message}; write {written}"
             fix = Fix(f"write {written}", wrong.edits)
         yield Finding(wrong.span, message, fix=fix)
-    for each in job.directives.missing_values():
-        when = job.versions.in_brackets(each.versions)
-        if each.taken:
-            message = f"--{each.name} has no value, so `{each.taken}` of a later line becomes it; write a value"
-            yield Finding(each.span, message)
-        elif not each.edits and each.says and "requires" in each.says:
-            yield Finding(each.span, f"--{each.name} needs a value, and sbatch refuses the script{when}; write one")
-        else:
-            message = f"--{each.name} takes no value, and sbatch refuses the script{when}; write --{each.name} alone"
-            fix = Fix("take the value away", each.edits) if each.edits else None
-            yield Finding(each.span, message, fix=fix)
+    for problem in job.directives.problems:
+        if problem.kind == "missing-value":
+            yield from _missing(job, problem)
+        elif problem.kind == "unexpected-value" and problem.candidates[0] not in CHANGED:
+            yield _unexpected(job, problem)
+    for setting in job.directives.settings:
+        if took_an_option(setting):
+            message = f"--{setting.name} has no value, so sbatch takes `{setting.text}` of a later line for it"
+            yield Finding(setting.option_span, f"{message}; write the value")
+
+
+def _missing(job: Job, problem: Problem) -> Iterator[Finding]:
+    unknown = [each.token for each in job.directives.problems if each.kind == "unknown-option"]
+    if any(token is problem.token for token in unknown) or _is_cut_off(job, problem):
+        return
+    when = job.versions.said(problem.versions)
+    message = f"--{problem.candidates[0]} needs a value, so sbatch refuses the script{when}; write the value"
+    yield Finding(problem.span, message)
+
+
+def _unexpected(job: Job, problem: Problem) -> Finding:
+    option, when = f"--{problem.candidates[0]}", job.versions.said(problem.versions)
+    fix = None
+    if problem.token is not None and problem.token.positions is None:
+        surplus = Span(problem.span.start + len(problem.written), problem.span.end)
+        fix = Fix("take the value away", [remove(surplus)])
+    message = f"{option} takes no value, so sbatch refuses the script{when}; write {option} alone"
+    return Finding(problem.span, message, fix=fix)
+
+
+def _is_cut_off(job: Job, problem: Problem) -> bool:
+    """Whether a fault of the line keeps the value from being read: a quote, an empty word, a `#` in front of it."""
+    line = problem.line
+    if not line.tokens or line.tokens[-1] is not problem.token:
+        return False
+    behind = line.comment_start + 1
+    hidden = line.comment is not None and job.directives.text.string[behind : behind + 1] not in " \t#\n"
+    return line.fault is not None or line.dropped is not None or hidden
 
 
 CASES = [

@@ -14,23 +14,34 @@ sbatch(1).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import PLACEHOLDER, slip
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
-    when=Options("mail-type", "mail-user"),
+    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0", when=Options("mail-user")
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    for setting in directives.unsent_mail():
-        fix = Fix("add --mail-type=END,FAIL", [directives.insertion("--mail-type=END,FAIL", setting.component)])
-        message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
-        yield Finding(setting.span, message, fix=fix)
+    # Events may be named by an option that is not read or not known, or in a comment.
+    if not directives.certain or re.search(r"(?i)mail[-_ ]?type", directives.text.string):
+        return
+    foreign = directives.foreign
+    if foreign is not None and (not foreign.certain or any(each.name == "mail-type" for each in foreign.settings)):
+        return
+    for component in range(directives.components):
+        setting = directives.last("mail-user", component)
+        if setting is None or not setting.text or directives.last("mail-type", component) is not None:
+            continue
+        if slip(directives, setting) in (None, PLACEHOLDER):
+            fix = Fix("add --mail-type=END,FAIL", [directives.insertion("--mail-type=END,FAIL", component)])
+            message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
+            yield Finding(setting.span, message, fix=fix)
 
 
 CASES = [

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.directives.repeats import Repeat
     from sbatchlint.analysis.directives.typos import Gap, Misdashed
     from sbatchlint.analysis.directives.unknown_options import Missing, Unknown
-    from sbatchlint.analysis.directives.wrong_values import DroppedMail, ImpliedDependency, ValueMissing, WrongValue
     from sbatchlint.slurm.foreign import Foreign
     from sbatchlint.slurm.suggestions import Suggestion
 
@@ -127,60 +126,6 @@ class Directives:
 
                 self._foreign = read_foreign(self.text, self.versions.majors)
         return self._foreign or None
-
-    def misvalued(self, *kinds: str) -> list[Refused]:
-        """Those of these families (`Refusal.kind`) that are meant as they are written: no slip of the pen.
-
-        A setting that a later one overrides counts: sbatch looks at each.
-        """
-        return [each for each in self.refused if each.refusal.kind in kinds and self.slip(each.setting) is None]
-
-    def wrong_values(self, *kinds: str) -> list[WrongValue]:
-        """The settings of these families (`Refusal.kind`) that Slurm refuses, each once, with what was meant."""
-        if not any(each.refusal.kind in kinds for each in self.refused):
-            return []
-        from sbatchlint.analysis.directives.wrong_values import wrong_values
-
-        return wrong_values(self, kinds)
-
-    @property
-    def has_later_values(self) -> bool:
-        """Whether an option gets its value from another line."""
-        return any(each.value_line is not None and each.value_line is not each.line for each in self.settings)
-
-    def missing_values(self) -> list[ValueMissing]:
-        """Options that have no value where they need one, or one where they take none."""
-        if not self.has_later_values and not any(
-            each.kind in ("missing-value", "unexpected-value") for each in self.problems
-        ):
-            return []
-        from sbatchlint.analysis.directives.wrong_values import missing_values
-
-        return missing_values(self)
-
-    def dropped_mail(self) -> list[DroppedMail]:
-        """Words of `--mail-type` that sbatch drops without a sound."""
-        if not any(setting.name == "mail-type" for setting in self.settings):
-            return []
-        from sbatchlint.analysis.directives.wrong_values import dropped_mail
-
-        return dropped_mail(self)
-
-    def unsent_mail(self) -> list[Setting]:
-        """Each `--mail-user` to whom no mail is ever sent, because no event is named."""
-        if not any(setting.name == "mail-user" for setting in self.settings):
-            return []
-        from sbatchlint.analysis.directives.wrong_values import unsent_mail
-
-        return unsent_mail(self)
-
-    def implied_dependencies(self) -> list[ImpliedDependency]:
-        """Bare job ids behind a term of another type (`afterok:1,2`), which mean afterany."""
-        if not any(setting.name == "dependency" for setting in self.settings):
-            return []
-        from sbatchlint.analysis.directives.wrong_values import implied_dependencies
-
-        return implied_dependencies(self)
 
     def slip(self, setting: Setting) -> str | None:
         """How a setting was miswritten, so that its value is not what was meant; see `analysis.directives.typos`."""

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sbatchlint.analysis.directives.foreign import ForeignEffect
-    from sbatchlint.analysis.directives.limits import DoubtfulTime, LostStep, TinyMemory, TooManyHosts
     from sbatchlint.slurm.conflicts.causes import Cause
     from sbatchlint.slurm.conflicts.counts import Counts
     from sbatchlint.slurm.conflicts.gpu_pairs import TwiceAsked
@@ -66,35 +63,3 @@ class RequestRooms(Ground):
         newest = self.versions.last
         each = (values_of(directives, component, newest) for component in range(directives.components))
         return [job_counts(values, newest) for values in each]
-
-    def doubtful_times(self) -> Iterable[DoubtfulTime]:
-        """Limits of time that can be read in two ways (`24:00`)."""
-        if not any(each.name in ("time", "time-min") for each in self.directives.settings):
-            return ()
-        from sbatchlint.analysis.directives.limits import doubtful_times
-
-        return doubtful_times(self.job)
-
-    def lost_array_steps(self) -> Iterable[LostStep]:
-        """Steps of `--array` that have no effect (`1-10%2:3`)."""
-        if self.request.array is None and self.directives.components == 1:
-            return ()
-        from sbatchlint.analysis.directives.limits import lost_array_steps
-
-        return lost_array_steps(self.job)
-
-    def tiny_memory(self) -> Iterable[TinyMemory]:
-        """Amounts of memory that were hardly meant as megabytes (`--mem=4`)."""
-        if not any(each.name.startswith("mem") for each in self.directives.settings):
-            return ()
-        from sbatchlint.analysis.directives.limits import tiny_memory
-
-        return tiny_memory(self.job)
-
-    def too_many_hosts(self) -> Iterable[TooManyHosts]:
-        """Lists of hosts that are longer than `--nodes` allows, for releases before 23.02."""
-        if not any(setting.name == "nodelist" for setting in self.directives.settings):
-            return ()
-        from sbatchlint.analysis.directives.limits import too_many_hosts
-
-        return too_many_hosts(self.job)
