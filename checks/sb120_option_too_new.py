@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
 CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
@@ -51,7 +51,7 @@ def _values(job: Job) -> Iterator[Finding]:
                 what = f"--requeue={value} came with Slurm 25.11"
                 yield Finding(problem.span, f"{what}: {_refused(job, 'sbatch', problem.versions)}")
     for setting, refusal in directives.refused:
-        if refusal.kind == "constraint" and slip(directives, setting) is None:
+        if refusal.kind == "constraint" and typo(directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = job.versions.said(refusal.versions)
             reason = refusal.reason.partition(",")[0]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar.hosts import hosts
@@ -51,7 +51,7 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
         allowed, named = node_count(nodes.text, versions[-1]), hosts(listed.text, versions[-1])
         if allowed is None or named is None or not 0 < allowed.maximum < len(named):
             continue
-        if slip(directives, nodes) is not None or slip(directives, listed) is not None:
+        if typo(directives, nodes) is not None or typo(directives, listed) is not None:
             continue
         message = (
             f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
     """`1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, and not every third of them."""
     for setting in job.directives.settings:
-        if setting.name != "array" or not setting.text or slip(job.directives, setting) is not None:
+        if setting.name != "array" or not setting.text or typo(job.directives, setting) is not None:
             continue
         array = indexes(setting.text, job.versions.last)
         if array is None or not array.dropped_step:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import mail
@@ -44,7 +44,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
     """Where sbatch takes a list of events, but not all of its words."""
     for setting in job.directives.settings:
         text = setting.text
-        if setting.name != "mail-type" or not text or slip(job.directives, setting) is not None:
+        if setting.name != "mail-type" or not text or typo(job.directives, setting) is not None:
             continue
         read = mail.events(text)
         if read.unknown and (read.events or read.none):

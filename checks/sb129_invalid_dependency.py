@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar.dependencies import Fault, parse
@@ -46,7 +46,7 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
     """`afterok:1,2`, which Slurm reads as `afterok:1,afterany:2`."""
     for setting in job.directives.settings:
         text = setting.text
-        if setting.name != "dependency" or not text or slip(job.directives, setting) is not None:
+        if setting.name != "dependency" or not text or typo(job.directives, setting) is not None:
             continue
         read = parse(text, job.versions.last)
         if isinstance(read, Fault):

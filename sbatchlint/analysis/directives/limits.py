@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import slip
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.job import Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.model import Setting
@@ -17,7 +17,7 @@ def plain_limits(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
     last = {(each.component, each.name): each for each in settings}
     for setting in settings:
         if setting.name in names and setting.text and last[setting.component, setting.name] is setting:
-            if slip(job.directives, setting) is None and not _goes_on(setting):
+            if typo(job.directives, setting) is None and not _goes_on(setting):
                 yield setting, setting.text
 
 

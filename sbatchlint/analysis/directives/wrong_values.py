@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from sbatchlint.analysis.directives.typos import slip, took_an_option
+from sbatchlint.analysis.directives.typos import took_an_option, typo
 from sbatchlint.job import Job
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import Refusal, refusals
@@ -45,7 +45,7 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
     for _, group in groupby(chosen, key=lambda each: id(each.setting)):
         found = list(group)
         setting = found[0].setting
-        if slip(directives, setting) is not None or took_an_option(setting) or _is_cut_by_blank(directives, setting):
+        if typo(directives, setting) is not None or took_an_option(setting) or _is_cut_by_blank(directives, setting):
             continue
         newest = found[-1].refusal
         instead = _instead(directives, setting, [each.refusal.instead for each in found])
