@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.commands.argv import quoted
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
 from sbatchlint.slurm.model import Cause
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from sbatchlint.registry import did_you_mean
 from sbatchlint.source.files import InputError, read_bytes
-from sbatchlint.source.records import NamedTuple
 
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
 LEVELS = ("info", "warning", "error")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.check import Finding, Fix, Related
 from sbatchlint.job import Job
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggered import TRIGGERS

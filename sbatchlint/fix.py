@@ -10,11 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from sbatchlint.engine import Diagnostic, Inspection, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply, overlap
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
 from sbatchlint.job.site import Site
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.source.files import InputError, read_bytes
-from sbatchlint.source.records import NamedTuple
 
 Table = Mapping[str, object]
 

@@ -43,7 +43,6 @@ LINT = VERSION | {
     "sbatchlint.source.discover",
     "sbatchlint.source.edits",
     "sbatchlint.source.files",
-    "sbatchlint.source.records",
     "sbatchlint.source.regex",
     "sbatchlint.source.text",
     "sbatchlint.source.workspace",

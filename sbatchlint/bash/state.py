@@ -8,6 +8,7 @@ values of the other. An `if` whose condition is written and evaluated the same a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.values import Phase, Pieces, Text
@@ -22,7 +23,6 @@ from sbatchlint.bash.variables import (
     merge_guards,
     widen,
 )
-from sbatchlint.source.records import NamedTuple
 
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Ar")

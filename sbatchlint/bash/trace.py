@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, Pieces, Text, span_of, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, merge_guards
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import NamedTuple
 
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).

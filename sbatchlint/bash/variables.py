@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 Guard = tuple[Hashable, int]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.engine import Diagnostic, Fault, inspect
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError, write
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Source, Undecodable
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ podman, podman-hpc, shifter, enroot and ch-run (`sbatchlint.job.commands.contain
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Given, Lookup, partition, split
 from sbatchlint.job.site import Site
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 # A pyxis option of srun: its name with or without dashes, its value, where it stands.

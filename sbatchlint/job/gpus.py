@@ -12,14 +12,13 @@ devices, the GPUs of a job, a step or a task count from 0 there, and are the sam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.job.once import once
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import written
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

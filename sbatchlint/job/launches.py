@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, recognise
 from sbatchlint.job.steps import Step, step_around
-from sbatchlint.source.records import NamedTuple
 
 
 class Launch(NamedTuple):

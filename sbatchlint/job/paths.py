@@ -7,11 +7,11 @@ next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.site import Site
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"

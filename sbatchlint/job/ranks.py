@@ -7,7 +7,7 @@ that conditions, arithmetic and quoting come out as they would there. Nothing is
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.trace import Context, Invocation, exported
@@ -16,7 +16,6 @@ from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launches import Launch, find_launches
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.steps import Step, spread, step_around
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ grammars follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sbatchlint.slurm.directives import UNKNOWN, Directives, Setting
 from sbatchlint.slurm.grammar import resources
@@ -15,7 +15,6 @@ from sbatchlint.slurm.grammar.numbers import node_count, whole
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import MAJORS
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.counts import Counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbatchlint.source.records import NamedTuple
+from typing import NamedTuple
 
 
 class Site(NamedTuple):

@@ -6,6 +6,8 @@ inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, op
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import hides_options, is_unknown, names_program
@@ -17,7 +19,6 @@ from sbatchlint.slurm import getopt
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.options import find
 from sbatchlint.slurm.versions import MAJORS, Range
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 # Variables that make a container step of any srun (pyxis 0.21).

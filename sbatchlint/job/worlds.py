@@ -8,7 +8,7 @@ launcher/runner.py, mpirun(1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
@@ -18,7 +18,6 @@ from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import node_count
 from sbatchlint.job.steps import is_node_count, step_around
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

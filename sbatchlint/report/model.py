@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
+from typing import NamedTuple
 
 from sbatchlint.engine import Diagnostic
-from sbatchlint.source.records import NamedTuple
 
 
 class Report(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sbatchlint.check import Fix
 from sbatchlint.report.cells import escape, width, wrap
 from sbatchlint.report.snippet import Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Source, Span
 
 MOST_LINES = 12

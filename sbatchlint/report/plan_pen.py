@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from html import escape as markup
+from typing import NamedTuple
 
 from sbatchlint.report.cells import escape
 from sbatchlint.report.cells import wrap as wrap_words
 from sbatchlint.report.plan_view import broken
-from sbatchlint.source.records import NamedTuple
 
 # The width of a character of 12 pixels' height in fonts of fixed width, rounded up.
 CHARACTER = 7.4

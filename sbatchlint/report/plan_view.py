@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
-from sbatchlint.source.records import NamedTuple
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")

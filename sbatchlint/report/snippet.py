@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.report.cells import escape, shown, width, wrap
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.records import NamedTuple
 
 _CUT = "..."
 _CONTEXT = 16  # cells that stay visible before a label where a long line is cut

@@ -11,10 +11,9 @@ import json
 import os.path
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbatchlint.slurm.versions import expand
-from sbatchlint.source.records import NamedTuple
 
 _DATA = os.path.join(os.path.dirname(__file__), "data", "environment.json")
 # `SLURM_JOB_ID_HET_GROUP_0`, and its older spelling.

@@ -11,9 +11,9 @@ word that begins with it is skipped and makes the result uncertain.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
-from sbatchlint.source.records import NamedTuple
 
 # The same character as bash.values.UNKNOWN_CHARACTER; the shell package is no concern of this one.
 UNKNOWN = "\ue000"

@@ -6,10 +6,9 @@ where it matters. Offsets count characters of the text that is read; spans are o
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sbatchlint.slurm.getopt import UNKNOWN
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.options import Option
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

@@ -10,10 +10,9 @@ import json
 import os.path
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbatchlint.slurm.versions import MAJORS, expand, is_before
-from sbatchlint.source.records import NamedTuple
 
 _DATA = os.path.join(os.path.dirname(__file__), "data")
 

@@ -6,6 +6,7 @@ Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directiv
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.getopt import UNKNOWN, Fault, Given, parse
 from sbatchlint.slurm.lines import (
@@ -20,7 +21,6 @@ from sbatchlint.slurm.lines import (
 )
 from sbatchlint.slurm.model import Problem, Setting, StopLine
 from sbatchlint.slurm.versions import Range, is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

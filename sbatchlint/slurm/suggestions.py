@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from sbatchlint.slurm.options import matches, plugin_options, table
 from sbatchlint.slurm.versions import MAJORS
-from sbatchlint.source.records import NamedTuple
 
 # Names of the same thing elsewhere: PBS, Grid Engine, LSF, Torque's and Slurm's own other commands, launchers.
 SYNONYMS = {

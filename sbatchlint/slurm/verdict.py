@@ -10,7 +10,7 @@ refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.0
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.conflicts.causes import conflicts, values_of
 from sbatchlint.slurm.conflicts.controller import BATCH, GRES, ORDERS
@@ -18,7 +18,6 @@ from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.script_file import refusals as file_refusals
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.gpu_arithmetic import Values

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TypeVar
-
-from sbatchlint.source.records import NamedTuple
+from typing import NamedTuple, TypeVar
 
 MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 Answer = TypeVar("Answer")

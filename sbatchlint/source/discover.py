@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import begins_as_script, utf_16
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

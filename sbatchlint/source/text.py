@@ -7,8 +7,7 @@ half-open pair of them. Rows and columns exist only in reports.
 from __future__ import annotations
 
 from bisect import bisect_right
-
-from sbatchlint.source.records import NamedTuple
+from typing import NamedTuple
 
 
 class Span(NamedTuple):

@@ -7,7 +7,7 @@ where a shell in the container expands it, or a launcher takes its settings from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import runs_script
 from sbatchlint.analysis.expansion.uses import DEFAULTS
@@ -17,7 +17,6 @@ from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.job.launchers import python_command
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import removed_word, runs_script
 from sbatchlint.analysis.containers.docker import on_processors
@@ -23,7 +23,6 @@ from sbatchlint.job.launchers import python_command
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

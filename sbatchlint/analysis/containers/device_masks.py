@@ -7,10 +7,9 @@ the mask does so too depends on the site (gres.conf, ConstrainDevices), which no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.values import shown_text
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.job import Job

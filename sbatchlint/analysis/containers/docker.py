@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
 from sbatchlint.bash.values import shown_text, text_of
@@ -16,7 +16,6 @@ from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

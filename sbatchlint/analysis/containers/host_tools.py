@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.containers.pyxis import STARTING
 from sbatchlint.bash.trace import Invocation
@@ -13,7 +13,6 @@ from sbatchlint.job.containers import Container, pyxis_container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import directive_value, job_nodes
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,7 +8,7 @@ already. Docker and podman mount nothing but what they are told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.storage.outputs import names_output
 from sbatchlint.bash.interpreter.programs import file_name
@@ -18,7 +18,6 @@ from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED_VARIABLES, brought_along, classify, key, mount_of, under
 from sbatchlint.job.steps import Step
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

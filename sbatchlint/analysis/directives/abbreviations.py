@@ -7,10 +7,9 @@ options, and plugins add more, so that what works today may be refused tomorrow 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.options import matches, table
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives

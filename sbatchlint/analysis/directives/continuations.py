@@ -7,11 +7,10 @@ backslash makes a word of one blank from 24.05 on, which sbatch refuses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of, read_words
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

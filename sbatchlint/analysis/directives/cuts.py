@@ -7,13 +7,12 @@ To sbatch an unquoted `#` begins a comment wherever it stands (`get_argument()`,
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive
 from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
 from sbatchlint.slurm.rewriting import quote
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.slurm.directives import Directives, Setting
 from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
@@ -9,7 +11,6 @@ from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.model import ForeignSetting
 from sbatchlint.slurm.versions import Range, is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 REFUSED, REPLACES, ADDS = "refused", "replaces", "adds"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import INVISIBLE
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of, read_words
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 BLANK, UNSEEN, DASH, QUOTE = "blank", "unseen", "dash", "quote"

@@ -8,12 +8,11 @@ which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.0
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
 from sbatchlint.slurm.suggestions import edit_distance
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

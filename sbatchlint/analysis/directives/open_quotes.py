@@ -7,13 +7,12 @@ not reach beyond the line.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.typos import CURLY
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ no site has given to anything: `test`, `gpu`, `general` or `example` are no plac
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.lines import BLANKS
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

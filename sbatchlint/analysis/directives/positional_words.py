@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import placeholder
 from sbatchlint.analysis.directives.typos import (
@@ -26,7 +26,6 @@ from sbatchlint.slurm.lines import BLANKS, Token, read_words
 from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

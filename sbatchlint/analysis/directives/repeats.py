@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.options import matches, table
 from sbatchlint.slurm.versions import MAJORS, Range
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

@@ -5,13 +5,12 @@ Where there is one, it is the fault to report; what sbatch says of the value tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import around, may_be_words, opens, placeholder
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.slurm.options import find
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

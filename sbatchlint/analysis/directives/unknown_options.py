@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.typos import INVISIBLE, dashed
 from sbatchlint.slurm.options import all_options, plugin_options, table
 from sbatchlint.slurm.suggestions import GONE, Gone, Suggestion, suggest, takers
 from sbatchlint.slurm.versions import MAJORS
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

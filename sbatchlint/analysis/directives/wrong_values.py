@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import took_an_option, typo
 from sbatchlint.job import Job
@@ -12,7 +13,6 @@ from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 SUBMISSION_FAILED = "Batch job submission failed: "

@@ -8,6 +8,7 @@ process who or where it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.varying import (
     OWN_OPTIONS,
@@ -46,7 +47,6 @@ from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import recognise
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import Step
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.early import RANK_VARIABLES
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
@@ -19,7 +19,6 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Piece, Pieces, Text
 from sbatchlint.job.launchers import recognise
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

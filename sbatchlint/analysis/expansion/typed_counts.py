@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.uses import DEFAULTS, TESTS, Uses
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

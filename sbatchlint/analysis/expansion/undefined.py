@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.uses import Uses
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.job.launches import Launch
 from sbatchlint.slurm.environment import find
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

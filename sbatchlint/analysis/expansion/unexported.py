@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.uses import DEFAULTS, Uses
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
@@ -21,7 +21,6 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -7,7 +7,7 @@ the script neither sets nor tests, and for which it gives no default.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.uses import DEFAULTS, Use, Uses
 from sbatchlint.bash.trace import Invocation, Read
@@ -15,7 +15,6 @@ from sbatchlint.bash.values import Phase, Text
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import Entry, find, is_slip_of_fingers, mistaken
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.trace import Assigned, Invocation, Read
 from sbatchlint.bash.values import expansions, text_of
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

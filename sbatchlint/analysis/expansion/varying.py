@@ -6,9 +6,10 @@ differ between any two processes. What is not recognised has no answer, and is l
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.values import Expansion
 from sbatchlint.job.environment import PER_NODE, PER_TASK, TASK_VARIABLES
-from sbatchlint.source.records import NamedTuple
 
 TASK, NODE, PROCESS = "task", "node", "process"
 

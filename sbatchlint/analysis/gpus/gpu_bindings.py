@@ -9,7 +9,7 @@ torch/cuda (`set_device`), jax/_src/clusters/slurm_cluster.py (device of the loc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
 from sbatchlint.analysis.launch.evidence import PROCESSORS, RankSign, gpu_signs, rank_sign
@@ -19,7 +19,6 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_o
 from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

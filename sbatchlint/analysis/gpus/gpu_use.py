@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.launch.evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
@@ -15,7 +15,6 @@ from sbatchlint.job.request import Request
 from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import Directives, Setting
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 

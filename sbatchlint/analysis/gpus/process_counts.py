@@ -6,7 +6,7 @@ torchrun's processes take the GPU of their LOCAL_RANK, so that each one too many
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
 from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
@@ -16,7 +16,6 @@ from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ is told of more nodes than its step has waits for the others until its rendezvou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
 from sbatchlint.analysis.gpus.process_counts import place_of
@@ -16,7 +16,6 @@ from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import StepOption, written
 from sbatchlint.job.worlds import World, by_place, find_worlds
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

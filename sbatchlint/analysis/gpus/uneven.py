@@ -8,7 +8,7 @@ are too small for that, the split is even by force, which a script cannot know.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
@@ -16,7 +16,6 @@ from sbatchlint.job.request import gpu_count
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,7 +8,7 @@ reading at the first number that there is no GPU for.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
@@ -16,7 +16,6 @@ from sbatchlint.job.commands.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.launcher_options import without
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN, Repair
 from sbatchlint.analysis.launch.step_options import Words
 from sbatchlint.job.worlds import World, by_place, find_worlds
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

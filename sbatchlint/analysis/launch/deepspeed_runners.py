@@ -7,7 +7,7 @@ node only, whatever --launcher says, and refuses --num_nodes above 1. With one i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import task_edits
 from sbatchlint.analysis.launch.step_options import add_step_option
@@ -16,7 +16,6 @@ from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

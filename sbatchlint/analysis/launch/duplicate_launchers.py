@@ -6,7 +6,7 @@ launcher/runner.py) and from runs of torch 2.6 on two nodes; those of tasks from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
 from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
@@ -15,7 +15,6 @@ from sbatchlint.job.environment import TASK_COUNTS
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

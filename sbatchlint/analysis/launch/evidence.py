@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, basename
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, python_command
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -6,14 +6,13 @@ job's own, or the job spans several, this is rare.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import PORT
 from sbatchlint.bash.values import Phase, Pieces, text_of
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

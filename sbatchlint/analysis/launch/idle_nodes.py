@@ -7,7 +7,7 @@ of its own, a script that cannot be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.uses import is_unclear_source
 from sbatchlint.analysis.launch.evidence import rank_sign, trains_alone
@@ -19,7 +19,6 @@ from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ srun drops the inherited number, since 23.02.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.job.steps import Step, is_node_count
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ accelerate 1.15).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
@@ -19,7 +19,6 @@ from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -6,12 +6,11 @@ Both are the same engine since torch 1.9 (torch/distributed/launch.py); the old 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.values import span_of
 from sbatchlint.job.launches import Launch
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from S
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.duplicate_launchers import Repair
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
@@ -20,7 +20,6 @@ from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

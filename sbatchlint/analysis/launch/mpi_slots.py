@@ -9,7 +9,7 @@ world of one process of every task that gets another one (https://github.com/ope
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
@@ -17,7 +17,6 @@ from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.launches import Launch
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

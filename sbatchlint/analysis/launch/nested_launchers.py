@@ -9,7 +9,7 @@ start GPUs times GPUs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.state import State
@@ -20,7 +20,6 @@ from sbatchlint.job.launches import Launch
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ What comes of it: runs of torch 2.6 with two agents on two hosts, and accelerate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
 from sbatchlint.analysis.launch.evidence import told_nodes
@@ -15,7 +15,6 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ it; accelerate needs `--machine_rank` wherever there are several machines (utils
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
 from sbatchlint.analysis.launch.launcher_options import replaced, with_options, wrapped
@@ -15,7 +15,6 @@ from sbatchlint.bash.values import Expansion, Phase, expansions
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ consequences are those of runs of torch 2.6 on two hosts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.varying import NODE, variation
 from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
@@ -18,7 +18,6 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside, world_of
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

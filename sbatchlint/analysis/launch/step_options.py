@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
@@ -16,7 +17,6 @@ from sbatchlint.job import Job
 from sbatchlint.job.commands.argv import is_plain
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 _HARMLESS = frozenset({"echo", "printf"})

@@ -7,13 +7,12 @@ collective operation for the one that is gone. --no-kill takes the effect of --k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.job.worlds import World
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

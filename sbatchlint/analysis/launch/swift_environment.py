@@ -7,7 +7,7 @@ these is that of torchrun with the static rendezvous: runs of torch 2.6 on two h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.launch.launcher_options import line_before, proven
@@ -17,7 +17,6 @@ from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import by_place, find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

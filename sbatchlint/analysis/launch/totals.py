@@ -7,14 +7,13 @@ without a word (run: 3 of 2 machines make a world of 2). With less than one for 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.bash.values import expansions
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -10,7 +10,7 @@ SRUN_CPUS_PER_TASK alone. A job has just the CPUs that it asks for, but those of
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
@@ -20,7 +20,6 @@ from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, held_cpus, written
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -31,7 +31,6 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

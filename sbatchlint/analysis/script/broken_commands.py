@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Program, Simple
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import Text
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -7,7 +7,7 @@ returned, and so is `srun … | tee log` without pipefail, errexit or not).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
@@ -17,7 +17,6 @@ from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import is_python, python_command
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, is_open, shown_text
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, shown_text, text_of
@@ -14,7 +15,6 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, Location, classify, key, under
 from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

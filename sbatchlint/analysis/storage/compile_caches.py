@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.varying import of_job
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings
 from sbatchlint.bash.values import Phase
 from sbatchlint.job.paths import SHARED
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.job import Job

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.storage.caches import COPYING, NEUTRAL
 from sbatchlint.analysis.tools.tool_environments import before
@@ -20,7 +20,6 @@ from sbatchlint.job.launchers import is_python, recognise
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
 from sbatchlint.job.steps import Step, directive_value, step_around
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.storage.outputs import made_paths, named_paths
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
@@ -16,7 +16,6 @@ from sbatchlint.job.commands.argv import partition
 from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.paths import classify, key, under
 from sbatchlint.job.steps import step_around
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

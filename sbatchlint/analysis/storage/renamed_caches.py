@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

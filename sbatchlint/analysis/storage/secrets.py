@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Assigned, Context, Invocation
@@ -17,7 +17,6 @@ from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.tools.tool_environments import before, folder_of, install_of
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.job.commands.argv import is_unknown
 from sbatchlint.job.launchers import python_command, recognise
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

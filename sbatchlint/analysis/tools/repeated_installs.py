@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.tools.tool_environments import Install, environment_place, install_of
 from sbatchlint.bash.values import Phase, shown_text, span_of
@@ -12,7 +12,6 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

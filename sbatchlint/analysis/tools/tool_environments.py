@@ -7,7 +7,7 @@ does `uv run` before it runs a command, unless it is told not to (uv 0.9).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
@@ -16,7 +16,6 @@ from sbatchlint.job.commands.python_runners import UV
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ back for Megatron-FSDP. Megatron-DeepSpeed and releases before 3.0 (2022) do not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -8,7 +8,7 @@ on top of a recipe or configuration file, so that what is not given is not known
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
@@ -18,7 +18,6 @@ from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import world_of
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

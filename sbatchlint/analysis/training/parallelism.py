@@ -15,8 +15,7 @@ Only what all of them refuse is a fault here.
 from __future__ import annotations
 
 from math import prod
-
-from sbatchlint.source.records import NamedTuple
+from typing import NamedTuple
 
 
 class Sizes(NamedTuple):

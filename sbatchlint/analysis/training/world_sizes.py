@@ -8,7 +8,7 @@ the ranks that are too many are refused.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.bash.trace import exported
@@ -19,7 +19,6 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import counts_nodes
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Piece, Pieces, cut, text_of
 from sbatchlint.bash.variables import Fields
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 BLANKS = " \t\n"

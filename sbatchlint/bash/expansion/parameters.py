@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from typing import NamedTuple
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
@@ -14,7 +15,6 @@ from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.syntax.tree import Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variables, merge_guards
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sbatchlint.bash.expansion.field_splitting import Segments
 from sbatchlint.bash.state import State
@@ -11,7 +11,6 @@ from sbatchlint.bash.syntax.tree import Part, Statement, Word
 from sbatchlint.bash.trace import Context, Trace
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 from sbatchlint.bash.variables import Fields, Guards
-from sbatchlint.source.records import NamedTuple
 
 
 class Environment(Protocol):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sbatchlint.bash.expansion.protocol import Environment, Expander, Scope, Substituter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Redirect, Statement
 from sbatchlint.bash.trace import Invocation, RedirectedTo
 from sbatchlint.bash.values import Phase, Pieces, Text
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 T = TypeVar("T")

@@ -6,6 +6,8 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import (
     Argv,
@@ -22,7 +24,6 @@ from sbatchlint.job.commands.argv import (
     syntax,
 )
 from sbatchlint.job.containers import Container, Mount, bind, binds, hides_binds, mount_of
-from sbatchlint.source.records import NamedTuple
 
 _APPTAINER = syntax(
     "add-caps app apply-cgroups authfile B/bind bind blkio-weight blkio-weight-device cpu-shares cpus cpuset-cpus "

@@ -6,9 +6,10 @@ between options and command, it alone counts.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
-from sbatchlint.source.records import NamedTuple
 
 
 class Profiled(NamedTuple):

@@ -5,10 +5,11 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.argv import Argv, Reading, basename, read, syntax
 from sbatchlint.job.launchers.python import is_python, python_command
-from sbatchlint.source.records import NamedTuple
 
 
 class Run(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, literal, shown_text, span_of, text_of
 from sbatchlint.job.commands import container_commands, profilers, python_runners
@@ -28,7 +29,6 @@ from sbatchlint.job.commands.argv import (
     syntax,
 )
 from sbatchlint.job.containers import Container
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, text_of
 from sbatchlint.job.commands.argv import Argv, Given, Lookup, Reading, integer, partition
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.commands.argv import Argv, basename, hides_options
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")

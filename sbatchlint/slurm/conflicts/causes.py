@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.conflicts.exclusions import CONTROLLER, IGNORED, JOB, REFUSED, VERIFY, WARNING, Clash, clashes
 from sbatchlint.slurm.directives import carried
 from sbatchlint.slurm.model import Cause, Setting
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.counts import Values

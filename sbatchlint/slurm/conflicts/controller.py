@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_text
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values, gpus_of, resources_of
@@ -17,7 +18,6 @@ from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 # In the order in which slurmctld looks; the grammars of single options come in between (`ORDERS`).

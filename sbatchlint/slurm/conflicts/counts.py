@@ -10,6 +10,8 @@ they were given: of `--extra-node-info` and `--threads-per-core` the later one c
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.slurm.conflicts.gpu_arithmetic import (
     Description,
     Mismatch,
@@ -23,7 +25,6 @@ from sbatchlint.slurm.grammar.choices import distribution, hints, plane_size
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 __all__ = ["Counts", "UnknownValue", "Values", "hint_is_dropped", "job_counts", "shown"]

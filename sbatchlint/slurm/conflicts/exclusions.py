@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import task_fault
 from sbatchlint.slurm.conflicts.controller import GRES, NO_NODES, TASKS, moment, refused_late
@@ -16,7 +17,6 @@ from sbatchlint.slurm.conflicts.counts import Client, UnknownValue, Values, clie
 from sbatchlint.slurm.conflicts.gpu_arithmetic import INVALID, number, resources_of
 from sbatchlint.slurm.grammar.choices import distribution
 from sbatchlint.slurm.versions import answers, is_before, is_release
-from sbatchlint.source.records import NamedTuple
 
 REFUSED, WARNING, IGNORED = "refused", "warning", "ignored"
 VERIFY, JOB, CONTROLLER = "verify", "job", "controller"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue as UnknownValue
 from sbatchlint.slurm.conflicts.by_task import task_cpus, task_items, task_text
@@ -16,7 +17,6 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.resources import Fault, Item, gpu_list, gres_items, tres_items
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 
 Values = Mapping[str, "str | None"]
 

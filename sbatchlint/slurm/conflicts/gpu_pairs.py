@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.conflicts.gpu_arithmetic import UnknownValue, gpus_of, resources_of
 from sbatchlint.slurm.grammar.resources import Item
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.edits import Edit
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.conflicts.causes import Cause

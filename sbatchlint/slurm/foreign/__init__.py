@@ -10,13 +10,13 @@ component of a heterogeneous job gets all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sbatchlint.slurm.foreign.option_words import Translation, given_options
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_words
 from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 
 # Lines that do not begin with `#` and are passed before the reading ends.
 MOST_COMMANDS = 100

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.lines import DirectiveLine, Readable, Token
 from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.options import find
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.text import Span
 
 # What sbatch says of anything that getopt refuses, behind getopt's own message.

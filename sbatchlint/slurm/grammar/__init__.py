@@ -7,10 +7,9 @@ and are taken without loading any of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.versions import answers
-from sbatchlint.source.records import NamedTuple
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.options import Option

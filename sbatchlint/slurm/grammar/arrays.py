@@ -7,11 +7,11 @@ src/slurmctld/job_mgr.c, Slurm 20.11 to 26.05.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import int32, strtol
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 # No site can allow more (`MaxArraySize` in src/common/read_config.c); without a setting it is 1001.

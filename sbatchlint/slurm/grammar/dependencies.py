@@ -8,10 +8,10 @@ parser is stricter: signs cannot be mixed, and nothing may stand behind a term.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 TYPES = ("afternotok", "aftercorr", "afterany", "afterok", "afterburstbuffer", "after", "expand")

@@ -7,8 +7,9 @@ src/sbatch/sbatch.c, Slurm 20.11 to 26.05).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 
 
 class Export(NamedTuple):

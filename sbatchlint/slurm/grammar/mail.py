@@ -7,10 +7,10 @@ where none is known it refuses the value.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 
 # In the order in which Slurm prints them.
 EVENTS = (

@@ -7,10 +7,10 @@ src/common/proc_args.c and bitstring.c, Slurm 20.11 to 26.05; the setters of src
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 INT_MAX = 2**31 - 1

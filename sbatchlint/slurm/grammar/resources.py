@@ -8,10 +8,10 @@ to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before, is_release
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 _GRES = "Invalid generic resource (gres) specification"

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import SPACES, int32, strtol
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.records import NamedTuple
 from sbatchlint.source.regex import Regex
 
 _OLD = "HUP INT QUIT ABRT KILL ALRM TERM USR1 USR2 URG CONT STOP TSTP TTIN TTOU XCPU"
