@@ -1,13 +1,13 @@
-"""--num_processes of accelerate counts the workers of all machines, and this number does not fit them.
+"""`--num_processes` of accelerate counts the processes of all machines, and this number does not fit them.
 
-torchrun's `--nproc_per_node` counts the workers of one node, accelerate's `--num_processes` those of all: each machine
-starts the total divided by `--num_machines`. Eight on four nodes of eight GPUs are two workers a node: the job runs,
-with a quarter of its GPUs and a quarter of its batch, and says nothing. What the division leaves over is dropped as
-silently.
+torchrun's `--nproc_per_node` counts the processes of one node, accelerate's `--num_processes` those of all nodes: each
+machine starts the total divided by `--num_machines`. Eight on four nodes of eight GPUs make two on each node: the job
+runs with a quarter of its GPUs and a quarter of its batch, and prints no warning. What the division leaves over is
+dropped silently: 3 processes on 2 machines make a world of 2. With less than one process for a machine, nothing starts.
 
 ## Fix
 
-Writes the number of all machines where the number of one stands behind the option. Unsafe: the program may be meant to
+Writes the number of all machines where the option's value is a literal number. Unsafe: the program may be meant to
 leave GPUs to something else.
 
 ## References
@@ -17,50 +17,99 @@ leave GPUs to something else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.bash.values import expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.launchers import Setting
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB313", "accelerate-total-processes", severity="warning", fix="sometimes", since="0.1.0",
-    when=Launchers("accelerate"),
+    when=Launchers("accelerate"), seen="a run of accelerate 1.15 on two machines; huggingface/accelerate#1239",
 )  # fmt: skip
+
+COUNT_OF_ONE_NODE = Regex(r"(?:GPU|PROC|PROCESSE|DEVICE|WORKER)S?_?(?:PER|ON)_?NODE|LOCAL_WORLD_SIZE", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for total in job.misplaced_totals():
-        setting, machines, number, each = total.setting, total.machines, total.number, total.each
-        all_gpus = f"the number of all GPUs, {machines * total.gpus}" if total.gpus else "the number of all GPUs"
-        if number is None:
-            what = (
-                f"--num_processes is the total over {machines} machines, and this is the number of one; "
-                f"write {all_gpus}"
-            )
-        elif total.fault == "rest":
-            what = (
-                f"{number} processes do not divide among {machines} machines: each starts {each}, "
-                f"and {number % machines} {'is' if number % machines == 1 else 'are'} left out without a word; "
-                f"write {all_gpus}"
-            )
-        elif total.fault == "none" or each == 0:
-            what = (
-                f"--num_processes={number} is the total over {machines} machines, less than one for each: "
-                f"the start fails; write {all_gpus}"
-            )
-        elif total.fault == "many":
-            what = (
-                f"--num_processes={number} over {machines} machines are {each} workers on {total.gpus} GPUs: "
-                f"invalid device ordinal; write {machines * (total.gpus or 0)}"
-            )
-        else:
-            on = f" of {total.gpus} GPUs" if total.gpus else ""
-            what = (
-                f"--num_processes={number} is the total over {machines} machines: "
-                f"each starts {each} worker{'' if each == 1 else 's'} on its node{on}; write {all_gpus}"
-            )
-        fix = None if total.edits is None else Fix("write the number of all machines", total.edits)
-        yield Finding(setting.span, what, fix=fix)
+    reported = set()
+    for world in find_worlds(job):
+        launcher = world.launcher
+        if launcher is None or launcher.kind != "accelerate" or launcher.cpu or launcher.hostfile is not None:
+            continue
+        total, told, machines = launcher.total_processes, launcher.machines, world.asked.number
+        if total is None or told is None or machines is None or machines < 2 or world.starts_per_node not in (None, 1):
+            continue
+        gpus = world.gpus or None
+        happens = _what_happens(job, total, machines, gpus)
+        if happens is None or total.span in reported:
+            continue
+        reported.add(total.span)
+        instead = "the number of all GPUs" if gpus is None else machines * gpus
+        fix = _fix(job, total, told, machines, gpus or total.number)
+        yield Finding(total.span, f"{happens}; write {instead}", fix=fix)
+
+
+def _what_happens(job: Job, total: Setting, machines: int, gpus: int | None) -> str | None:
+    """What accelerate makes of a total that cannot be meant; None for one that may be."""
+    number, variable = total.number, _count_of_one_node(job, total)
+    if number is None:
+        if variable is None:
+            return None
+        return f"`--num_processes` is the total of {machines} machines, but `{variable}` counts one node"
+    if number < 1:
+        return None
+    each, rest = divmod(number, machines)
+    of_one_node = number == gpus or variable is not None and gpus is None
+    if each == 0:
+        return f"`--num_processes={number}` is less than one process for each of {machines} machines: nothing starts"
+    if rest and not of_one_node:
+        return f"`--num_processes={number}` on {machines} machines starts {each} on each, and silently drops {rest}"
+    if gpus is not None and each > gpus:
+        have = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        return f"`--num_processes={number}` starts {each} on each machine with {have}: invalid device ordinal"
+    if of_one_node or gpus is not None and each * 2 <= gpus:
+        have = "" if gpus is None else f" with {gpus} GPUs"
+        return f"`--num_processes={number}` is the total: it starts only {each} on each of {machines} machines{have}"
+    return None
+
+
+def _count_of_one_node(job: Job, total: Setting) -> str | None:
+    """The variable that gives the total and by its name counts what one node has, where nothing is multiplied."""
+    value = total.value
+    if not value or len(value) != 1:
+        return None
+    if value[0].expansion is None:
+        at = value[0].start
+        names = {each.name for each in job.assigned if each.span.start <= at < each.span.end}
+    else:
+        names = {each.name for each in expansions(value)}
+    name = names.pop() if len(names) == 1 else "$"
+    return name if COUNT_OF_ONE_NODE.search(name) and not name.startswith("$") else None
+
+
+def _fix(job: Job, total: Setting, told: Setting, machines: int, each: int | None) -> Fix | None:
+    """The number of all machines, where the one of a node is written literally behind the option."""
+    value = total.value
+    if each is None or value is None or len(value) != 1 or value[0].expansion is not None:
+        return None
+    span = value[0].span
+    between = job.source.slice(Span(min(total.span.end, span.start), span.start)).strip()
+    if literal_number(job, span) is None or between not in ("", "="):
+        return None
+    names = [each.name for each in expansions(told.value or ())]
+    if not names:
+        instead = str(machines * each)
+    elif len(names) == 1 and names[0].startswith("SLURM_"):
+        instead = f"$(({names[0]} * {each}))"
+    else:
+        return None
+    return Fix("write the number of all machines", [replace(span, instead)])
 
 
 CASES = [

@@ -1,14 +1,14 @@
 """srun starts the runner of deepspeed several times, though one runner starts all workers.
 
-`deepspeed` is a launcher of whole jobs: one runner reads a hostfile and starts the workers of all nodes. Started by
-every task of a step, several things happen. With a hostfile every runner starts everything. Without one, each knows its
-own node only: a copy on each node is a training of its own, and the job ends with exit status 0; several copies on one
-node fight for its GPUs and for port 29500. With `--num_nodes=4` and no hostfile each stops with an error.
+`deepspeed` launches whole jobs: one runner reads a hostfile and starts the workers of all nodes. Where every task of a
+step starts a runner, several things happen. With a hostfile, every runner starts all workers. Without one, each knows
+its own node only: a runner on each node trains a separate copy, and the job ends with exit status 0; several runners on
+one node fight for its GPUs and for port 29500. With `--num_nodes=4` and no hostfile, each stops with an error.
 
 ## Fix
 
 Starts one runner, where it has a hostfile or the step has one node. Unsafe: the runner must be able to reach the other
-nodes by ssh. Where nodes and no hostfile are there, a person has to choose: a hostfile and one runner, or torchrun, or
+nodes by ssh. On several nodes without a hostfile a person has to choose: a hostfile and one runner, or torchrun, or
 `--no_ssh --node_rank=$SLURM_NODEID` with a hostfile in each task.
 
 ## References
@@ -21,38 +21,79 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes
+from sbatchlint.analysis.launch.literal_counts import task_edits
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.job.launchers import DeepSpeed
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import World
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB314", "deepspeed-under-srun", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers("deepspeed"),
+    when=Launchers("deepspeed"), seen="deepspeed/launcher/runner.py of 0.19; deepspeedai/DeepSpeed#2025 and #3419",
 )  # fmt: skip
-
-FATES = {
-    "refused": "each stops with an error, as --num_nodes is more than one and no hostfile names the nodes; "
-    "start one runner outside of srun, with --hostfile",
-    "repeated": "each reads the hostfile and starts the workers of all nodes; "
-    "start one runner, srun --nodes=1 --ntasks=1",
-    "clashing": "the runners of a node start a worker for each GPU every time and clash on the port (EADDRINUSE); "
-    "start one runner, srun --ntasks=1",
-    "apart": "without a hostfile each trains a copy of its own on its node, and the job still ends with exit status 0; "
-    "start one runner outside of srun with --hostfile, or give each --no_ssh, --hostfile and --node_rank",
-}
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for runner in job.deepspeed_runners():
-        step = runner.launch.step
-        if step is None:
+    reported = set()
+    for world, runner in deepspeed_runners(job):
+        step = world.step
+        if step is None or runner.span in reported or world.mpi is not None or step.geometry.ignored is not False:
             continue
-        name, span = runner.launch.launcher.name, runner.launch.launcher.span
-        times = "once on each node" if runner.fate == "apart" else "several times"
-        if runner.runners:
-            times = f"{runner.runners} times" if runner.fate != "apart" else f"on each of {runner.runners} nodes"
-        fix = None if runner.edits is None else Fix("start one runner", runner.edits)
-        related = [(step.invocation.name_span, "starts it in every task")]
-        yield Finding(span, f"srun starts {name} {times}: {FATES[runner.fate]}", related=related, fix=fix)
+        several_on_a_node = step.geometry.several
+        if several_on_a_node is not True and world.several_nodes is not True and (step.tasks or 0) < 2:
+            continue
+        name = f"`{runner.name}`"
+        fix = None
+        instead = "start one runner outside `srun`, with `--hostfile`"
+        if has_hostfile(job, runner):
+            count = "several" if step.tasks is None else step.tasks
+            happens = f"each of {count} {name} runners starts the workers of all nodes in the hostfile"
+            fix = _one_runner(job, step)
+            instead = "start one: `srun --nodes=1 --ntasks=1`"
+        elif wants_several_nodes(runner):
+            happens = f"{name} stops with an error in every task: `--num_nodes` above 1 needs a hostfile"
+        elif several_on_a_node:
+            if _has_own_gpus(world, runner):
+                continue
+            happens = f"several {name} runners on a node clash over its GPUs and port (EADDRINUSE)"
+            if step.nodes == 1:
+                fix = _one_runner(job, step)
+                instead = "start one: `srun --ntasks=1`"
+        elif several_on_a_node is None or world.apart:
+            continue
+        else:
+            nodes = "each node" if step.nodes is None else f"each of {step.nodes} nodes"
+            happens = f"{name} has no hostfile, so {nodes} trains a separate copy"
+        reported.add(runner.span)
+        yield Finding(
+            runner.span,
+            f"{happens}; {instead}",
+            related=[(step.invocation.name_span, "starts a runner in every task")],
+            fix=fix,
+        )
+
+
+def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:
+    """Whether each task has its own GPUs and port, so that several runners of a node may be meant."""
+    step = world.step
+    assert step is not None
+    bound = any(name in step.options or world.job.request.asked(name) for name in ("gpus-per-task", "gpu-bind"))
+    return bound and runner.setting("master_port") is not None
+
+
+def _one_runner(job: Job, step: Step) -> Fix | None:
+    """Runs one task, on the first node."""
+    edits: list[Edit] | None = None
+    if {"ntasks", "ntasks-per-node"} & step.options.keys():
+        edits = task_edits(job, step, 1) if step.nodes == 1 else None
+    elif step.nodes == 1 or "nodes" not in step.options:
+        edits = add_step_option(job, [step], "--ntasks=1")
+        if edits is not None and step.nodes != 1:
+            edits = [edit._replace(content=edit.content.replace("--ntasks", "--nodes=1 --ntasks")) for edit in edits]
+    return None if edits is None else Fix("start one runner", edits)
 
 
 CASES = [

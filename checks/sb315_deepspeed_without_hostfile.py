@@ -1,13 +1,13 @@
 """deepspeed runs in the batch shell of a job of several nodes and has no hostfile, so it uses the first node only.
 
 The runner of deepspeed learns of other nodes from a hostfile. It does not look at Slurm: without `--hostfile` (and
-without /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, also with
-`--launcher slurm`. The other nodes are paid for and idle. With `--num_nodes=4` it stops with an error instead.
+without /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with
+`--launcher slurm`. The other nodes are allocated and stay idle. With `--num_nodes=4` it stops with an error instead.
 
 ## Fix
 
 Writes a hostfile of the job's nodes, and gives it to the runner. Unsafe: deepspeed must be able to reach the nodes by
-ssh, or by the launcher that it is told.
+ssh, or by the launcher that it is told to use.
 
 ## References
 
@@ -19,32 +19,64 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.launchers import DeepSpeed
+from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
     "SB315", "deepspeed-without-hostfile", severity="warning", fix="sometimes", since="0.1.0",
-    when=Launchers("deepspeed"),
+    when=Launchers("deepspeed"), seen="deepspeed/launcher/runner.py of 0.19; deepspeedai/DeepSpeed#2958 and #5221",
 )  # fmt: skip
+
+# Commands that start others on other hosts.
+REACHING = frozenset({"ssh", "pdsh", "clush", "parallel", "pssh", "mpirun", "mpiexec", "xargs"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for runner in job.deepspeed_runners():
-        launch = runner.launch
-        if launch.step is not None:
+    if job.request.nodes is None or job.request.nodes.minimum < 2:
+        return
+    reported = set()
+    for world, runner in deepspeed_runners(job):
+        if not world.in_batch_shell or world.apart or has_hostfile(job, runner) or runner.span in reported:
             continue
-        nodes = "the nodes" if runner.nodes is None else f"{runner.nodes} nodes"
-        if runner.fate == "refused":
-            happens = "stops with an error, as --num_nodes is more than one"
-        else:
-            others = "the other stays" if runner.nodes == 2 else "the others stay"
-            happens = f"trains on the first node alone, and {others} idle"
+        if runner.options.keys() & {"include", "exclude"}:
+            continue
+        if any(each.name in REACHING for each in world.invocation.ancestors()):
+            continue
+        context = world.invocation.context
+        if context.background and context.looped:
+            continue
+        if any(other.several_nodes and other is not world for other in find_worlds(job)):
+            continue  # a stage of one node before or after the others
+        reported.add(runner.span)
+        happens = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
+        if wants_several_nodes(runner):
+            happens = "`--num_nodes` above 1 stops it with an error"
         yield Finding(
-            launch.launcher.span,
-            f"no hostfile tells {launch.launcher.name} of the job's {nodes}: it {happens}; write a hostfile from "
-            "`scontrol show hostnames` and give it with --hostfile",
-            fix=None if runner.edits is None else Fix("write a hostfile of the job's nodes", runner.edits),
+            runner.span,
+            f"`{runner.name}` has no hostfile, so {happens}; "
+            "write one from `scontrol show hostnames`, and add `--hostfile`",
+            fix=_with_hostfile(world, runner),
         )
+
+
+def _with_hostfile(world: World, runner: DeepSpeed) -> Fix | None:
+    """Writes a hostfile of the job's nodes on a line before the command, and gives it to the runner."""
+    job, start = world.job, world.invocation.span.start
+    if job.is_embedded or job.in_quoted_text(start) or world.invocation.parent is not None:
+        return None
+    line = job.source.line_of(start)
+    indent = job.source.text[line.start : start]
+    before = job.source.text[: line.start].rstrip("\n")
+    if indent.strip() or before.endswith(("\\", "|", "&&", "||")) or runner.span.start != start:
+        return None
+    slots = job.request.gpus_per_node() or "$SLURM_GPUS_ON_NODE"
+    name = '"hostfile.$SLURM_JOB_ID"'
+    write = f'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/\\$/ slots={slots}/" > {name}\n'
+    edits = [insert(line.start, indent + write), insert(runner.span.end, f" --hostfile={name}")]
+    return Fix("write a hostfile of the job's nodes", edits)
 
 
 CASES = [

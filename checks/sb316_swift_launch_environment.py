@@ -1,9 +1,9 @@
-"""The variables of which ms-swift makes its launch do not make one training of all nodes and GPUs.
+"""The variables from which ms-swift makes its launch do not make one training of all nodes and GPUs.
 
 `swift sft` and `megatron sft` hand NNODES, NPROC_PER_NODE, NODE_RANK, MASTER_ADDR and MASTER_PORT to torchrun, and only
 those that are set; torchrun's defaults are one node, one process, node 0 and 127.0.0.1. Without NNODES each node trains
-on its own, and all of them end with exit status 0. Where every node says that it is node 0, or waits at 127.0.0.1, all
-hang until the time-out. Without NPROC_PER_NODE one GPU of each node works.
+on its own, and all of them end with exit status 0. Where every node has rank 0, or waits at 127.0.0.1, all hang until
+the timeout. Without NPROC_PER_NODE one GPU of each node works.
 
 A rank that the batch shell expands too early (`export NODE_RANK=$SLURM_NODEID`) is early-rank-export's.
 
@@ -15,78 +15,210 @@ may set them, and nodes that train alone may be meant.
 
 ## References
 
-swift/cli/main.py, ms-swift 3.0 to 4.6; torch/distributed/run.py, torch 2.13;
+swift/cli/main.py, ms-swift 3.0 to 4.6; torch/distributed/run.py, torch 2.13; runs of torch 2.6 on two hosts;
 https://github.com/modelscope/ms-swift/issues/4448
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.analysis.launch.launcher_options import line_before, proven
+from sbatchlint.bash.trace import is_set
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
+from sbatchlint.job.launchers import Setting, Swift
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.worlds import World, by_place, find_worlds
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB316", "swift-launch-environment", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB316", "swift-launch-environment", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers("swift"), seen="swift/cli/main.py of 3.0 to 4.6; modelscope/ms-swift#4448",
+)  # fmt: skip
 
-EFFECT = {
-    "NODE_RANK": ("takes itself for node 0", "NODE_RANK=$SLURM_NODEID in the task"),
-    "MASTER_ADDR": ("waits at its own address", "MASTER_ADDR to the first node"),
-}
+TRAINING = frozenset({"pt", "sft", "rlhf", "dpo", "orpo", "simpo"})
+LOCAL = Regex(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1")
+CHOOSING_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+HEAD_NODE = 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for fault in job.swift_faults():
-        launcher = fault.world.launcher
-        assert launcher is not None
-        number, there = fault.number or 1, fault.there or 0
-        nodes = f"{there} nodes" if there else "several nodes"
-        severity = None
-        if fault.kind == "alone":
-            message = (
-                f"NNODES is {'not set' if fault.missing else '1'}, so that each of the {nodes} runs a training of its "
-                "own, and all end with exit status 0; write export NNODES=$SLURM_JOB_NUM_NODES, and set NODE_RANK in "
-                "the task and MASTER_ADDR"
-            )
-        elif fault.kind == "count":
-            effect = "the others are left out, or hang"
-            if number > there:
-                effect = "the launchers wait for nodes that never come, until the time-out"
-            starts = f"srun starts {launcher.name} on {nodes}"
-            message = f"NNODES is {number}, and {starts}: {effect}; write $SLURM_JOB_NUM_NODES"
-        elif fault.kind == "meeting":
-            message = _meeting(fault.missing, fault.wrong, nodes)
+    if may_set_variables(job, personal=False):
+        return
+    for worlds in by_place(find_worlds(job)):
+        # the same words may stand for several launches: what is wrong with all of them
+        first, *others = [dict(_faults(job, world)) for world in worlds]
+        for kind, finding in first.items():
+            if all(kind in other for other in others):
+                yield finding
+
+
+def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
+    """What is wrong with a launch of swift, by kind."""
+    launcher, launch = world.launcher, world.launch
+    if not isinstance(launcher, Swift) or launch is None or launcher.method not in TRAINING or not launcher.certain:
+        return
+    container = container_of(launch.invocation)
+    if container is not None and container.hidden_environment:
+        return
+    if job.request.heterogeneous or world.apart or world.starts_per_node != 1:
+        return
+    # what is set outside a container and not given to it is container-env-not-passed's
+    reaches = container is None or container.inherits
+    if world.step is not None:
+        yield from _faults_of_nodes(job, world, launch, launcher, reaches)
+    yield from _faults_of_processes(job, world, launch, launcher, reaches)
+
+
+def _faults_of_nodes(
+    job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
+) -> Iterator[tuple[str, Finding]]:
+    asked, there = world.asked, world.nodes
+    nodes = "several nodes" if there is None else f"{there} nodes"
+    if world.several_nodes and (asked.setting is None or asked.number == 1) and not asked.of_job:
+        effect = f"so each of {nodes} trains a separate copy; write `export NNODES=$SLURM_JOB_NUM_NODES`"
+        if asked.setting is not None:
+            yield "alone", _finding(launcher, asked.setting.span, f"`NNODES` is 1, {effect}")
+        elif reaches:
+            message = f"`NNODES` is not set, {effect}, and set `NODE_RANK` and `MASTER_ADDR`"
+            yield "alone", _finding(launcher, launcher.span, message, fix=partial(_fix, job, launch, ["NNODES"]))
+    elif asked.setting is None or not (asked.several or asked.of_job and world.several_nodes):
+        return
+    elif asked.number is not None and there is not None and asked.number != there:
+        effect = "the others are left out, or hang"
+        if asked.number > there:
+            effect = "they wait for the missing nodes until the timeout"
+        message = f"`NNODES` is {asked.number}, but {nodes} start `{launcher.name}`: {effect}"
+        yield "count", _finding(launcher, asked.setting.span, f"{message}; write `$SLURM_JOB_NUM_NODES`")
+    else:
+        yield from _faults_of_meeting(job, launch, launcher, reaches)
+
+
+def _faults_of_meeting(job: Job, launch: Launch, launcher: Swift, reaches: bool) -> Iterator[tuple[str, Finding]]:
+    """The nodes do not find each other: the static rendezvous needs one address, and the rank of each node."""
+    rendezvous = launcher.rendezvous
+    if rendezvous.backend != "static" or launcher.standalone:
+        return
+    rank, address = launcher.node_rank, rendezvous.address
+    names, states, wrong = [], [], []
+    if rank is None or _is_constant(rank):
+        names.append("NODE_RANK")
+    if address is None or address.text is not None and LOCAL.fullmatch(address.text):
+        names.append("MASTER_ADDR")
+    for name in names:
+        setting = rank if name == "NODE_RANK" else address
+        if setting is None:
+            states.append(f"`{name}` is not set")
         else:
-            severity = "error" if number > there else "warning"
-            message = _processes(launcher.name, number, there, bool(fault.missing))
-        yield Finding(
-            fault.place,
-            message,
-            severity=severity,
-            related=[] if fault.place == launcher.span else [(launcher.span, "started here")],
-            fix=Fix("set the variables of the launch", fault.edits) if fault.edits else None,
-        )
+            states.append(f"`{name}` is {setting.text or 0} on every node")
+            wrong.append(setting.span)
+    if not names or not reaches and len(wrong) < len(names):
+        return
+    instead = {"NODE_RANK": "`NODE_RANK=$SLURM_NODEID` in the task", "MASTER_ADDR": "`MASTER_ADDR` to the first node"}
+    message = f"{' and '.join(states)}, so the rendezvous hangs; set {' and '.join(instead[name] for name in names)}"
+    place = wrong[0] if wrong else launcher.span
+    yield "meeting", _finding(launcher, place, message, fix=partial(_fix, job, launch, names))
 
 
-def _meeting(missing: tuple[str, ...], wrong: tuple[tuple[str, str], ...], nodes: str) -> str:
-    causes = [f"{name} is not set" for name in missing] + [f"{name} is {text} on every node" for name, text in wrong]
-    names = [*missing, *(name for name, _ in wrong)]
-    does = " and ".join(effect for name, (effect, _) in EFFECT.items() if name in names)
-    write = " and ".join(advice for name, (_, advice) in EFFECT.items() if name in names)
-    return f"{' and '.join(causes)}, so that each of the {nodes} {does}, and all hang until the time-out; set {write}"
+def _is_constant(rank: Setting) -> bool:
+    """Whether a node's rank is written down, or is SLURM_LOCALID, which is 0 for the one task of each node.
+
+    What the batch shell makes of SLURM_NODEID is early-rank-export's.
+    """
+    found = expansions(rank.value or ())
+    if any(each.name == "SLURM_LOCALID" and each.phase is Phase.TASK for each in found):
+        return True
+    return rank.number is not None and not any(each.name.startswith("SLURM_") for each in found)
 
 
-def _processes(name: str, number: int, gpus: int, missing: bool) -> str:
-    if missing:
-        return (
-            f"NPROC_PER_NODE is not set, so that {name} starts one process on a node of {gpus} GPUs, and the "
-            f"others stay idle; write export NPROC_PER_NODE={gpus}"
-        )
-    if number < gpus:
-        return f"NPROC_PER_NODE is {number}, so that the other GPUs of the {gpus} on a node stay idle; write {gpus}"
-    return (
-        f"NPROC_PER_NODE is {number}, and a node of the job has {gpus} GPU{'s' if gpus != 1 else ''}: the other "
-        f"processes fail with `invalid device ordinal`; write {gpus}, or ask for {number}"
-    )
+def _faults_of_processes(
+    job: Job, world: World, launch: Launch, launcher: Swift, reaches: bool
+) -> Iterator[tuple[str, Finding]]:
+    gpus, setting = world.gpus, launcher.setting("nproc_per_node")
+    if gpus is None or any(is_set(launch.invocation, name) for name in CHOOSING_GPUS):
+        return
+    megatron = launcher.name.startswith("megatron") or "_megatron" in launcher.name
+    if setting is None:
+        # where nothing makes it a torchrun, swift spreads the model over all GPUs of its one process
+        if reaches and gpus > 1 and (megatron or launcher.setting("nnodes") is not None):
+            message = f"`NPROC_PER_NODE` is not set, so `{launcher.name}` uses one of {gpus} GPUs on each node; "
+            message += f"write `export NPROC_PER_NODE={gpus}`"
+            fix = partial(_fix, job, launch, ["NPROC_PER_NODE"], gpus)
+            yield "processes", _finding(launcher, launcher.span, message, "warning", fix)
+        return
+    number = setting.number
+    if number is not None and number > gpus:
+        message = f"`NPROC_PER_NODE` is {number} and a node has {gpus} GPU{'s' if gpus != 1 else ''}: the other "
+        message += f"processes fail with `invalid device ordinal`; write {gpus}, or request {number} GPUs"
+        yield "processes", _finding(launcher, setting.span, message)
+    elif number is not None and number < gpus and megatron:
+        message = f"`NPROC_PER_NODE` is {number}, so the other GPUs of {gpus} on each node stay idle; write {gpus}"
+        yield "processes", _finding(launcher, setting.span, message, "warning")
+
+
+def _finding(
+    launcher: Swift, place: Span, message: str, severity: str | None = None, fix: partial[Fix | None] | None = None
+) -> Finding:
+    related = [] if place == launcher.span else [(launcher.span, "started here")]
+    return Finding(place, message, severity, related, fix)
+
+
+def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = None) -> Fix | None:
+    """Sets what is missing: lines before the step for what all nodes share, and in the task for the node's own rank."""
+    launcher, container = launch.launcher, container_of(launch.invocation)
+    if container is not None and not container.inherits:
+        return None  # SLURM_NODEID does not get there
+    lines = []
+    if "NNODES" in names:
+        lines.append("export NNODES=$SLURM_JOB_NUM_NODES")
+        names = [*names, *(name for name in ("NODE_RANK", "MASTER_ADDR") if launcher.setting(name.lower()) is None)]
+    if "MASTER_ADDR" in names:
+        if launcher.setting("master_addr") is not None:
+            return None
+        lines.append(f"export {HEAD_NODE}")
+    if "NPROC_PER_NODE" in names:
+        lines.append(f"export NPROC_PER_NODE={processes}")
+    before = []
+    if lines:
+        line = line_before(job, launch, "\n".join(lines))
+        if line is None:
+            return None
+        row = job.source.text[line.span.start :]
+        indent = row[: len(row) - len(row.lstrip(" \t"))]
+        before = [insert(line.span.start, "".join(f"{indent}{each}\n" for each in lines))]
+    candidates = [before]
+    if "NODE_RANK" in names:
+        start, rank = launcher.span.start, launcher.node_rank
+        candidates = []
+        for dollar in ("$", "\\$", "\\\\\\$"):
+            if rank is not None and job.source.slice(rank.span).isdigit():
+                candidates.append([*before, replace(rank.span, f"{dollar}SLURM_NODEID")])
+            candidates.append([*before, insert(start, f"NODE_RANK={dollar}SLURM_NODEID ")])
+        candidates.append([*before, insert(start, "bash -c 'NODE_RANK=$SLURM_NODEID exec \"$@\"' _ ")])
+    for edits in candidates:
+        if proven(job, launch, edits, partial(_has_all, names, processes)):
+            return Fix("set the variables of the launch", edits)
+    return None
+
+
+def _has_all(names: list[str], processes: int | None, changed: Launch) -> bool:
+    """Whether a launch, as an edit changed it, has these variables."""
+    launcher = changed.launcher
+    if not isinstance(launcher, Swift) or not launcher.spawns:
+        return False
+    if "NPROC_PER_NODE" in names and launcher.processes_per_task != processes:
+        return False
+    if "MASTER_ADDR" in names and launcher.setting("master_addr") is None:
+        return False
+    if "NNODES" in names and launcher.machines is None:
+        return False
+    rank = launcher.node_rank
+    found = [(each.name, each.phase) for each in expansions((rank.value if rank else None) or ())]
+    return "NODE_RANK" not in names or found == [("SLURM_NODEID", Phase.TASK)]
 
 
 CASES = [

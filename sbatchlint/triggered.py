@@ -61,7 +61,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb313_accelerate_total_processes": Launchers("accelerate"),
     "sb314_deepspeed_under_srun": Launchers("deepspeed"),
     "sb315_deepspeed_without_hostfile": Launchers("deepspeed"),
-    "sb316_swift_launch_environment": Launchers(),
+    "sb316_swift_launch_environment": Launchers("swift"),
     "sb318_mpi_task_mismatch": Launchers("mpi") | Steps(),
     "sb319_torch_distributed_launch": Launchers("torch.distributed.launch"),
     "sb320_dead_rendezvous_option": Launchers(),

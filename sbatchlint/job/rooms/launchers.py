@@ -10,19 +10,10 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.lone_ranks import Refused
     from sbatchlint.analysis.launch.mpi_slots import Mismatch
     from sbatchlint.analysis.launch.nested_launchers import Nested
-    from sbatchlint.analysis.launch.totals import Total
 
 
 class LauncherRooms(Ground):
     """What is wrong with single launchers."""
-
-    def misplaced_totals(self) -> list[Total]:
-        """Numbers of accelerate's workers that do not go with the machines; see `analysis.launch.totals`."""
-        if not any(launch.launcher.kind == "accelerate" for launch in self.job.launches):
-            return []
-        from sbatchlint.analysis.launch.totals import find_totals
-
-        return find_totals(self.job)
 
     def refused_tasks(self) -> list[Refused]:
         """Tasks of a step that Lightning refuses when it starts; see `analysis.launch.lone_ranks`."""

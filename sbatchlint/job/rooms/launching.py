@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.directives.submission_options import SubmissionOption
     from sbatchlint.analysis.directives.unknown_options import Missing
     from sbatchlint.analysis.launch.dead_options import DeadOption
-    from sbatchlint.analysis.launch.deepspeed_runners import Runner
     from sbatchlint.analysis.launch.duplicate_launchers import Crowd
     from sbatchlint.analysis.launch.fixed_ports import FixedPort
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.node_ranks import NodeRank
     from sbatchlint.analysis.launch.rendezvous import Meeting, Repair
     from sbatchlint.analysis.launch.surviving import Surviving
-    from sbatchlint.analysis.launch.swift_environment import SwiftFault
     from sbatchlint.analysis.launch.uncounted import Uncounted
     from sbatchlint.job.steps import Step
     from sbatchlint.source.text import Span
@@ -60,14 +58,6 @@ class LaunchRooms(Ground):
 
         return find_late_options(self.job)
 
-    def deepspeed_runners(self) -> list[Runner]:
-        """Runners of deepspeed, too many in a step or alone in the batch shell; see `launching.deepspeed_runners`."""
-        if not any(launch.launcher.kind == "deepspeed" for launch in self.job.launches):
-            return []
-        from sbatchlint.analysis.launch.deepspeed_runners import find_runners
-
-        return find_runners(self.job)
-
     def legacy_launches(self) -> list[Legacy]:
         """Launches by `python -m torch.distributed.launch`; see `analysis.launch.legacy_launch`."""
         if "torch.distributed.launch" not in {launch.launcher.kind for launch in self.job.launches}:
@@ -75,14 +65,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.legacy_launch import find_legacy
 
         return find_legacy(self.job)
-
-    def swift_faults(self) -> list[SwiftFault]:
-        """Launches of ms-swift whose environment does not say what they need."""
-        if not any(launch.launcher.kind == "swift" for launch in self.job.launches):
-            return []
-        from sbatchlint.analysis.launch.swift_environment import find_swift_faults
-
-        return find_swift_faults(self.job)
 
     def surviving_steps(self) -> list[Surviving]:
         """Steps of a distributed program that go on when one of their tasks has failed; see `launching.surviving`."""
