@@ -7,8 +7,8 @@ name is `No such file or directory`; outside it is the other way round. A file t
 name lies where the job was submitted, which need not be the folder that is the container's working directory.
 
 Silent wherever the path may be there after all: a mount that is not known, folders that images bring along, file
-systems that the site may mount (with pyxis: all that the script does not mount itself elsewhere), and Apptainer's own
-binds.
+systems that the site may mount (with pyxis: all that the script does not mount itself elsewhere, as nobody mounts what
+is there already), and Apptainer's own binds.
 
 ## Fix
 
@@ -21,67 +21,334 @@ README of pyxis; enroot's conf/mounts; docker run, `--volume`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
+from sbatchlint.analysis.storage.outputs import names_output
+from sbatchlint.bash.interpreter.programs import file_name
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, cut, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.containers import Container, Mount
+from sbatchlint.job.launches import container_of, entered
+from sbatchlint.job.paths import SHARED_VARIABLES, brought_along, classify, key, mount_of, under
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
-CARD = Card("SB507", "container-path-not-mounted", severity="warning", fix="never", since="0.1.0")
+CARD = Card(
+    "SB507", "container-path-not-mounted", severity="warning", fix="never", since="0.1.0", when=Containers(),
+)  # fmt: skip
 
-ADVICE = {"pyxis": "add it to --container-mounts", "apptainer": "add it to --bind", "docker": "mount it with -v"}
+ADVICE = {"pyxis": "add it to `--container-mounts`", "apptainer": "add it to `--bind`", "docker": "mount it with `-v`"}
+TOLD_EVERYTHING = frozenset({"docker", "podman"})
+
+PATH = Regex(r"/[\w.+@%-][\w.+@%/${}-]*|\$\{\w+\}(?:/[\w.+@%/${}-]*)?")
+# Commands that make a path, only print it, or take it for a pattern.
+SKIPPED = frozenset(
+    "mkdir touch tee ln rm echo printf export declare local readonly test [ [[ sed awk grep egrep perl find".split()
+)
+CLEARLY_HOST = Regex(
+    r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"
+)
+# File systems of clusters: who mounts one of them into a container has a site that mounts none for everybody.
+STORAGE = Regex(
+    r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|scratch|projects?|nfs)\w*/"
+    r"|/mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs)\w*/"
+)
+HOST_FOLDERS = SHARED_VARIABLES | {"PWD", "HOME", "OLDPWD"}
+BROUGHT = Regex(r"/(?:workspace|opt|app|code)(?:/|$)")
+HOME = Regex(r"\$\{HOME\}/|/home/\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
     reported: set[Span] = set()
-    for each in job.unmounted_paths():
-        if each.span not in reported:
-            reported.add(each.span)
-            yield Finding(each.span, _message(job, each), related=_related(each))
-
-
-def _message(job: Job, each: Any) -> str:
-    path, line = _shown(each.path), job.line(each.container.span.start)
-    advice = ADVICE.get(each.container.kind, "mount it")
-    source = "" if each.mount is None else _shown_field(job, each.mount.source)
-    if each.kind == "moved":
-        target = _shown_field(job, each.mount.target)
-        return (
-            f"{path} is a path of the host: the container of line {line} sees {source} as {target}; "
-            f"write {_shown(each.instead)}"
-        )
-    if each.kind == "other":
-        there = job.line(each.teller.span.start)
-        return f"{path} is not seen in the container of line {line}: that of line {there} mounts {source}; {advice}"
-    if each.kind == "beside":
-        return f"{path} is not seen in the container of line {line}, which mounts {source}, and not this; {advice}"
-    if each.kind == "home":
-        return f"the container of line {line} does not see the home folder, and so not {path}; {advice}"
-    if each.kind == "written":
-        return (
-            f"{path} is written to the folder of submission, and the container of line {line} looks for it in "
-            f"{_shown(each.instead)}, which is {source}: it is there only when sbatch runs in that folder; "
-            f"write it to {source}"
-        )
-    if each.kind == "inside":
-        return (
-            f"{path} is a path of the container of line {line}, and this command runs on the host, where it is "
-            f"{_shown(each.instead)}; write that, or run the command in the container"
-        )
-    return f"{path} is a path of the host, and no mount of the container on line {line} holds it; {advice}"
+    for find in (_not_mounted, _left_behind, _used_outside):
+        for finding in find(job):
+            if finding.span not in reported:
+                reported.add(finding.span)
+                yield finding
 
 
 def _shown(path: str) -> str:
-    return path.replace("${", "$").replace("}", "") if path.startswith("${") else path
+    return "`" + re.sub(r"\$\{(\w+)\}(?!\w)", r"$\1", path) + "`"
 
 
-def _shown_field(job: Job, field: Any) -> str:
-    names = (piece.text or "${" + (piece.expansion.name if piece.expansion else "") + "}" for piece in field)
-    return _shown("".join(names))
+# --- paths of the host in a container ----------------------------------------------------------------
 
 
-def _related(each: Any) -> list[tuple[Span, str]]:
-    found = [(span, "so is this") for span in each.others]
-    return found if each.mount is None else [*found, (each.mount.span, "what is mounted")]
+class Use(NamedTuple):
+    """A path in a word of a command. `option`: the name of the option whose value it is."""
+
+    field: Pieces
+    option: str
+    command: Invocation
+    container: Container
+
+    @property
+    def span(self) -> Span:
+        """Where it stands in the command; where it is assigned, if the command has nothing of it but a variable."""
+        within = self.command.span
+        own = [piece for piece in self.field if within.start <= piece.start and piece.end <= within.end]
+        return Span(own[0].start, own[-1].end) if own and own[0].start <= own[-1].end else span_of(self.field)
+
+
+class Reason(NamedTuple):
+    """Why a path is not seen in a container, by the mount of the container `teller` that tells, if one does.
+
+    `kind`: `moved` (it is mounted elsewhere), `other` (another container mounts it), `beside` (only something beside it
+    is mounted), `host` (nothing mounts it), `home`.
+    """
+
+    kind: str
+    mount: Mount | None = None
+    teller: Container | None = None
+
+
+def _not_mounted(job: Job) -> Iterator[Finding]:
+    """One finding for each container and what it lacks."""
+    uses: dict[tuple[Span, Span], list[Use]] = {}
+    for command in job.invocations:
+        container, started = container_of(command), entered(command)
+        if command.phase is Phase.SUBMIT:
+            continue
+        found = [] if container is None or command.name in SKIPPED else list(_paths(command, container))
+        if started is not None and started.workdir and _is_path_of_host(started.workdir, command):
+            found.append(Use(started.workdir, "workdir", command, started))
+        for use in found:
+            uses.setdefault((use.span, use.container.span), []).append(use)
+    if not uses:
+        return
+    host = _Host(job)
+    groups: dict[tuple[Span, str, str], list[tuple[Use, Reason]]] = {}
+    for alternatives in uses.values():
+        reasons = [reason for each in alternatives if (reason := host.reason(each)) is not None]
+        if len(reasons) == len(alternatives):
+            use, reason = alternatives[0], reasons[0]
+            root = key(reason.mount.source) if reason.mount is not None else _root(key(use.field))
+            groups.setdefault((use.container.span, reason.kind, root), []).append((use, reason))
+    for (use, reason), *others in groups.values():
+        related = [(other.span, "so is this") for other, _ in others[:3]]
+        if reason.mount is not None:
+            related.append((reason.mount.span, "what is mounted"))
+        yield Finding(use.span, _message(job, use, reason), related=related)
+
+
+def _message(job: Job, use: Use, reason: Reason) -> str:
+    path, line = key(use.field), job.line(use.container.span.start)
+    shown = _shown(path)
+    advice = ADVICE.get(use.container.kind, "mount it")
+    if reason.kind == "home":
+        return f"the container of line {line} does not see the home folder, so {shown} is missing there; {advice}"
+    if reason.mount is None:
+        return f"no mount of the container of line {line} holds {shown}, a path of the host; {advice}"
+    source, target = key(reason.mount.source), key(reason.mount.target)
+    if reason.kind == "moved":
+        instead = target.rstrip("/") + path[len(source.rstrip("/")) :]
+        return (
+            f"{shown} is a path of the host: the container of line {line} sees {_shown(source)} as {_shown(target)}; "
+            f"write {_shown(instead)}"
+        )
+    if reason.kind == "other" and reason.teller is not None:
+        there = job.line(reason.teller.span.start)
+        return (
+            f"the container of line {line} does not see {shown}, while that of line {there} mounts {_shown(source)}; "
+            f"{advice} here too"
+        )
+    return f"the container of line {line} mounts {_shown(source)}, but not {shown}; {advice}"
+
+
+def _paths(command: Invocation, container: Container) -> Iterator[Use]:
+    """The absolute paths among the words of a command."""
+    option = ""
+    for field in command.argv:
+        word = shown_text(field)
+        value = field
+        if word.startswith("-") or "=" in word:
+            at = word.find("=")
+            option = (word if at < 0 else word[:at]).lstrip("-")
+            if at < 0:
+                continue
+            value = cut(field, at + 1, len(word))
+        if value and _is_path_of_host(value, command):
+            yield Use(value, option, command, container)
+        if not word.startswith("-"):
+            option = ""
+
+
+def _is_path_of_host(field: Pieces, command: Invocation) -> bool:
+    """Whether a path is literal at its beginning, or a folder that a shell outside of the container put in."""
+    if not PATH.fullmatch(key(field)):
+        return False
+    first = field[0]
+    if first.text is not None:
+        return first.text.startswith("/")
+    expansion = first.expansion
+    if expansion is None or len(field) > 1 and not known_prefix(field[1:]).startswith("/"):
+        return False
+    if not key(field[:1]).strip("${}").isidentifier():
+        return False
+    shell = None
+    for each in (command, *command.ancestors()):
+        if entered(each) is not None:
+            break
+        shell = each if each.text is not None else shell
+    # The outermost shell inside of the container got it with its text, or found it there itself.
+    return shell is None or shell.text is None or any(piece.expansion == expansion for piece in shell.text.field)
+
+
+def _root(path: str) -> str:
+    """The file system that a path lies on, by its first folder, or two of them below /mnt, /n and the like."""
+    parts = path.split("/")
+    return "/".join(parts[:3] if len(parts) > 1 and parts[1] in ("mnt", "media", "n", "vol", "net") else parts[:2])
+
+
+class _Host:
+    """What the script tells of the host's paths: what its containers mount, and what its own commands use."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.containers: list[Container] = []
+        self.used: set[str] = set()
+        for each in job.invocations:
+            container = entered(each)
+            if container is not None:
+                self.containers.append(container)
+            elif container_of(each) is None and each.phase is not Phase.SUBMIT and each.name not in ("echo", "export"):
+                fields = [*each.argv[1:], *(redirect.target for redirect in each.redirects if redirect.target)]
+                self.used.update(path for field in fields if PATH.fullmatch(path := key(field)))
+
+    def reason(self, use: Use) -> Reason | None:
+        """Why a path is not seen; None where it may be."""
+        container, path = use.container, key(use.field)
+        if not container.certain or container.kind == "pyxis" and container.image is None:
+            return None  # a container of that name may run already, with other mounts
+        if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in container.mounts):
+            return None
+        if names_output(use.option) and classify(use.field, self.job.site, container).private:
+            return None  # what is written there is lost, which is another fault
+        own = next((each for each in container.mounts if _holds(each, path) and not _is_same(each)), None)
+        if own is not None and not _is_mounted_by_site(container, own):
+            return Reason("moved", own, container)
+        if container.kind not in (*TOLD_EVERYTHING, "pyxis", "enroot") or brought_along(path):
+            return None
+        for other in self.containers:
+            if other.kind == container.kind and other is not container:
+                mount = next((each for each in other.mounts if _holds(each, path) and _is_same(each)), None)
+                if mount is not None:
+                    return Reason("other", mount, other)
+        if container.kind in TOLD_EVERYTHING:
+            return Reason("host") if self._is_clearly_host(path) else None
+        if path.startswith("/"):
+            storage = STORAGE.match(path) is not None
+            for each in filter(_is_same, container.mounts):
+                source = key(each.source)
+                if _root(source) == _root(path) or storage and STORAGE.match(source):
+                    return Reason("beside", each, container)
+        return Reason("home") if container.home_mounted is False and HOME.match(path) else None
+
+    def _is_clearly_host(self, path: str) -> bool:
+        if path.startswith("$"):
+            return path[2 : path.index("}")] in HOST_FOLDERS
+        if CLEARLY_HOST.match(path):
+            return True
+        mounted = {key(mount.source) for other in self.containers for mount in other.mounts if mount.source}
+        return any(under(path, each) and each.count("/") > 1 for each in self.used | mounted)
+
+
+def _is_mounted_by_site(container: Container, mount: Mount) -> bool:
+    """Whether what a mount takes from the host may be seen under its own name too, as sites mount their storage."""
+    return container.kind == "shifter" or container.kind == "apptainer" and key(mount.source).startswith(("$", "."))
+
+
+def _is_same(mount: Mount) -> bool:
+    """Whether a mount has the same path on both sides."""
+    return key(mount.source) == key(mount.target)
+
+
+def _holds(mount: Mount, path: str) -> bool:
+    """Whether a path lies in what a mount takes from the host, which is no folder that images have too."""
+    source = key(mount.source) if mount.source else ""
+    return source.startswith(("/", "$")) and source != "/" and not brought_along(source) and under(path, source)
+
+
+def _may_hold(mount: Mount, path: str) -> bool:
+    """Whether a mount's target may be a folder above a path, for all that is known of both."""
+    target = key(mount.target)
+    if target.startswith("$") or not target.startswith("/"):
+        return target.partition("/")[0] != path.partition("/")[0] or "${" in target[2:]
+    if "${" in target:
+        return path.startswith(target.partition("${")[0])
+    return path.startswith("$") and _is_same(mount) and not brought_along(target)
+
+
+# --- files of the folder of submission, and paths of a container on the host ---------------------------
+
+
+def _left_behind(job: Job) -> Iterator[Finding]:
+    """Files that the script writes where it is submitted, and a container looks for in another folder of the host."""
+    written: set[str] = set()
+    for command in job.invocations:
+        container = container_of(command)
+        if container is None:
+            if command.phase is Phase.BATCH and command.name in ("cd", "pushd"):
+                return
+            for redirect in command.redirects:
+                name = file_name(redirect.target) if redirect.target and ">" in redirect.operator else None
+                if name is not None and command.stdin is not None and not name.startswith(("/", "\0", "~")):
+                    written.add(name)
+            continue
+        if not written or not container.certain or container.workdir is None or command.context.calls:
+            continue
+        mount, rest = mount_of(container.workdir, container) or (None, "")
+        source = "" if mount is None or not mount.source else key(mount.source) + rest
+        if mount is None or not source.startswith("/") or "${" in source or job.request.asked("chdir"):
+            continue
+        parent = command.context.parent
+        if parent is not None and any(each.name == "cd" and each.index < command.index for each in parent.children):
+            continue
+        for field in command.argv:
+            if file_name(field) in written:
+                folder = _shown(key(container.workdir))
+                yield Finding(
+                    span_of(field),
+                    f"{_shown(shown_text(field))} is written where sbatch runs, but the container of line "
+                    f"{job.line(container.span.start)} looks in {folder}, which is {_shown(source)} of the host; write "
+                    f"it to {_shown(source)}",
+                    related=[(mount.span, "what is mounted")],
+                )
+
+
+def _used_outside(job: Job) -> Iterator[Finding]:
+    """Paths that only containers have, for all that the script tells, in commands of the host."""
+    containers = [each for each in map(entered, job.invocations) if each is not None]
+    mounts = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
+    if not mounts:
+        return
+    made = {key(field) for each in job.invocations if each.name in SKIPPED or each.children for field in each.argv}
+    known = {key(mount.source) for mount, _ in mounts}
+    for command in job.invocations:
+        if command.phase is not Phase.BATCH or command.name in SKIPPED or command.children or entered(command):
+            continue
+        if container_of(command) is not None or command.context.tested and command.context.conditional:
+            continue
+        for use in _paths(command, containers[0]):
+            path = key(use.field)
+            if not BROUGHT.match(path) or any(under(path, each) for each in known):
+                continue
+            if any(under(path, each) or under(each, path) for each in made if each[:1] == "/"):
+                continue
+            for mount, container in mounts:
+                target = key(mount.target)
+                if target.startswith("/") and under(path, target):
+                    instead = key(mount.source).rstrip("/") + path[len(target.rstrip("/")) :]
+                    yield Finding(
+                        use.span,
+                        f"{_shown(path)} is a path inside the container of line {job.line(container.span.start)}, but "
+                        f"this command runs on the host; write {_shown(instead)}, or run it in the container",
+                        related=[(mount.span, "what is mounted")],
+                    )
+                    break
 
 
 CASES = [

@@ -83,6 +83,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb504_container_home_inconsistent": StepOptions("container-mount-home", "no-container-mount-home"),
     "sb505_container_image_uri": Containers() | Options("container-image") | Commands("enroot"),
     "sb506_container_environment_shadowed": Containers("pyxis"),
+    "sb507_container_path_not_mounted": Containers(),
     "sb509_docker_tty": Commands("docker", "podman", "podman-hpc", "nerdctl"),
     "sb510_docker_network": Commands("docker", "podman", "podman-hpc", "nerdctl"),
     "sb511_docker_shared_memory": Commands("docker", "podman", "podman-hpc", "nerdctl"),

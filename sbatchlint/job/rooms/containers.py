@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.containers.device_masks import Mask
     from sbatchlint.analysis.containers.docker import Bridged, LockedMemory, SmallMemory, Terminal
     from sbatchlint.analysis.containers.host_tools import BatchContainer, HostTool, MovedOut
-    from sbatchlint.analysis.containers.unmounted import Unmounted
 
 
 class ContainerRooms(Ground):
@@ -125,9 +124,3 @@ class ContainerRooms(Ground):
         from sbatchlint.analysis.containers.host_tools import moved_out
 
         return moved_out(self.job, tool)
-
-    def unmounted_paths(self) -> list[Unmounted]:
-        """Paths and files of the host that commands use in containers which do not see them."""
-        from sbatchlint.analysis.containers.unmounted import find_left_behind, find_unmounted, find_used_outside
-
-        return [*find_unmounted(self.job), *find_left_behind(self.job), *find_used_outside(self.job)]
