@@ -1,9 +1,11 @@
 """One launcher starts another, and each of them starts processes for the whole job.
 
-`srun mpirun -np 8 ./a.out` with eight tasks starts eight MPI jobs of eight processes. `mpirun -np 8 torchrun
---nproc_per_node=8` and `torchrun --no_python torchrun` start eight workers for each of eight, on the same GPUs and
-ports. An srun in the tasks of another waits for the resources that the outer one holds, while that waits for it: the
-job hangs until its time is over.
+`srun mpirun -np 8 ./a.out` with eight tasks starts eight MPI jobs of eight processes: mpirun, horovodrun and torchpack
+start the processes of all nodes from one place. `mpirun -np 8 torchrun --nproc_per_node=8` and `torchrun --no_python
+torchrun` start eight workers for each of eight, on the same GPUs and ports. A step takes all of the job's CPUs and
+memory on its nodes, so an srun in the tasks of another waits for what the outer one holds, while that waits for it: the
+job hangs until its time limit. `--overlap` on the outer one prevents that; `--exact`, `-c` and `--mem` may leave
+something to the inner one.
 
 ## Fix
 
@@ -18,44 +20,219 @@ srun(1), --overlap; live runs on 22.05 and 26.05; https://github.com/rcgsheffiel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.bash.state import State
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, remove
+from sbatchlint.job.launchers import Launcher, recognise
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.worlds import World, find_worlds
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB317", "nested-launchers", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB317", "nested-launchers", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers() | Steps(),
+)  # fmt: skip
 
-TITLES = {"mpi in step": "leave {inner} without srun", "step in step": "let the outer step share, --overlap"}
+# Launchers that reach the other nodes by themselves.
+REACHING = frozenset({"mpi", "horovod", "torchpack"})
+# What leaves a part of the job's resources to other steps.
+LEAVING = ("overlap", "exact", "exclusive", "cpus-per-task", "cpus-per-gpu", "mem", "mem-per-cpu", "mem-per-gpu",
+           "external-launcher", "gres", "gpus", "multi-prog")  # fmt: skip
+LEAVING_VARIABLES = ("SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SRUN_CPUS_PER_TASK")
+# Without these srun asks for an allocation of its own.
+JOB_VARIABLES = ("SLURM_JOB_ID", "SLURM_JOBID")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.nested_launchers():
-        inner, outer = each.inner, each.outer
-        times = "several times" if each.times is None else f"{each.times} times"
-        size = "" if each.each is None else f" of {each.each} processes"
-        if each.kind == "mpi in step":
-            where = "once on each node" if each.per_node else times
-            what = f"srun starts {inner} {where}, and each starts an MPI job{size} of its own"
-            what += f"; start {inner} without srun, or the program with srun alone"
-        elif each.kind == "step in step":
-            what = "this srun waits for the CPUs and memory that the srun around it holds, and that one waits for it"
-            what += f" (line {job.line(each.outer_span.start)}): the job hangs until its time is over; "
-            what += "give the outer one --overlap, or start this one in the batch script"
-        elif each.kind == "step in mpi":
-            what = f"{outer} starts srun {times}, and each starts a step with tasks of its own; use one of the two"
-        elif each.kind == "in mpi":
-            size = "workers for all GPUs of a node" if each.each is None else f"{each.each} workers"
-            what = f"{outer} starts {inner} {times}, and each starts {size}: they share the GPUs, and fixed ports clash"
-            what += f"; start one {inner} on each node, {outer} --map-by ppr:1:node"
-        else:
-            what = f"{outer} starts {inner} in each of its workers, {times}, and each starts workers for the whole node"
-            what += "; use one of the two"
-        title = TITLES.get(each.kind, "").format(inner=inner)
-        yield Finding(
-            each.span,
-            what,
-            severity="warning" if each.kind == "in mpi" or each.per_node else None,
-            related=[(each.outer_span, f"{outer} starts it")],
-            fix=None if each.edits is None else Fix(title, each.edits),
-        )
+    reported = set()
+    for finding in _all_findings(job):
+        if finding is not None and finding.span not in reported:
+            reported.add(finding.span)
+            yield finding
+
+
+def _all_findings(job: Job) -> Iterator[Finding | None]:
+    for world in find_worlds(job):
+        assert world.launch is not None
+        yield _mpi_in_step(job, world) or _launcher_in_mpi(job, world) or _launcher_in_launcher(world.launch)
+    for invocation in job.invocations:
+        if invocation.name == "srun" and invocation.phase is Phase.TASK:
+            outer = step_around(invocation.context)
+            yield _srun_in_mpi(job, invocation) if outer is None else _srun_in_step(job, invocation, outer)
+
+
+def _times(number: int | None) -> str:
+    return "several times" if number is None else f"{number} times"
+
+
+# --- mpirun in the tasks of a step -------------------------------------------------------------------
+
+
+def _mpi_in_step(job: Job, world: World) -> Finding | None:
+    step, launcher = world.step, world.launcher
+    if step is None or launcher is None or launcher.kind not in REACHING or launcher.program is None:
+        return None
+    if world.invocation.context.restricted or any(name in step.options for name in ("external-launcher", "multi-prog")):
+        return None
+    if launcher.kind != "mpi" and (step.several_nodes is not True or step.geometry.several is not False):
+        return None  # several on a node are launcher-tasks-per-node's
+    if any(getattr(each.spawn, "kind", None) == "mpi" for each in world.invocation.ancestors()):
+        return None
+    geometry = step.geometry
+    several = geometry.several is True or step.several_nodes is True or (step.tasks or 0) > 1
+    if not several or geometry.ignored is not False:
+        return None
+    once_per_node = geometry.several is False
+    if once_per_node and (world.apart or _stays_on_its_node(launcher)):
+        return None
+    total = launcher.total_processes
+    size = "" if total is None or total.number is None else f" of {total.number} processes"
+    where = "once on each node" if once_per_node else _times(step.tasks)
+    return Finding(
+        launcher.span,
+        f"srun starts `{launcher.name}` {where}, and each starts a separate MPI job{size}; "
+        f"use `{launcher.name}` without srun, or srun alone",
+        severity="warning" if once_per_node else None,
+        related=[(step.invocation.name_span, "srun starts it")],
+        fix=_without_srun(job, step, world),
+    )
+
+
+def _stays_on_its_node(launcher: Launcher) -> bool:
+    """Whether an mpirun is told to start nothing on other nodes."""
+    host = launcher.setting("host", "hosts")
+    text = None if host is None else host.text
+    if text is not None and text.split(":")[0] in ("localhost", "127.0.0.1"):
+        return True
+    agent = launcher.setting("launcher", "bootstrap")
+    return agent is not None and agent.text in ("fork", "isolated")
+
+
+def _without_srun(job: Job, step: Step, world: World) -> Fix | None:
+    """Leaves the inner launcher to the batch shell, where it is the command of the srun itself."""
+    inner, outer, source = world.invocation, step.invocation, job.source
+    size = len(inner.argv)
+    if size >= len(outer.argv) or any(a is not b for a, b in zip(inner.argv, outer.argv[-size:])):
+        return None
+    if step.command is None or len(outer.argv) - size != step.command or "export" in step.options:
+        return None
+    start, end = outer.name_span.start, span_of(inner.argv[0]).start
+    if source.slice(outer.name_span) != "srun" or job.in_quoted_text(start) or job.is_embedded or end <= start:
+        return None
+    if any(mark in source.slice(Span(start, end)) for mark in "#;|&"):
+        return None
+    return Fix(f"leave {world.name} without srun", [remove(Span(start, end))])
+
+
+# --- launchers in other launchers --------------------------------------------------------------------
+
+
+def _launcher_in_mpi(job: Job, world: World) -> Finding | None:
+    """A launcher of a node's workers under an mpirun that starts several of them on a node."""
+    launcher, outer = world.launcher, world.mpi
+    if launcher is None or outer is None or not launcher.spawns or launcher.kind == "ray" or not outer.certain:
+        return None
+    if world.invocation.context.restricted or world.processes == 1 or world.apart == "sharded":
+        return None
+    total, per_node, nodes = outer.total_processes, world.starts_per_node, job.request.exact_nodes()
+    number = None if total is None else total.number
+    many = per_node is not None and per_node > 1
+    if not many and (per_node is not None or number is None or nodes is None or number <= nodes):
+        return None
+    if any(world.invocation.state.variables.get(name) for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")):
+        return None
+    workers = "workers for all GPUs" if world.processes is None else f"{world.processes} workers"
+    return Finding(
+        launcher.span,
+        f"`{outer.name}` starts `{launcher.name}` {_times(number)} with {workers} each, which share the GPUs and fixed "
+        f"ports; start one on each node, `{outer.name} --map-by ppr:1:node`",
+        severity="warning",
+        related=[(outer.span, f"{outer.name} starts it")],
+    )
+
+
+def _launcher_in_launcher(launch: Launch) -> Finding | None:
+    """A launcher that is the program of another one."""
+    outer = launch.launcher
+    if not outer.spawns or outer.kind in (*REACHING, "ray") or outer.program is None or not outer.program_certain:
+        return None
+    workers = outer.processes_per_task
+    if workers == 1 or outer.cpu:
+        return None
+    words = outer.program_words
+    if outer.program_kind == "module":
+        python = words[0][:1]
+        flag = tuple(piece._replace(text="-m", end=piece.start) for piece in python)
+        name = tuple(piece._replace(text="python", end=piece.start) for piece in python)
+        words = (name, flag, *words) if flag else words
+    inner = recognise(words, outer.environment)
+    if inner is None or not inner.spawns or inner.processes_per_task == 1:
+        return None
+    count = f"its {workers} workers" if isinstance(workers, int) else "its workers"
+    return Finding(
+        span_of(outer.argv[outer.program]),
+        f"`{outer.name}` starts `{inner.name}` in each of {count}, and each starts workers for the whole node; "
+        "use one of the two",
+        related=[(outer.span, f"{outer.name} starts it")],
+    )
+
+
+# --- srun in the tasks of a step, or of mpirun --------------------------------------------------------
+
+
+def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | None:
+    if invocation.context.conditional or invocation.context.restricted or not outer.certain:
+        return None
+    if any(name in outer.options for name in LEAVING) or _is_told(outer.invocation.state, LEAVING_VARIABLES):
+        return None
+    if _is_told(invocation.state, (*JOB_VARIABLES, *LEAVING_VARIABLES)):
+        return None
+    inner = Step(invocation, outer.request, job.versions, job.site)
+    if not inner.certain or inner.command is None or {"overlap", "jobid", "het-group"} & inner.options.keys():
+        return None
+    nodes = job.request.exact_nodes()
+    if nodes is None or outer.nodes != nodes or job.request.heterogeneous:
+        return None  # nodes may be left on which the inner one runs
+    place = outer.invocation.name_span
+    return Finding(
+        invocation.name_span,
+        f"this srun waits for CPUs and memory that the srun of line {job.line(place.start)} holds, so the job hangs "
+        "until its time limit; give the outer one `--overlap`",
+        related=[(place, "srun starts it")],
+        fix=partial(_overlap, job, outer),
+    )
+
+
+def _overlap(job: Job, outer: Step) -> Fix | None:
+    edits = add_step_option(job, [outer], "--overlap")
+    return None if edits is None else Fix("let the outer step share, --overlap", edits)
+
+
+def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
+    """An srun that each process of an mpirun starts."""
+    for each in invocation.ancestors():
+        outer = getattr(each.spawn, "info", None)
+        if isinstance(outer, Launcher) and outer.kind == "mpi":
+            total = outer.total_processes
+            times = job.request.tasks if total is None else total.number
+            if times is None or times < 2 or invocation.context.restricted or _is_told(invocation.state, JOB_VARIABLES):
+                return None
+            return Finding(
+                invocation.name_span,
+                f"`{outer.name}` starts srun {times} times, and each starts a step with tasks of its own; "
+                "use one of the two",
+                related=[(outer.span, f"{outer.name} starts it")],
+            )
+    return None
+
+
+def _is_told(state: State, names: tuple[str, ...]) -> bool:
+    """Whether the script sets or unsets one of these variables."""
+    return any(name in state.variables for name in names)
 
 
 CASES = [

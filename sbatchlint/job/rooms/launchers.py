@@ -9,7 +9,6 @@ from sbatchlint.job.rooms.ground import Ground
 if TYPE_CHECKING:
     from sbatchlint.analysis.launch.lone_ranks import Refused
     from sbatchlint.analysis.launch.mpi_slots import Mismatch
-    from sbatchlint.analysis.launch.nested_launchers import Nested
 
 
 class LauncherRooms(Ground):
@@ -22,14 +21,6 @@ class LauncherRooms(Ground):
         from sbatchlint.analysis.launch.lone_ranks import find_refused
 
         return find_refused(self.job)
-
-    def nested_launchers(self) -> list[Nested]:
-        """Launchers that another launcher starts; see `analysis.launch.nested_launchers`."""
-        if not self.job.launches and not self.steps:
-            return []
-        from sbatchlint.analysis.launch.nested_launchers import find_nested
-
-        return find_nested(self.job)
 
     def mpi_mismatches(self) -> list[Mismatch]:
         """MPI jobs that are larger or smaller than the tasks of the job; see `analysis.launch.mpi_slots`."""
