@@ -1,10 +1,10 @@
 """The shell cannot parse the script: it runs up to the error, and then the job fails.
 
-bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)` shows after hours of work, when all
-that stands before it has run; sbatch does not look at the commands, and accepts the script.
+bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)` shows only when everything above it has
+run, maybe after hours; sbatch does not look at the commands, and accepts the script.
 
-Reported is what both the parser of sbatchlint and `bash -n`, which reads without running anything, cannot parse. Where
-there is no bash nothing is said. Templates (`{{ … }}`, `<% … %>`) are no scripts yet, and are left alone.
+An error is reported where both the parser of sbatchlint and `bash -n`, which reads without running anything, find one.
+On a machine without bash nothing is said. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are left alone.
 
 ## Fix
 
@@ -17,21 +17,97 @@ bash(1), `-n`.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
+from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.text import Source
 from sbatchlint.triggers import SyntaxErrors
 
 CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0", when=SyntaxErrors())
 
+# A template's marks, and a placeholder such as <your account>, which the shell takes for redirections.
+TEMPLATE = re.compile(r"\{\{|\{%|\{#|<%|\$\{\{|@@\w+@@|%%\w+%%")
+PLACEHOLDER = re.compile(r"<[A-Za-z][^<>\n]*>")
+
+# What bash says, on its standard error.
+COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
+UNEXPECTED = re.compile(r"near unexpected token `(.*)'$")
+UNCLOSED = re.compile(r"looking for matching `(.)'$")
+SECONDS = 10
+
+CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
+
 
 def check(job: Job) -> Iterator[Finding]:
-    fault = job.syntax_fault()
-    if fault is not None:
-        yield Finding(
-            fault.span,
-            f"bash runs what stands above, and gives up here: {fault.complaint}; mend it, and check with `bash -n`",
-        )
+    string = job.text.string
+    if not job.program.errors or not (job.directives.lines or string.startswith("#!") or job.is_embedded):
+        return
+    if TEMPLATE.search(job.directives.text.string):  # job.text has the marks no more
+        return
+    found = _complaint(string.replace("\r\n", "\n"))
+    if found is None:
+        return
+    row, words = found
+    lines = string.split("\n")
+    row = min(row, len(lines)) - 1
+    start, end = _place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
+    if any(PLACEHOLDER.search(lines[each]) for each in (row, string.count("\n", 0, start))):
+        return
+    while end > start + 1 and string[end - 1] in " \t\r":
+        end -= 1
+    message = f"bash runs the lines above, then stops here with a syntax error: {_fault(string[start:end], words)}"
+    yield Finding(job.span(start, end), message)
+
+
+def _complaint(string: str) -> tuple[int, str] | None:
+    """The line (from 1) and the words of the first error that `bash -n` finds; None without one, or without bash."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("BASH_ENV", "ENV", "SHELLOPTS")}
+    command = ["bash", "--norc", "--noprofile", "-n"]
+    try:
+        done = run(
+            command, input=Source.encode(string), stdout=DEVNULL, stderr=PIPE, env={**environment, "LC_ALL": "C"},
+            timeout=SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, ValueError, SubprocessError):
+        return None
+    match = COMPLAINT.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
+    return None if match is None else (int(match[1]), match[2])
+
+
+def _place(string: str, errors: list[tuple[int, int]], line: int, words: str) -> tuple[int, int]:
+    """What bash means, on one line: the word that it names, or else where our parser met the first error.
+
+    Of an end of the file that comes too early, only the parser knows where it began.
+    """
+    line_end = string.find("\n", line)
+    line_end = len(string) if line_end < 0 else line_end
+    start, end = errors[0]
+    token = UNEXPECTED.search(words)
+    if token is not None:
+        named = re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", string[line:line_end])
+        if named is not None:
+            return line + named.start(), line + named.end()
+        start, end = next((each for each in errors if line <= each[0] < line_end), (line, line_end))
+    first_end = string.find("\n", start)
+    while start + 1 < end and string[start] in " \t":
+        start += 1
+    return start, min(end, len(string) if first_end < 0 else first_end)
+
+
+def _fault(shown: str, words: str) -> str:
+    """What is wrong with the words at the place, and what to do about it."""
+    token, unclosed = UNEXPECTED.search(words), UNCLOSED.search(words)
+    if token is not None:
+        return f"`{token[1]}` is unexpected; check with `bash -n`"
+    if unclosed is not None:
+        return f"no `{unclosed[1]}` closes what begins in this command; add it, and check with `bash -n`"
+    opening = shown.split(maxsplit=1)[0]
+    if "end of file" in words and opening in CLOSES:
+        return f"this `{opening}` has no `{CLOSES[opening]}`; add it"
+    return f"{words.removeprefix('syntax error: ')}; check with `bash -n`"
 
 
 CASES = [

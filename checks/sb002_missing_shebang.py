@@ -1,6 +1,6 @@
 """The file does not begin with `#!` and an interpreter, so sbatch refuses it.
 
-`sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file, before it
+`sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file before it
 reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`.
 
 Files that something else completes are left alone: templates that begin with a placeholder, headers without a command,
@@ -9,8 +9,8 @@ here-document needs its `#!` line too.
 
 ## Fix
 
-Moves the `#!` line to the top, or mends its first characters. Safe: sbatch takes no script without it. Where there is
-none, `#!/bin/bash` is added, which is unsafe: the interpreter is a guess.
+Moves the `#!` line to the top, or corrects its first characters. Safe: sbatch takes no script without it. Where there
+is none, `#!/bin/bash` is added, which is unsafe: the interpreter is a guess.
 
 ## References
 
@@ -19,40 +19,118 @@ none, `#!/bin/bash` is added, which is unsafe: the interpreter is a guess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.slurm.script_file import BLANK, lacks_interpreter
+from sbatchlint.source.discover import is_batch_name
+from sbatchlint.triggers import Shebang
 
-CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0.1.0")
+CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0.1.0", when=Shebang(""))
+
+SHEBANG = re.compile(r"#![ \t]*/\S")
+MISTYPED = re.compile(
+    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|)[ \t]*"
+    r"(/(?:\S+/)?(?:env(?:[ \t]+-\S+)*[ \t]+\S+"
+    r"|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
+    re.MULTILINE,
+)
+INTERPRETERS = {"py": "python3", "r": "Rscript", "jl": "julia", "pl": "perl", "rb": "ruby", "lua": "lua"}
+# Files that something else puts together with others, or fills in, before sbatch sees them.
+PART = re.compile(
+    r"(?:^|[^a-z])(?:head(?:er)?s?|preambles?|prologue?s?|footers?|snippets?|fragments?|partials?|templates?|tpl|tmpl"
+    r"|includes?|common)(?:[^a-z]|$)|\.(?:j2|jinja2?|envsubst|in|mustache|erb|mako|ejs|hbs|inc|txt|md|rst|html?|xml"
+    r"|ya?ml|json|toml|tex|org|cfg|conf|def|el|vim)(?:[._-]|$)"
+)
+STATEMENT = re.compile(r"\{[{%#]|<%|%\(\w+\)s")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    fault = job.interpreter_fault()
-    if fault is None:
+    directives, text = job.directives, job.directives.text
+    string = text.string
+    named = job.is_embedded or is_batch_name(job.source.path)
+    if not lacks_interpreter(string) or not (named or directives.lines or directives.unread):
         return
-    edits = [Edit(job.directives.text.span(start, end), content) for start, end, content in fault.edits]
-    span = job.directives.text.span(fault.start, fault.end)
-    if fault.kind == "empty":
-        said = "is empty!" if not job.text.string else "contains only whitespace!"
-        message = f"sbatch refuses the file: `Batch script {said}`; begin it with {fault.line}"
-        yield Finding(span, message, fix=Fix(f"add {fault.line}", edits))
-    elif fault.kind == "misplaced":
-        above = job.source.text[job.directives.text.span(0, 0).start : span.start]
-        advice = "move this line to the top" if above.strip() else "remove what stands above it"
-        if above.strip(" \t") == "" and above:
-            advice = "remove the blanks before it"
-        message = f"sbatch wants `#!` at the very beginning of the script and refuses this one; {advice}"
-        yield Finding(span, message, fix=Fix(advice, edits, safe=True))
-    elif fault.kind == "mistyped":
-        message = f"the script must begin with the characters `#!`, so sbatch refuses it; write {fault.line}"
-        yield Finding(span, message, fix=Fix(f"write {fault.line}", edits, safe=True))
+    if not string.strip(BLANK):
+        if not string and text.whole:
+            return  # bytes of which nothing can be read
+        said = "contains only whitespace!" if string else "is empty!"
+        message = f"sbatch refuses the file: `Batch script {said}`; begin it with #!/bin/bash"
+        top = text.span(0, 0)
+        yield Finding(top, message, fix=Fix("add #!/bin/bash", [Edit(top, "#!/bin/bash\n")]))
+        return
+    first = len(string) - len(string.lstrip(BLANK))
+    mistyped = MISTYPED.match(string, first)
+    if mistyped is not None:
+        line = "#!" + mistyped.group(1)
+        edits = [Edit(text.span(0, first), ""), Edit(text.span(first, mistyped.start(1)), "#!")]
+        message = f"the script must begin with the characters `#!`, so sbatch refuses it; write {line}"
+        span = text.span(first, _end_of_line(string, first))
+        yield Finding(span, message, fix=Fix(f"write {line}", edits, safe=True))
+        return
+    block = list(_lines_of_block(string))
+    if not named and not directives.lines or block and STATEMENT.search(string, 0, block[-1][1]):
+        return
+    for start, end in block:
+        if SHEBANG.match(string, start, end):
+            yield _misplaced(job, start, end)
+            return
+    name = job.source.path.rpartition("/")[2].lower()
+    if not named and (directives.stop is None or PART.search(name)):
+        return
+    interpreter = None if job.is_embedded else INTERPRETERS.get(name.rpartition(".")[2])
+    line = f"#!/usr/bin/env {interpreter}" if interpreter else "#!/bin/bash"
+    top = text.span(0, 0)
+    margin = job.source.text[job.source.line_of(top.start).start : top.start]
+    margin = "" if margin.strip() else margin  # of a here-document that is indented by tabs
+    yield Finding(
+        text.span(first, _end_of_line(string, first)),
+        f"sbatch refuses a script that does not begin with `#!` and an interpreter; add {line} above",
+        fix=Fix(f"add {line}", [Edit(top, f"{line}\n{margin}")]),
+    )
+
+
+def _misplaced(job: Job, start: int, end: int) -> Finding:
+    """The finding on a `#!` line that stands below blanks and comments."""
+    text = job.directives.text
+    string = text.string
+    above = string[:start]
+    if not above.strip(BLANK):
+        edits = [Edit(text.span(0, start), "")]
     else:
-        message = f"sbatch refuses a script that does not begin with `#!` and an interpreter; add {fault.line} above"
-        start = job.directives.text.span(0, 0).start
-        margin = job.source.text[job.source.line_of(start).start : start]
-        if edits and margin.strip() == "":  # a here-document that is indented by tabs
-            edits = [edit._replace(content=edit.content + margin) for edit in edits]
-        yield Finding(span, message, fix=Fix(f"add {fault.line}", edits))
+        begin = string.rfind("\n", 0, start) + 1
+        edits = [
+            Edit(text.span(0, 0), string[start:end] + "\n"),
+            Edit(text.span(begin, string.find("\n", end) + 1 or len(string)), ""),
+        ]
+    if above.strip():
+        advice = "move this line to the top"
+    else:
+        advice = "remove what stands above it" if above.strip(" \t") else "remove the blanks before it"
+    message = f"sbatch refuses a script whose first characters are not `#!`; {advice}"
+    return Finding(text.span(start, end), message, fix=Fix(advice, edits, safe=True))
+
+
+def _lines_of_block(string: str) -> Iterator[tuple[int, int]]:
+    """The lines up to the first command, each from its first character to its last that is no blank."""
+    at = 0
+    while at < len(string):
+        end = _end_of_line(string, at)
+        body = string[at:end].lstrip(BLANK)
+        if body and body[0] != "#":
+            return
+        if body:
+            yield end - len(body), end
+        newline = string.find("\n", end)
+        at = newline + 1 if newline >= 0 else len(string)
+
+
+def _end_of_line(string: str, at: int) -> int:
+    """Behind the last character of a line that is no blank."""
+    newline = string.find("\n", at)
+    end = newline if newline >= 0 else len(string)
+    return at + len(string[at:end].rstrip(BLANK))
 
 
 CASES = [

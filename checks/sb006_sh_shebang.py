@@ -2,9 +2,9 @@
 
 `/bin/sh` is dash on Debian and Ubuntu. There `[[` and `source` are not found, an array ends the script with `Syntax
 error: "(" unexpected`, and `module` and `conda activate`, which are functions of bash, do not exist. Most of this goes
-by as a line in the log, and the job runs on without its modules or its environment. On a cluster whose `/bin/sh` is
-bash the script works until it is taken elsewhere: a warning, and an error only for what dash cannot even read, or
-where dash itself is asked for.
+by as a line in the log, and the job runs on without its modules or its environment. On Red Hat, SUSE and most others
+`/bin/sh` is bash in its POSIX mode, and the script works until it is taken elsewhere: a warning, and an error only for
+what dash cannot even read, or where dash itself is asked for.
 
 Reported once, with the places. Not looked at: text for another shell (`bash -c '…'`), and scripts that look at
 `BASH_VERSION` or start bash themselves.
@@ -16,14 +16,37 @@ None for the text of `sbatch --wrap`, which sbatch runs by `/bin/sh` in any case
 
 ## References
 
-dash(1); POSIX.1-2024, which has `set -o pipefail`; seen with dash 0.5.12 and bash 5.2, in jobs of Slurm 22.05 and
-26.05.
+dash(1); POSIX.1-2024, which has `set -o pipefail`; every construct run under dash 0.5.12 and `bash --posix` 5.2, and
+in jobs of Slurm 22.05 and 26.05.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
+from sbatchlint.bash.syntax.tree import (
+    Arithmetic,
+    ArithmeticCommand,
+    ArithmeticFor,
+    ArrayLiteral,
+    Assignment,
+    Background,
+    Case,
+    For,
+    Function,
+    Literal,
+    Node,
+    Parameter,
+    Pipeline,
+    ProcessSubstitution,
+    Redirect,
+    Simple,
+    TestCommand,
+    Word,
+)
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.triggers import Shebang
 
@@ -31,43 +54,89 @@ CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1
 
 MOST = 3
 
+# What dash makes of a construct.
+NOT_FOUND = "not found"
+SYNTAX = "a syntax error"
+BAD_SUBSTITUTION = "a bad substitution, which ends the script"
+# dash stops at it; or it goes on, and does something else.
+FATAL, WRONG = "error", "warning"
+
+OPERATORS = {
+    "^": "${X^}", "^^": "${X^^}", ",": "${X,}", ",,": "${X,,}", "/": "${X/…/…}", "//": "${X//…/…}", "/#": "${X/#…/…}",
+    "/%": "${X/%…/…}", ":": "${X:…}", "@": "${X@…}", "indirect": "${!X}", "prefix": "${!X*}",
+}  # fmt: skip
+COMMANDS = frozenset({
+    "builtin", "caller", "compgen", "complete", "coproc", "declare", "dirs", "disown", "enable", "let", "mapfile",
+    "popd", "pushd", "readarray", "shopt", "suspend", "typeset",
+})  # fmt: skip
+# Options that dash's own commands of these names refuse; whether the script ends by it.
+OPTIONS = {
+    "export": ("fn", True),
+    "read": ("adeiNnstu", False),
+    "printf": ("v", False),
+    "wait": ("nfp", False),
+    "local": ("aAgiIlnrtux", True),
+    "exec": ("acl", True),
+    "jobs": ("nrsx", False),
+}
+SET_NAMES = frozenset({
+    "braceexpand", "errtrace", "functrace", "hashall", "histexpand", "history", "keyword", "onecmd", "physical",
+    "posix",
+})  # fmt: skip
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+BRACES = re.compile(r"\{(?:[^{}\x02\s,]*(?:,[^{}\x02\s,]*)+|-?\d+\.\.-?\d+(?:\.\.-?\d+)?|[A-Za-z]\.\.[A-Za-z])\}")
+ARITHMETIC = re.compile(r"\+\+|--\s*[A-Za-z_]|\w\s*--|\*\*|(?<![\w{$#])\d+#\w")
+# A subshell that tries the option first: `(set -o pipefail) 2>/dev/null && set -o pipefail`.
+PIPEFAIL_TRIED = re.compile(r"\(\s*set\s+-\w*o\s+pipefail\b[^()]*\)")
+# The ways to have bash after all.
+GUARDS = ("BASH", "BASH_VERSION", "BASH_VERSINFO")
+
+# A construct: where it stands, what it is (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
+Bashism = tuple[Node, str, str, str]
+
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase.name != "BATCH":
+    shell = job.interpreter_line[0]
+    if job.phase is not Phase.BATCH or shell not in ("sh", "dash"):
         return
-    found = job.bashisms()
+    found = sorted(_bashisms(job), key=lambda each: (each[0].start, each[0].end, *each[1:]))
     if not found:
         return
+    spans = [_first_line(job, node) for node, *_ in found]
     first: dict[str, str] = {}
-    for each in found:
-        row = job.line(job.span(each.start, each.end).start)
-        first.setdefault(each.what, f"{_shown(each.what)} (line {row})")
+    for span, (_, what, _, _) in zip(spans, found, strict=True):
+        first.setdefault(what, f"{_shown(what)} (line {job.line(span.start)})")
     shown = list(first.values())
     more = len(shown) - MOST
     listed = ", ".join(shown[:MOST]) + (f" and {more} more" if more > 0 else "")
+    fatal = any(severity == FATAL for *_, severity in found)
     if job.is_wrapped:
         yield Finding(
-            job.span(found[0].start, found[0].end),
-            f"sbatch runs the text of --wrap by sh, and dash, which is sh on Debian and Ubuntu, does not understand "
+            spans[0],
+            "sbatch runs the text of --wrap under sh, which on Debian and Ubuntu is dash and does not understand "
             f"{listed}; submit a script that begins with #!/bin/bash",
             # nobody asked for sh here, and on most clusters it is bash
-            "warning" if any(each.severity == "error" for each in found) else "info",
+            "warning" if fatal else "info",
         )
         return
     line = job.text.string.partition("\n")[0].rstrip()
-    bash = job.interpreter_line[0] == "dash"
-    where = "dash" if bash else "dash, which is sh on Debian and Ubuntu,"
+    where = "dash" if shell == "dash" else "dash, which is sh on Debian and Ubuntu,"
     at = line.rindex("sh", 0, _end_of_name(line))
-    start = at - 2 if bash else at
-    edit = replace(job.span(start, at + 2), "bash") if bash else insert(job.span(at, at).start, "ba")
-    asked = line[:start] + "bash" + line[at + 2 :]
+    start = at - 2 if shell == "dash" else at
+    edit = replace(job.span(start, at + 2), "bash") if shell == "dash" else insert(job.span(at, at).start, "ba")
+    instead = line[:start] + "bash" + line[at + 2 :]
     yield Finding(
         job.span(0, len(line)),
-        f"{where} does not understand {listed}; write {asked}",
-        "error" if any(each.severity == "error" for each in found) else "warning",
-        [(Span(*job.span(each.start, each.end)), f"{_shown(each.what)} is {each.effect}") for each in found[:MOST]],
-        Fix(f"write {asked}", [edit]),
+        f"{where} does not understand {listed}; write {instead}",
+        "error" if fatal else "warning",
+        [(spans[at], f"{_shown(what)} is {effect}") for at, (_, what, effect, _) in enumerate(found[:MOST])],
+        Fix(f"write {instead}", [edit]),
     )
+
+
+def _first_line(job: Job, node: Node) -> Span:
+    newline = job.text.string.find("\n", node.start, node.end)
+    return job.span(node.start, newline if newline > node.start else node.end)
 
 
 def _end_of_name(line: str) -> int:
@@ -78,7 +147,171 @@ def _end_of_name(line: str) -> int:
 
 
 def _shown(what: str) -> str:
-    return what if what.startswith(("an ", "the ")) or " in " in what or what == "braces" else f"`{what}`"
+    return what if what.startswith(("a ", "an ", "the ")) or " in " in what else f"`{what}`"
+
+
+# --- what dash does not understand ---------------------------------------------------------------
+
+
+def _bashisms(job: Job) -> Iterator[Bashism]:
+    """Every construct of bash; none where the script itself looks which shell it runs in."""
+    string = job.text.string
+    tree = list(nodes(job.program))
+    commands = sorted((node for node in tree if isinstance(node, Simple)), key=lambda node: node.start)
+    if any(isinstance(node, Parameter) and node.name in GUARDS for node in tree):
+        return
+    if any(_names(command)[:2] in (["exec", "bash"], ["exec", "/bin/bash"]) for command in commands):
+        return
+    # `sh` is bash on many clusters, where all commands of bash are there; what ends a script is no risk to run.
+    absent = FATAL if job.interpreter_line[0] == "dash" else WRONG
+    functions = {node.name for node in tree if isinstance(node, Function)}
+    # `module` and `conda` may come from a file that is read, or from the start files of a login shell.
+    defined = re.search(r"\s-\w*l|\s--login", string.partition("\n")[0]) is not None
+    for command in commands:
+        names = _names(command)
+        if names and names[0] not in functions:
+            yield from _in_command(command, names, string, absent, defined)
+            defined = defined or names[0] in (".", "source", "eval")
+    for node in tree:
+        for what, effect, severity in _in_node(node, string, absent):
+            yield node, what, effect, severity
+        if isinstance(node, For):
+            yield from _in_braces(node.words or (), string)
+
+
+def _in_command(command: Simple, names: list[str], string: str, absent: str, defined: bool) -> Iterator[Bashism]:
+    first, name, words = command.words[0], names[0], names[1:]
+    if name == "source":
+        yield first, "source", NOT_FOUND, absent
+    elif name in ("module", "ml") and not defined:
+        yield command, name, f"{NOT_FOUND}, as it is a function of bash", absent
+    elif name == "conda" and words[:1] in (["activate"], ["deactivate"]) and not defined:
+        yield command, f"conda {words[0]}", "not set up, as it needs a function of bash", absent
+    elif name in COMMANDS:
+        yield first, name, NOT_FOUND, WRONG
+    elif name in ("[", "test"):
+        for word, text in zip(command.words, names, strict=True):
+            if text in ("==", "-v"):
+                yield word, f"{text} in a test", "an unexpected operator, so that the test fails", WRONG
+    elif name == "set":
+        for option, text, word in zip(names[1:], names[2:], command.words[2:], strict=False):
+            if not re.fullmatch(r"[-+]\w*o", option):
+                continue
+            if text == "pipefail" and not PIPEFAIL_TRIED.search(string):
+                yield word, "set -o pipefail", "an illegal option, which ends the script", WRONG
+            elif text in SET_NAMES:
+                yield word, f"set -o {text}", "an illegal option, which ends the script", FATAL
+    elif name == "trap":
+        for word, text in list(zip(command.words, names, strict=True))[2:]:
+            if text in ("ERR", "DEBUG", "RETURN") or text.startswith("SIG"):
+                yield word, f"trap … {text}", "a bad trap, which is not set", WRONG
+    elif name == "kill" and words and words[0].startswith("-SIG"):
+        yield command.words[1], f"kill {words[0]}", "an illegal option", WRONG
+    elif name in OPTIONS:
+        letters, ends = OPTIONS[name]
+        for word, text in zip(command.words[1:], words, strict=True):
+            if text[:1] != "-" or len(text) < 2:
+                break
+            if set(letters) & set(text[1:]):
+                yield word, f"{name} {text}", "an illegal option", FATAL if ends else WRONG
+                break
+            if name == "read" and text == "-p":
+                break
+        for directive in ("%q", "%("):
+            if name == "printf" and words and directive in words[0].replace("%%", ""):
+                yield command.words[1], f"printf {directive}", "an invalid directive", WRONG
+    yield from _in_braces([word for word in command.words if isinstance(word, Word)], string)
+
+
+def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
+    for word in words:
+        if BRACES.search("".join(_shape(part, string) for part in word.parts)):
+            yield word, "a brace expansion", "left as it stands", WRONG
+
+
+def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, str]]:
+    if isinstance(node, TestCommand):
+        yield "[[ … ]]", NOT_FOUND, absent
+    elif isinstance(node, ArrayLiteral):
+        yield "an array", SYNTAX, FATAL
+    elif isinstance(node, Assignment):
+        if node.index is not None:
+            yield "an array", NOT_FOUND, absent
+        elif node.append and not isinstance(node.value, ArrayLiteral):
+            yield f"{node.name}+=", NOT_FOUND, WRONG
+    elif isinstance(node, Parameter):
+        if node.index is not None:
+            yield "an array", BAD_SUBSTITUTION, FATAL
+        elif node.operator in OPERATORS:
+            yield OPERATORS[node.operator], BAD_SUBSTITUTION, FATAL
+    elif isinstance(node, ProcessSubstitution):
+        yield f"{node.direction}( … )" if node.direction in "<>" else "<( … )", SYNTAX, FATAL
+    elif isinstance(node, Function):
+        if re.match(r"function\s", string[node.start : node.start + 9]):
+            yield "function", SYNTAX, FATAL
+        elif not IDENTIFIER.fullmatch(node.name):
+            yield f"the name {node.name} of a function", SYNTAX, FATAL
+    elif isinstance(node, Redirect):
+        yield from _redirect(node)
+    elif isinstance(node, Pipeline):
+        for left, right in zip(node.commands, node.commands[1:], strict=False):
+            if string[left.end : right.start].lstrip(" \t").startswith("|&"):
+                yield "|&", SYNTAX, FATAL
+    elif isinstance(node, ArithmeticCommand):
+        yield "(( … ))", "two subshells", WRONG
+    elif isinstance(node, ArithmeticFor):
+        yield "for (( … ))", SYNTAX, FATAL
+    elif isinstance(node, For):
+        if string.startswith("select", node.start):
+            yield "select", SYNTAX, FATAL
+    elif isinstance(node, Case):
+        if any(terminator in (";&", ";;&") for _, _, terminator in node.items):
+            yield ";&", SYNTAX, FATAL
+    elif isinstance(node, Background):
+        if string.startswith("coproc", node.start):
+            yield "coproc", NOT_FOUND, WRONG
+    elif isinstance(node, Arithmetic):
+        if string.startswith("$[", node.start):
+            yield "$[ … ]", "left as it stands", WRONG
+        else:
+            operator = ARITHMETIC.search(string[node.expression_start : node.expression_end])
+            if operator is not None:
+                yield f"{operator.group()} in arithmetic", "no arithmetic, which ends the script", FATAL
+    elif isinstance(node, Literal) and node.quoted and string[max(node.start - 2, 0) : node.start] == "$'":
+        yield "$'…'", "a text that begins with $", WRONG
+
+
+def _redirect(node: Redirect) -> Iterator[tuple[str, str, str]]:
+    if node.operator in ("&>", "&>>"):
+        yield node.operator, "read as `&`: the command runs in the background", FATAL
+    elif node.operator == "<<<":
+        yield "<<<", SYNTAX, FATAL
+    elif node.fd is not None and node.fd.startswith("{"):
+        yield f"{node.fd}{node.operator}", "a word of the command", FATAL
+    elif node.operator == ">&" and node.fd is None and node.target is not None:
+        name = _plain(node.target)
+        if name and name != "-" and not name.isdigit():
+            yield ">& FILE", SYNTAX, FATAL
+
+
+def _plain(word: Word | Assignment) -> str:
+    """The text of a word without expansions; a mark that is no text where it has some."""
+    if isinstance(word, Assignment):
+        return "\0"
+    return "".join(part.text if isinstance(part, Literal) else "\0" for part in word.parts)
+
+
+def _names(command: Simple) -> list[str]:
+    return [_plain(word) for word in command.words]
+
+
+def _shape(part: object, string: str) -> str:
+    """Unquoted text as it is, what is quoted or escaped as \\x02, what is expanded as \\x01."""
+    if not isinstance(part, Literal):
+        return "\x01"
+    if part.quoted or len(part.text) != part.end - part.start:
+        return "\x02"
+    return part.text
 
 
 CASES = [

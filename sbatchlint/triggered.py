@@ -23,6 +23,7 @@ from sbatchlint.triggers import (
 
 TRIGGERS: dict[str, Trigger] = {
     "sb001_syntax_error": SyntaxErrors(),
+    "sb002_missing_shebang": Shebang(""),
     "sb006_sh_shebang": Shebang("sh", "dash"),
     "sb101_directive_after_command": Unread(),
     "sb106_unmatched_quote": Problems(),

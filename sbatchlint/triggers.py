@@ -63,9 +63,9 @@ class Trigger:
 
 
 def _fits(word: str, pattern: str) -> bool:
-    if pattern[-1] == "*":
+    if pattern[-1:] == "*":
         return word.startswith(pattern[:-1])
-    return word.endswith(pattern[1:]) if pattern[0] == "*" else word == pattern
+    return word.endswith(pattern[1:]) if pattern[:1] == "*" else word == pattern
 
 
 class AnyOf(Trigger):
@@ -201,12 +201,13 @@ class NoGpus(Trigger):
 
 
 class Shebang(Trigger):
-    """The first line names one of these interpreters; a script without one counts as bash."""
+    """The first line names one of these interpreters; "" stands for a script that names none."""
 
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        return self.has(job.interpreter_line[0])
+        interpreter, line = job.interpreter_line
+        return self.has(interpreter if line else "")
 
 
 class SyntaxErrors(Trigger):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from conftest import ROOT
 from sbatchlint.engine import lint_source
 from sbatchlint.fix import fix_source
-from sbatchlint.job import Job
 from sbatchlint.settings import Settings
 from sbatchlint.slurm import script_file as script
 from sbatchlint.slurm.script_file import refusals
@@ -277,7 +276,7 @@ jobs -r\
 
 def bashisms(lines: str) -> list[str]:
     source = Source(f"#!/bin/sh\n#SBATCH -N1\n{lines}\necho END\n", "job.sh")
-    return [each.what for each in Job.from_source(source, DEFAULTS.site).bashisms()]
+    return [each.message for each in lint_source(source, Settings.of_table({}, select=["sh-shebang"]))]
 
 
 def outcome(shell: str, lines: str, folder: Path) -> tuple[int, str, bool]:

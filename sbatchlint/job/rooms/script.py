@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sbatchlint.analysis.directives.invisible_characters import Invisible
-    from sbatchlint.analysis.script.bashisms import Bashism
     from sbatchlint.analysis.script.broken_commands import Broken
     from sbatchlint.analysis.script.dollar_names import DollarName
     from sbatchlint.analysis.script.exit_status import ExitStatus
     from sbatchlint.analysis.script.generated_files import GeneratedFile
     from sbatchlint.analysis.script.inner_quotes import InnerQuotes
-    from sbatchlint.analysis.script.syntax_faults import SyntaxFault
-    from sbatchlint.slurm.script_file import InterpreterFault
     from sbatchlint.source.text import Span
 
 _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
@@ -29,14 +26,6 @@ _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 class ScriptRooms(Ground):
     """What the script says as text and as a program of the shell."""
 
-    def interpreter_fault(self) -> InterpreterFault | None:
-        """How the script lacks its first line, `#!` and an interpreter; see `slurm.script_file`."""
-        if self.directives.text.string.startswith("#!"):
-            return None
-        from sbatchlint.slurm.script_file import interpreter_fault
-
-        return interpreter_fault(self.directives, self.source.path, self.is_embedded)
-
     def invisible(self) -> list[Invisible]:
         """Words of directives that hold characters which only look like blanks, dashes or quotes."""
         if self.directives.text.string.isascii():
@@ -44,22 +33,6 @@ class ScriptRooms(Ground):
         from sbatchlint.analysis.directives.invisible_characters import find_invisible
 
         return find_invisible(self.directives)
-
-    def bashisms(self) -> list[Bashism]:
-        """What dash does not understand, in a script that asks for `sh`, in the order of the text."""
-        if self.interpreter_line[0] not in ("sh", "dash"):
-            return []
-        from sbatchlint.analysis.script.bashisms import find_bashisms
-
-        return find_bashisms(self.job)
-
-    def syntax_fault(self) -> SyntaxFault | None:
-        """The first error of syntax on which bash agrees; see `analysis.script.syntax_faults`."""
-        if not self.program.errors:
-            return None
-        from sbatchlint.analysis.script.syntax_faults import syntax_fault
-
-        return syntax_fault(self.job)
 
     def shell_placeholders(self) -> list[tuple[Span, str]]:
         """Placeholders in the commands that bash reads as redirections."""
