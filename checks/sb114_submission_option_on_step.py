@@ -19,23 +19,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.submission_options import submission_options
+from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.triggers import Problems, StepOptions
 
-CARD = Card("SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0",
+    when=Problems("unknown-option") | StepOptions("wait"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.submission_options():
-        when = job.versions.in_brackets(each.versions)
-        if each.swallowed:
-            what = f"{each.written} of srun wants seconds and takes `{each.swallowed}` for them{when}"
-            sign = "=" if each.written[:2] == "--" else " "
-            advice = f"write {each.written}{sign}SECONDS, or give the flag to sbatch"
-        else:
-            what = f"{each.written} is an option of sbatch that srun does not know{when}: the step does not start"
-            advice = f"write it as a directive, #SBATCH --{each.name}" if each.useful else "remove it"
-        yield Finding(each.span, f"{what}; {advice}")
+    for step in job.steps:
+        argv = step.invocation.argv
+        for problem, name in submission_options(step, job.versions):
+            when = job.versions.said(problem.versions)
+            message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
+            advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as a directive, #SBATCH --{name}"
+            yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}")
+        wait = step.option("wait")
+        if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):
+            continue
+        message = f"srun takes `{wait.text}` for the seconds of its own {wait.written}"
+        advice = f"write {wait.written}{'=' if wait.written[:2] == '--' else ' '}SECONDS, or give the flag to sbatch"
+        yield Finding(span_of(argv[wait.word]), f"{message}; {advice}")
+
+
+def _is_number(text: str) -> bool:
+    digits = text.strip().removeprefix("+").removeprefix("-")
+    return digits.isascii() and digits.isdigit()
 
 
 CASES = [

@@ -19,65 +19,170 @@ pyxis args.c, 0.11 to 0.24; seen on 22.05 and 26.05.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
 
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.directives import Directives
+from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Options())
 
+# Each of them counts.
+ADD_UP = frozenset(("verbose", "quiet", "container-mounts", "container-env", "container-unshare"))
+# pyxis refuses a second value that is another one (pyxis args.c, 0.11 to 0.24).
+ONCE = frozenset(("container-image", "container-workdir", "container-name", "container-save"))
+# Values that are lists, so that a second one looks as if it were added.
+LISTS = frozenset(
+    (
+        "array", "cluster-constraint", "clusters", "constraint", "dependency", "exclude", "export", "gres", "licenses",
+        "mail-user", "nodelist", "partition", "profile", "propagate", "reservation", "tres-per-task",
+    )
+)  # fmt: skip
+# A comment that says that one of the lines stands in for the other.
+ALTERNATIVE = Regex(
+    r"\b(?:or|alternative(?:ly)?|instead|overrid\w*|overwrit\w*|replaces?|either|choose|pick|uncomment"
+    r"|comment(?:ed)? out|default|fallback|switch)\b",
+    re.IGNORECASE,
+)
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for repeat in job.directives.repeats():
-        name, line = f"--{repeat.last.name}", job.line(repeat.last.span.start)
-        related = [(repeat.last.span, "this one counts")]
-        place = f"on line {line}" if line != job.line(repeat.setting.span.start) else "later on the line"
-        severity = None
-        fix: Fix | None = Fix(f"remove the first {name}", job.directives.removal([repeat.setting]))
-        if repeat.kind == "same":
-            message, severity = f"{name} is given again {place}, and says the same; remove one of them", "info"
-            fix = Fix(f"remove the first {name}", job.directives.removal([repeat.setting]), safe=True)
-        elif repeat.kind == "mail":
-            message, fix = _mail(job, repeat, place)
-        elif repeat.kind == "once":
-            message = f"pyxis refuses {name} with another value {place}; remove one of them"
-        elif repeat.is_list:
-            merged = _one_list(job, repeat)
-            message = f"{name} is given again {place}: the values do not add up, and only the last counts"
-            message += "; write one list" if merged else "; keep one of them, or write all of it there"
-            fix = merged or fix
-        else:
-            message = (
-                f"this has no effect, as {name} is given again {place}, and the last one counts; remove one of them"
-            )
-        yield Finding(repeat.setting.span, message, severity, related, fix)
+    for given in _by_option(job.directives):
+        last = given[-1]
+        for setting in given[:-1]:
+            two_readings = setting.token.start == last.token.start  # of one word, in different releases
+            if not two_readings and _is_meant(job, setting) and _is_meant(job, last):
+                if not _are_alternatives(job.directives, setting, last):
+                    yield _finding(job, setting, given)
 
 
-def _mail(job: Job, repeat: Any, place: str) -> tuple[str, Fix | None]:
-    adding = repeat.adds_up_in(job.versions.majors)
-    if not adding:
-        message = f"--mail-type is given again {place}, and only the last counts; write one list"
-    elif len(adding) == len(job.versions.majors):
-        message = f"--mail-type is given again {place}, and from Slurm 25.05 on only the last counts; write one list"
+def _by_option(directives: Directives) -> Iterator[list[Setting]]:
+    """The settings of each option in each component."""
+    found: dict[tuple[int, str], list[Setting]] = {}
+    for setting in directives.settings:
+        early = setting.option is not None and setting.option.early
+        if early or setting.name in ADD_UP or setting.plugin not in (None, "pyxis"):
+            continue
+        given = found.setdefault((setting.component, setting.name), [])
+        if not given or given[-1].token is not setting.token or given[-1].start != setting.start:
+            given.append(setting)
+    yield from found.values()
+
+
+def _is_meant(job: Job, setting: Setting) -> bool:
+    """Whether the value is known, and what its author meant to write."""
+    return setting.known and typo(job.directives, setting) is None
+
+
+def _finding(job: Job, setting: Setting, given: Sequence[Setting]) -> Finding:
+    last, name = given[-1], f"--{setting.name}"
+    line = job.line(last.span.start)
+    place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
+    related = [(last.span, "this one counts")]
+    fix: Fix | None = Fix(f"remove the first {name}", job.directives.removal([setting]))
+    if setting.name == "mail-type" and not all(_events(each) <= _events(last) for each in given):
+        message, fix = _mail(job, given, place)
+        return Finding(setting.span, message, related=related, fix=fix)
+    if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
+        message = f"{name} is given again {place} with the same value; remove one of the two"
+        fix = Fix(f"remove the first {name}", job.directives.removal([setting]), safe=True)
+        return Finding(setting.span, message, "info", related, fix)
+    if setting.name in ONCE:
+        message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
+    elif setting.name in LISTS:
+        merged = _one_list(setting, last)
+        message = f"{name} is given again {place}: the lists do not add up, and only the last counts"
+        message += "; write one list" if merged else "; keep one of them, or write all of it there"
+        if merged:
+            edits = [*job.directives.removal([setting]), job.directives.replacement(last, merged)]
+            fix = Fix("write one list", edits)
     else:
-        message = f"--mail-type is given again {place}: before 25.05 they add up, since then only the last counts"
-        message += "; write one list"
-    settings = [each for each in job.directives.settings if each.name == "mail-type"]
-    settings = [each for each in settings if each.component == repeat.last.component]
-    merged = repeat.merged_mail_type(settings)
-    if merged is None:
-        return message, None
-    edits: list[Edit] = [*job.directives.removal(settings[:-1]), job.directives.replacement(settings[-1], merged)]
+        message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
+    return Finding(setting.span, message, related=related, fix=fix)
+
+
+def _mail(job: Job, given: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
+    """Up to 24.11 the lists of several --mail-type add up."""
+    majors = job.versions.majors
+    adding = [each for each in majors if is_before(each, "25.05")]
+    message = f"--mail-type is given again {place}"
+    if not adding:
+        message += ", and only the last counts; write one list"
+    elif len(adding) == len(majors):
+        message += ", and from Slurm 25.05 on only the last counts; write one list"
+    else:
+        message += ": the lists add up before 25.05, and from then on only the last counts; write one list"
+    words: dict[str, str] = {}
+    for setting in given:
+        for word in (setting.text or "").split(","):
+            if not re.fullmatch(r"[A-Za-z0-9_]+", word) or word.upper() == "NONE":
+                return message, None
+            words.setdefault(word.upper(), word)
+    edits = [*job.directives.removal(given[:-1]), job.directives.replacement(given[-1], ",".join(words.values()))]
     return message, Fix("write one list", edits, safe=True)
 
 
-def _one_list(job: Job, repeat: Any) -> Fix | None:
-    merged = repeat.merged_list()
-    if merged is None:
+def _events(setting: Setting) -> set[str]:
+    words = {word.strip().upper() for word in (setting.text or "").split(",")}
+    if "ALL" in words:
+        words |= {"BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"}
+    return words
+
+
+def _one_list(setting: Setting, last: Setting) -> str | None:
+    """One list of both values, where they plainly name different things; None elsewhere."""
+    if last.name not in ("exclude", "export", "gres", "licenses"):
         return None
-    edits = [*job.directives.removal([repeat.setting]), job.directives.replacement(repeat.last, merged)]
-    return Fix("write one list", edits)
+    items = [item for each in (setting, last) for item in (each.text or "").split(",")]
+    names = [re.split(r"[:=*/]", item)[0] if last.name != "exclude" else item for item in items]
+    fits = all(names) and len(set(names)) == len(names) and not any(set(item) & set("[]\"' ") for item in items)
+    return ",".join(items) if fits and not {"NONE", "NIL", "none"} & set(names) else None
+
+
+def _meaning(setting: Setting) -> object:
+    """What a value says, so that `1:00:00` is `60`, and `4G` is `4096`."""
+    kind = setting.option.kind if setting.option is not None else ""
+    number = None
+    if setting.text is not None and kind in ("time", "mem"):
+        number = _seconds(setting.text) if kind == "time" else megabytes(setting.text)
+    return setting.text if number is None else number
+
+
+def _seconds(text: str) -> int | None:
+    """Seconds of `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` and `D-HH:MM:SS`."""
+    days, dash, rest = text.rpartition("-")
+    fields = rest.split(":")
+    if len(fields) > 3 or not all(each.isascii() and each.isdigit() for each in (*fields, days if dash else "0")):
+        return None
+    numbers = [int(field) for field in fields]
+    if not dash and len(numbers) < 3:
+        numbers.insert(0, 0)
+    hours, minutes, seconds = (*numbers, 0, 0)[:3]
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _are_alternatives(directives: Directives, first: Setting, second: Setting) -> bool:
+    """Whether a comment beside one of the lines, or above the second, says that it replaces the other."""
+    string = directives.text.string
+    for line in (first.line, second.line):
+        if line.comment_start >= 0 and ALTERNATIVE.search(string, line.comment_start, line.end):
+            return True
+    at = second.line.start
+    while at > first.line.end:
+        start = string.rfind("\n", 0, at - 1) + 1
+        if start <= first.line.start:
+            return False
+        text = string[start : at - 1]
+        if text.startswith("#") and not text.startswith("#SBATCH") and ALTERNATIVE.search(text):
+            return True
+        at = start
+    return False
 
 
 CASES = [

@@ -17,15 +17,11 @@ sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.slurm.model import Setting
 from sbatchlint.triggers import Options
-
-CARD = Card(
-    "SB117", "command-line-option-in-directive", severity="warning", fix="always",
-    since="0.1.0", when=Options(),
-)  # fmt: skip
 
 # What each does in a directive, and what to do instead; those that are not named here do nothing.
 EFFECTS = {
@@ -37,6 +33,11 @@ EFFECTS = {
     "wait": ("makes every sbatch of this script wait for the end of the job", "give it on the command line"),
 }
 HARMLESS = ("parsable", "wait")
+
+CARD = Card(
+    "SB117", "command-line-option-in-directive", severity="warning", fix="always",
+    since="0.1.0", when=Options(*EFFECTS, "help", "quiet", "usage", "verbose", "version"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -63,9 +64,9 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(span, f"{setting.written} {does}; {instead}", severity, fix=fix)
 
 
-def _is_misplaced(job: Job, setting: Any) -> bool:
+def _is_misplaced(job: Job, setting: Setting) -> bool:
     early = setting.option is not None and setting.option.early
-    return (early or setting.name in EFFECTS) and job.directives.slip(setting) is None
+    return (early or setting.name in EFFECTS) and typo(job.directives, setting) is None
 
 
 CASES = [

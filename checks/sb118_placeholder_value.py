@@ -22,7 +22,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.placeholders import around, find_placeholder, opens
+from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
+from sbatchlint.bash.syntax.tree import Redirect
+from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm.lines import BLANKS
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0")
 
@@ -30,7 +37,7 @@ CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="
 SAMPLE = re.compile(r"(?i)template|example|tutorial|(?<![a-z])docs?(?![a-z])|\.(?:md|mdx|rst|txt|in|tmpl|tpl)$")
 # The job runs all the same.
 HARMLESS = frozenset(("job-name", "mail-user"))
-KEEPS = {
+WANTED = {
     "account": "your account",
     "array": "the indexes",
     "dependency": "the id of the job to wait for",
@@ -42,27 +49,78 @@ KEEPS = {
     "qos": "a QOS of your site",
     "time": "the time that the job needs",
 }
+# `<SHARED_FS>` opens a file for reading, and the next word for writing. Written after `=`, `/` or `:` no redirection is
+# meant; behind a blank none is where nothing to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
+IN_SHELL = Regex(
+    # The sign comes first, so that the rest of a text is passed by quickly.
+    r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
+    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|[ \t]--?[A-Za-z]|[ \t]#|[ \t]<))"
+    r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
+)
+QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
 def check(job: Job) -> Iterator[Finding]:
     sample = "info" if SAMPLE.search(job.source.path) else None
-    for left in job.directives.placeholders():
-        name, text = left.setting.name, left.placeholder.text
-        if left.placeholder.kind == "path":
-            message = f"{text} is a path of an explanation, not of your site; write the path of --{name}"
-            yield Finding(left.span, message, "info")
-            continue
-        does = "sbatch refuses the script" if left.refused else "Slurm takes it as it stands"
-        message = f"{text} was left to be filled in, and {does}; write {_what(name)}"
-        runs = name in HARMLESS and not left.refused
-        yield Finding(left.span, message, sample or ("warning" if runs else None))
-    for span, text in job.shell_placeholders():
-        message = f"{text} was left to be filled in: the shell takes it for redirections; write the value"
-        yield Finding(span, message, sample)
+    seen: set[int] = set()  # a word may be read as two settings, by different releases
+    for setting in job.directives.settings:
+        if setting.value_token is not None and setting.value_token.part(setting.value_start)[0] not in seen:
+            seen.add(setting.value_token.part(setting.value_start)[0])
+            yield from _in_value(job, setting, sample)
+    yield from _in_commands(job, sample)
 
 
-def _what(name: str) -> str:
-    return KEEPS.get(name, f"a value for --{name}")
+def _in_value(job: Job, setting: Setting, sample: str | None) -> Iterator[Finding]:
+    token, line, string = setting.value_token, setting.value_line, job.directives.text.string
+    if token is None or line is None:
+        return
+    start, end = token.part(setting.value_start)
+    found, first_word = find_placeholder(setting.name, string[start:end]), opens(setting.name, string[start:end])
+    if found is None and not first_word:
+        return
+    if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
+        return
+    left, right = (start + found.start, start + found.end) if found is not None else (end, end)
+    spanned = around(string, end - 1, line.words_start, line.end) if first_word else None
+    if spanned is not None:
+        left, right = spanned
+        text = string[left:right]
+        # `{ name }`, with blanks, is of no template that a program fills in.
+        if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS:
+            return
+    elif found is None:
+        return
+    elif found.kind == "path":
+        message = f"`{found.text}` is a path from an example; write the --{setting.name} of your site"
+        yield Finding(job.directives.text.span(left, right), message, "info")
+        return
+    refused = right > end or any(each.setting is setting for each in job.directives.refused)
+    does = "Slurm refuses the script" if refused else "Slurm takes it literally"
+    wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
+    severity = "warning" if setting.name in HARMLESS and not refused else None
+    message = f"`{string[left:right]}` is a placeholder, and {does}; write {wanted}"
+    yield Finding(job.directives.text.span(left, right), message, sample or severity)
+
+
+def _in_commands(job: Job, sample: str | None) -> Iterator[Finding]:
+    """Where bash certainly reads a placeholder as redirections."""
+    string = job.text.string
+    is_script = string.startswith("#!") or job.is_embedded or bool(job.directives.lines)
+    if not job.is_shell or not is_script or IN_SHELL.search(string) is None:
+        return
+    opened = {node.start for node in nodes(job.program) if isinstance(node, Redirect) and node.operator == "<"}
+    for match in IN_SHELL.finditer(string):
+        if match.start() in opened or _in_error(job, match.start()):
+            message = f"`{match.group()}` is a placeholder, but the shell reads redirections; write the value"
+            yield Finding(job.span(*match.span()), message, sample)
+
+
+def _in_error(job: Job, at: int) -> bool:
+    """Whether the place is one that the parser could not read, outside of quotes and comments as far as one can see."""
+    if not any(start <= at < end for start, end in job.program.errors):
+        return False
+    line = job.text.string.rfind("\n", 0, at) + 1
+    return QUOTE_OR_COMMENT.search(job.text.string[line:at]) is None
 
 
 CASES = [

@@ -20,15 +20,16 @@ sbatch(1), srun(1); release notes of Slurm 19.05 to 25.05; `common_options[]` in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.slurm.model import Problem
 
 CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for problem, missing in job.directives.missing_options():
+    for problem, missing in missing_options(job):
         if missing.kind != "new":
             yield _removed(job, problem, missing)
     for problem in job.directives.problems:
@@ -43,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _steps(job)
 
 
-def _removed(job: Job, problem: Any, missing: Any) -> Finding:
+def _removed(job: Job, problem: Problem, missing: MissingOption) -> Finding:
     span = problem.span
     if job.source.slice(span).startswith(problem.written):
         span = Span(span.start, span.start + len(problem.written))
@@ -75,7 +76,7 @@ def _separators(job: Job) -> Iterator[Finding]:
 
 
 def _steps(job: Job) -> Iterator[Finding]:
-    for _, span, missing in job.missing_step_options():
+    for span, missing in missing_step_options(job):
         if missing.kind != "new":
             what = f"srun has no {missing.written} from Slurm {missing.since} on, and the step fails"
             yield Finding(span, f"{what}; remove it")

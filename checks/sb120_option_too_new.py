@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 
@@ -27,15 +28,14 @@ CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1
 
 
 def check(job: Job) -> Iterator[Finding]:
-    directives = job.directives
-    for problem, missing in directives.missing_options():
+    for problem, missing in missing_options(job):
         if missing.kind == "new":
             span = problem.span
             if job.source.slice(span).startswith(problem.written):
                 span = Span(span.start, span.start + len(problem.written))
             what = f"{problem.written} came with Slurm {missing.since}"
             yield Finding(span, f"{what}: {_refused(job, 'sbatch', missing.absent)}")
-    for _, span, missing in job.missing_step_options():
+    for span, missing in missing_step_options(job):
         if missing.kind == "new":
             what = f"{missing.written} came with Slurm {missing.since}"
             yield Finding(span, f"{what}: {_refused(job, 'srun', missing.absent)}")

@@ -62,14 +62,14 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seconds = _seconds(int(days or 0), [int(each) for each in fields], bool(dash))
         if seconds >= 2**31:
-            message = "Slurm cannot count a limit as long, and makes it another one; write UNLIMITED"
+            message = "a limit as long overflows in Slurm and becomes another one; write UNLIMITED"
             fix = Fix("write UNLIMITED", [job.directives.replacement(setting, "UNLIMITED")])
             yield Finding(setting.value_span, message, fix=fix)
         elif seconds == 0:
             yield Finding(setting.value_span, "a limit of 0 is no limit; write UNLIMITED if that is meant", "info")
         elif dash or len(fields) > 2:
             if seconds < 60:
-                message = "Slurm rounds limits up to whole minutes, so the job gets 1 minute; write 0:01:00"
+                message = "limits are rounded up to whole minutes, so the job gets 1 minute; write 0:01:00"
                 yield Finding(setting.value_span, message, "info")
         elif len(fields) == 1:
             yield from _one_number(job, setting, text, limit)

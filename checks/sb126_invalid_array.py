@@ -49,7 +49,7 @@ def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
         meant = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
         moved = indexes(meant, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
-            message = f"Slurm drops the step `{step}` behind the limit, so all {array.tasks} tasks run; write {meant}"
+            message = f"the step `{step}` behind the limit is dropped, so all {array.tasks} tasks run; write {meant}"
             fix = Fix(f"write {meant}", [job.directives.replacement(setting, meant)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 

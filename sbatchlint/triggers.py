@@ -156,12 +156,14 @@ class StepOptions(Trigger):
 
 
 class Problems(Trigger):
-    """sbatch meets a problem of one of these kinds when it reads the option block (`Problem.kind`)."""
+    """sbatch or an srun meets a problem of one of these kinds when it reads its options (`Problem.kind`)."""
 
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        return any(self.has(each.kind) for each in job.directives.problems)
+        return any(self.has(each.kind) for each in job.directives.problems) or any(
+            self.has(each.kind) for step in job.steps for each in step.problems
+        )
 
 
 class Refused(Trigger):

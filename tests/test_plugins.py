@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint.analysis.directives.missing_options import missing_option
 from sbatchlint.analysis.directives.placeholders import find_placeholder, placeholder
-from sbatchlint.analysis.directives.unknown_options import is_plausible, missing_option, plugin_like
+from sbatchlint.analysis.directives.unknown_options import is_plausible, plugin_like
 from sbatchlint.engine import lint_source
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.slurm.getopt import parse, site_names, site_option

@@ -17,8 +17,7 @@ from sbatchlint.job.request import Nodes, Request, fixed_nodes
 from sbatchlint.job.site import Site
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.slurm.options import find
-from sbatchlint.slurm.versions import MAJORS, Range
+from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 
 # Variables that make a container step of any srun (pyxis 0.21).
@@ -118,16 +117,6 @@ class Step:
 
     def option(self, name: str) -> StepOption | None:
         return self.options.get(name)
-
-    @property
-    def has_rare_options(self) -> bool:
-        """Whether it has options, or spellings of them, that not every release knows."""
-        for option in self.given:
-            row = find(option.name, "srun")
-            full = option.written[2:] in (option.name, "") or option.written[:2] != "--"
-            if row is None or not full or len(row.commands.get("srun", ())) < len(MAJORS):
-                return True
-        return False
 
     @property
     def nodes(self) -> int | None:

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.directives.cuts import Cut
     from sbatchlint.analysis.directives.near_misses import NearMiss
     from sbatchlint.analysis.directives.open_quotes import OpenQuote
-    from sbatchlint.analysis.directives.placeholders import Left
     from sbatchlint.analysis.directives.positional_words import Stray
-    from sbatchlint.analysis.directives.repeats import Repeat
     from sbatchlint.analysis.directives.typos import Gap, Misdashed
-    from sbatchlint.analysis.directives.unknown_options import Missing, Unknown
+    from sbatchlint.analysis.directives.unknown_options import Unknown
     from sbatchlint.slurm.foreign import Foreign
     from sbatchlint.slurm.suggestions import Suggestion
 
@@ -302,29 +300,6 @@ class Directives:
         from sbatchlint.analysis.directives.abbreviations import abbreviations
 
         return abbreviations(self)
-
-    def placeholders(self) -> list[Left]:
-        """The values, or parts of them, that were left to be filled in; see `analysis.directives.placeholders`."""
-        from sbatchlint.analysis.directives.placeholders import left_over
-
-        return left_over(self)
-
-    def repeats(self) -> list[Repeat]:
-        """The options that are given several times in one component; see `analysis.directives.repeats`."""
-        names = [each.name for each in self.settings]
-        if len(set(names)) == len(names):
-            return []
-        from sbatchlint.analysis.directives.repeats import repeats
-
-        return repeats(self)
-
-    def missing_options(self) -> list[tuple[Problem, Missing]]:
-        """The options that only other releases have than some, or all, of the range."""
-        if not self.problems:
-            return []
-        from sbatchlint.analysis.directives.unknown_options import missing_options
-
-        return missing_options(self)
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""

@@ -61,6 +61,13 @@ class Setting(NamedTuple):
         return self.value if self.known else None
 
     @property
+    def shown(self) -> str:
+        """The option in full for a message, with its value where that is known and short."""
+        if self.text is None or len(self.text) > 30:
+            return f"--{self.name}"
+        return f"`--{self.name}={self.text}`"
+
+    @property
     def separate(self) -> bool:
         """Whether the value is a word of its own."""
         return self.value_token is not None and self.value_token is not self.token

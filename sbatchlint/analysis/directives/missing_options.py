@@ -1,41 +1,78 @@
-"""Options of the script's sruns that some releases of Slurm do not have."""
+"""Options that only some releases of Slurm have, in the option block and on sruns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from sbatchlint.analysis.directives.unknown_options import Missing, absent_releases, missing_option
-from sbatchlint.bash.values import shown_text, span_of
-from sbatchlint.slurm import getopt
+from sbatchlint.analysis.directives.typos import dashed
+from sbatchlint.bash.values import span_of
+from sbatchlint.job import Job
+from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.suggestions import GONE, Gone, takers
+from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Span
 
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
-    from sbatchlint.job.steps import Step
+
+class MissingOption(NamedTuple):
+    """An option that other releases have.
+
+    `absent`: the releases of the range that do not have it. `kind`: `new` (only later ones have it), `removed` (only
+    earlier ones) or `gap` (both). `since`: the release that brought it, or took it away. `gone`: what became of one of
+    the time before 20.11; then `kind` is `removed`.
+    """
+
+    written: str
+    absent: tuple[str, ...]
+    kind: str
+    since: str
+    gone: Gone | None
 
 
-def missing_step_options(job: Job) -> list[tuple[Step, Span, Missing]]:
-    """The options of each srun that not all releases of the range have, with their places."""
-    found: list[tuple[Step, Span, Missing]] = []
-    for step in job.steps:
-        for written, span in _given(job, step):
-            absent = absent_releases(written, "srun", job.versions.majors)
-            missing = missing_option(written, "srun", absent) if absent else None
-            if missing is not None and (step, span, missing) not in found:
-                found.append((step, span, missing))
+def missing_options(job: Job) -> list[tuple[Problem, MissingOption]]:
+    """Options of the block that only other releases have than some, or all, of the range."""
+    found: list[tuple[Problem, MissingOption]] = []
+    for problem in job.directives.problems:
+        # A long name with one dash or three is another fault.
+        if problem.kind != "unknown-option" or problem.token is None or dashed(problem.token.text) is not None:
+            continue
+        missing = missing_option(problem.written, "sbatch", problem.versions or job.versions.majors)
+        if missing is not None:
+            found.append((problem, missing))
     return found
 
 
-def _given(job: Job, step: Step) -> Iterator[tuple[str, Span]]:
-    """Every option of an srun as written, known or not, and where it stands; without those of the site's plugins."""
-    argv = step.invocation.argv[1:]
-    names = job.directives.site_names
-    words = [shown_text(field) for field in argv]
-    for option in step.given:
-        if option.name not in names:
-            yield option.written, option.span
-    parsed = getopt.parse(words, "srun", job.versions.majors, job.site.plugin_options)
-    for fault in parsed.problems:
-        if fault.kind == "unknown-option" and fault.versions is None:
-            yield fault.written, span_of(argv[fault.word])
+def missing_step_options(job: Job) -> list[tuple[Span, MissingOption]]:
+    """Options of the script's sruns that only other releases have, with their places."""
+    found: dict[tuple[Span, MissingOption], None] = {}
+    for step in job.steps:
+        argv = step.invocation.argv
+        spans = {option.word: option.span for option in step.given}
+        for problem in step.problems:
+            if problem.kind == "unknown-option":
+                missing = missing_option(problem.written, "srun", problem.versions or job.versions.majors)
+                if missing is not None:
+                    word = problem.word + 1
+                    found[spans.get(word) or span_of(argv[word]), missing] = None
+    return list(found)
+
+
+def missing_option(written: str, command: str, absent: tuple[str, ...]) -> MissingOption | None:
+    """Why these releases do not know an option that others have; None where none has it."""
+    has = takers(written).get(command, ())
+    if not has:
+        gone = GONE.get(written[2:]) if written.startswith("--") else None
+        return None if gone is None else MissingOption(written, absent, "removed", gone.since, gone)
+    order = MAJORS.index
+    earlier = any(order(each) < order(absent[0]) for each in has)
+    later = [each for each in has if order(each) > order(absent[-1])]
+    if earlier and later:
+        return MissingOption(written, absent, "gap", later[0], None)
+    if later:
+        return MissingOption(written, absent, "new", has[0], None)
+    return MissingOption(written, absent, "removed", MAJORS[order(has[-1]) + 1], None)
+
+
+def absent_releases(written: str, command: str, versions: tuple[str, ...]) -> tuple[str, ...]:
+    """The releases of these in which a command does not take an option; abbreviations count, plugins do not."""
+    has = takers(written).get(command, ())
+    return tuple(each for each in versions if each not in has)

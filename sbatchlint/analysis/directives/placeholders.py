@@ -7,15 +7,9 @@ no site has given to anything: `test`, `gpu`, `general` or `example` are no plac
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from sbatchlint.slurm.lines import BLANKS
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.model import Setting
 
 # Which part of a value is looked at, by option: names of things at a site, and paths.
 _NAMES = frozenset(("account", "partition", "qos", "reservation", "constraint"))
@@ -192,13 +186,6 @@ def opens(option: str, raw: str) -> bool:
     return option not in _FREE_TEXT and ("<" in raw or "{" in raw or "[" in raw and option in _SQUARED)
 
 
-def may_be_left(option: str, raw: str) -> bool:
-    """Whether there can be a placeholder in a value at all: a quick look."""
-    return option not in _FREE_TEXT and (
-        may_be_words(option, raw) or option in _OTHER_PATHS or not set(raw).isdisjoint("<>{}[]")
-    )
-
-
 def _parts(raw: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     at = 0
@@ -239,50 +226,3 @@ def _mail(raw: str) -> Placeholder | None:
         if _WORD.fullmatch(plain) or not at and _CAPITALS.fullmatch(part):
             return Placeholder(part, start, end, "blank")
     return None
-
-
-class Left(NamedTuple):
-    """A placeholder in a directive: the setting in whose value it stands, what it is, and its place in the file.
-
-    `refused`: whether Slurm plainly does not take it.
-    """
-
-    setting: Setting
-    placeholder: Placeholder
-    span: Span
-    refused: bool
-
-
-def left_over(directives: Directives) -> list[Left]:
-    """The placeholders in the values of the option block, but for those that a program fills in."""
-    string = directives.text.string
-    found: list[Left] = []
-    seen: set[int] = set()
-    for setting in directives.settings:
-        token, line = setting.value_token, setting.value_line
-        if token is None or line is None:
-            continue
-        start, end = token.part(setting.value_start)
-        if start in seen:
-            continue
-        seen.add(start)
-        raw = string[start:end]
-        if not may_be_left(setting.name, raw):
-            continue
-        place = find_placeholder(setting.name, raw)
-        if place is None and not opens(setting.name, raw):
-            continue
-        if directives.slip(setting) not in (None, "placeholder", "hash"):
-            continue
-        if opens(setting.name, raw) and (place is None or place.kind != "template"):
-            spanned = around(string, end - 1, line.words_start, line.end)
-            if spanned is not None:
-                text = string[spanned[0] : spanned[1]]
-                # `{ name }`, with blanks, is of no template that a program fills in.
-                kind = "template" if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS else "blank"
-                place = Placeholder(text, spanned[0] - start, spanned[1] - start, kind)
-        if place is not None and place.kind != "template":
-            span = directives.text.span(start + place.start, start + place.end)
-            refused = start + place.end > end or any(each.setting is setting for each in directives.refused)
-            found.append(Left(setting, place, span, refused))
-    return found

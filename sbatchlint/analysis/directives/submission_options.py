@@ -3,65 +3,31 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
-from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.bash.values import shown_text
 from sbatchlint.job.steps import Step
-from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.getopt import UNKNOWN, Fault
 from sbatchlint.slurm.options import matches, table
 from sbatchlint.slurm.versions import MAJORS, Range
-from sbatchlint.source.text import Span
 
 
-class SubmissionOption(NamedTuple):
-    """An option of sbatch on an srun.
-
-    `written`: as written, without its value. `name`: its long name. `message`: what srun says. `swallowed`: the word
-    that srun takes for its own --wait's seconds, '' for all others. `useful`: whether a directive could hold it.
-    `versions`: the releases that refuse it, None for all.
-    """
-
-    span: Span
-    written: str
-    name: str
-    message: str
-    swallowed: str
-    useful: bool
-    versions: tuple[str, ...] | None
-
-
-# What means something on sbatch's command line only.
-_COMMAND_LINE = frozenset(("wrap",))
-
-
-def submission_options(step: Step, versions: Range) -> list[SubmissionOption]:
-    """Those of one step, in order."""
-    argv = step.invocation.argv
-    known = _known(step)
-    found: list[SubmissionOption] = []
+def submission_options(step: Step, versions: Range) -> list[tuple[Fault, str]]:
+    """The words of an srun that it refuses and that are options of sbatch, with their long names there."""
+    last = _program(step)
+    found: list[tuple[Fault, str]] = []
     for problem in step.problems:
-        if problem.kind != "unknown-option" or problem.word + 1 > known:
+        if problem.kind != "unknown-option" or problem.word + 1 > last:
             continue
-        majors = problem.versions or versions.majors
-        names = {_name(problem.written, "sbatch", version) for version in majors}
+        names = {_name(problem.written, "sbatch", version) for version in problem.versions or versions.majors}
         name = names.pop() if len(names) == 1 else None
-        if name is None or any(_name(problem.written, "srun", version) for version in MAJORS):
-            # An option that some srun has is a matter of releases.
-            continue
-        span = span_of(argv[problem.word + 1])
-        message = f"srun: {problem.message}"
-        useful = name not in _COMMAND_LINE
-        found.append(SubmissionOption(span, problem.written, name, message, "", useful, problem.versions))
-    wait = step.option("wait")
-    if wait is not None and wait.word != wait.value_word and wait.text is not None and not _is_number(wait.text):
-        message = f'Invalid numeric value "{wait.text}" for --wait.'
-        span = span_of(argv[wait.word])
-        found.append(SubmissionOption(span, wait.written, "wait", message, wait.text, True, None))
+        # An option that some srun has is a matter of releases.
+        if name is not None and not any(_name(problem.written, "srun", version) for version in MAJORS):
+            found.append((problem, name))
     return found
 
 
-def _known(step: Step) -> int:
-    """The index of the first word that may be the program, as it is not known and no option's value; else the last."""
+def _program(step: Step) -> int:
+    """The index of the first word that may be the program, as it is not known and no option's value; else the end."""
     argv = step.invocation.argv
     if step.certain:
         return len(argv)
@@ -78,8 +44,3 @@ def _name(written: str, command: str, version: str) -> str | None:
         return options[0].name if len(options) == 1 and options[0].plugin is None else None
     option = table(command, version).letters.get(written[1:])
     return None if option is None else option.name
-
-
-def _is_number(text: str) -> bool:
-    digits = text.strip().removeprefix("+").removeprefix("-")
-    return digits.isascii() and digits.isdigit()

@@ -1,4 +1,4 @@
-"""Options that sbatch does not know: in no release, or not in all releases of interest."""
+"""Options that sbatch of no release knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.typos import INVISIBLE, dashed
 from sbatchlint.slurm.options import all_options, plugin_options, table
-from sbatchlint.slurm.suggestions import GONE, Gone, Suggestion, suggest, takers
+from sbatchlint.slurm.suggestions import GONE, Suggestion, suggest, takers
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.regex import Regex
 
@@ -40,20 +40,6 @@ class Unknown(NamedTuple):
     plugin: str
 
 
-class Missing(NamedTuple):
-    """An option that other releases have.
-
-    `absent`: the releases of the range that do not have it; `kind`: `new` (only later ones have it), `removed` (only
-    earlier ones) or `gap` (both). `gone`: where it is one of the time before 20.11; then `kind` is `removed`.
-    """
-
-    written: str
-    absent: tuple[str, ...]
-    kind: str
-    since: str
-    gone: Gone | None
-
-
 def unknown_options(directives: Directives) -> list[Unknown]:
     """Those of the option block, in order; not those of `missing_options`, nor names with one dash or three."""
     found: list[Unknown] = []
@@ -81,41 +67,6 @@ def _is_flag(written: str, command: str) -> bool:
     newest = MAJORS[-1]
     option = table(command, newest).letters.get(written[1:])
     return option is not None and option.argument(newest) == "none"
-
-
-def missing_options(directives: Directives) -> list[tuple[Problem, Missing]]:
-    """Options of the block that only other releases have than some, or all, of the range."""
-    found: list[tuple[Problem, Missing]] = []
-    for problem in directives.problems:
-        if problem.kind != "unknown-option" or _misses_dashes(problem):
-            continue
-        absent = problem.versions or directives.versions.majors
-        missing = missing_option(problem.written, "sbatch", absent)
-        if missing is not None:
-            found.append((problem, missing))
-    return found
-
-
-def missing_option(written: str, command: str, absent: tuple[str, ...]) -> Missing | None:
-    """Why these releases of sbatch or srun do not know an option that others have; None where none has it."""
-    has = takers(written).get(command, ())
-    if not has:
-        gone = GONE.get(written[2:]) if written.startswith("--") else None
-        return None if gone is None else Missing(written, absent, "removed", gone.since, gone)
-    order = MAJORS.index
-    earlier = any(order(each) < order(absent[0]) for each in has)
-    later = [each for each in has if order(each) > order(absent[-1])]
-    if earlier and later:
-        return Missing(written, absent, "gap", later[0], None)
-    if later:
-        return Missing(written, absent, "new", has[0], None)
-    return Missing(written, absent, "removed", MAJORS[order(has[-1]) + 1], None)
-
-
-def absent_releases(written: str, command: str, versions: tuple[str, ...]) -> tuple[str, ...]:
-    """The releases of these in which a command does not take an option; abbreviations count, plugins do not."""
-    has = takers(written).get(command, ())
-    return tuple(each for each in versions if each not in has)
 
 
 def is_plausible(written: str) -> bool:

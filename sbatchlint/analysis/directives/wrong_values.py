@@ -53,15 +53,9 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
         span = setting.value_span or setting.option_span
         when = job.versions.said(_releases(directives, setting, [each.refusal for each in found]))
         refuser = "slurmctld" if newest.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        fault = f"{refuser} refuses {_shown(setting)}{when}"
+        fault = f"{refuser} refuses {setting.shown}{when}"
         fault = f"{fault} (`{newest.message.removeprefix(SUBMISSION_FAILED)}`): {newest.reason}"
         yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
-
-
-def _shown(setting: Setting) -> str:
-    """The option, with its value where that is short."""
-    text = setting.text or ""
-    return f"`--{setting.name}={text}`" if len(text) <= 30 else f"--{setting.name}"
 
 
 def _releases(directives: Directives, setting: Setting, found: list[Refusal]) -> set[str] | None:

@@ -420,13 +420,14 @@ def _untaken_option(job: Job, step: Step) -> str | None:
     """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
     if not step.problems:
         return None
+    from sbatchlint.analysis.directives.missing_options import absent_releases
     from sbatchlint.analysis.directives.submission_options import submission_options
-    from sbatchlint.analysis.directives.unknown_options import absent_releases, is_plausible
+    from sbatchlint.analysis.directives.unknown_options import is_plausible
     from sbatchlint.slurm.suggestions import takers
 
     majors = job.versions.majors
     unknown = next((at for at, field in enumerate(step.invocation.argv[1:]) if is_unknown(field)), None)
-    of_sbatch = {each.written for each in submission_options(step, job.versions)}
+    of_sbatch = {problem.written for problem, _ in submission_options(step, job.versions)}
     for problem in step.problems:
         if unknown is not None and problem.word >= unknown or not set(majors) <= set(problem.versions or majors):
             continue

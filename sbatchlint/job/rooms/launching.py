@@ -9,8 +9,6 @@ from sbatchlint.job.rooms.ground import Ground
 from sbatchlint.job.worlds import find_worlds
 
 if TYPE_CHECKING:
-    from sbatchlint.analysis.directives.submission_options import SubmissionOption
-    from sbatchlint.analysis.directives.unknown_options import Missing
     from sbatchlint.analysis.launch.dead_options import DeadOption
     from sbatchlint.analysis.launch.duplicate_launchers import Crowd
     from sbatchlint.analysis.launch.fixed_ports import FixedPort
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.rendezvous import Meeting, Repair
     from sbatchlint.analysis.launch.surviving import Surviving
     from sbatchlint.analysis.launch.uncounted import Uncounted
-    from sbatchlint.job.steps import Step
-    from sbatchlint.source.text import Span
 
 # What starts programs that are one rank of many.
 _RANK_PROGRAMS = ("python", "litgpt")
@@ -33,22 +29,6 @@ _RANK_PROGRAMS = ("python", "litgpt")
 
 class LaunchRooms(Ground):
     """What the steps start, and how often."""
-
-    def submission_options(self) -> list[SubmissionOption]:
-        """Options of sbatch that sruns were given, and do not take."""
-        if not any(step.problems or "wait" in step.options for step in self.steps):
-            return []
-        from sbatchlint.analysis.directives.submission_options import submission_options
-
-        return [found for step in self.steps for found in submission_options(step, self.versions)]
-
-    def missing_step_options(self) -> list[tuple[Step, Span, Missing]]:
-        """Options of the sruns that not all releases of the range have."""
-        if not any(step.problems or step.has_rare_options for step in self.steps):
-            return []
-        from sbatchlint.analysis.directives.missing_options import missing_step_options
-
-        return missing_step_options(self.job)
 
     def late_options(self) -> list[LateOptions]:
         """Options of srun that stand behind its command; see `analysis.launch.late_options`."""

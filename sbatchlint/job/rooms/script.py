@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.script.exit_status import ExitStatus
     from sbatchlint.analysis.script.generated_files import GeneratedFile
     from sbatchlint.analysis.script.inner_quotes import InnerQuotes
-    from sbatchlint.source.text import Span
 
 _BREAK = Regex(r"\\|^[ \t]*-", re.MULTILINE)
 
@@ -33,14 +32,6 @@ class ScriptRooms(Ground):
         from sbatchlint.analysis.directives.invisible_characters import find_invisible
 
         return find_invisible(self.directives)
-
-    def shell_placeholders(self) -> list[tuple[Span, str]]:
-        """Placeholders in the commands that bash reads as redirections."""
-        if "<" not in self.text.string:
-            return []
-        from sbatchlint.analysis.script.shell_placeholders import shell_placeholders
-
-        return shell_placeholders(self.job)
 
     @property
     def may_break_commands(self) -> bool:
