@@ -190,7 +190,7 @@ class _Case:
 class Bad(_Case):
     """A script with the fault: it is reported at the marked places, and nowhere else.
 
-    `files`: what lies beside the script, {"lib/env.sh": "export PORT=29500\n"}; the script itself is `job.sh`. What is
+    `files`: what lies beside the script, {"lib/env.sh": "export PORT=29500"}; the script itself is `job.sh`. What is
     found in one of them is marked there.
     `fixed`: what `--fix` makes of it; `unsafe_fixed`: what `--fix --unsafe-fixes` makes of it (None: no such fix).
     `severity`: of the finding, where it is not the card's. `missed`: a known limit, not reported yet.

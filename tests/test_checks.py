@@ -258,7 +258,7 @@ def test_messages(entry: Entry) -> None:
 
 @pytest.mark.xfail(reason="cards are being filled in", strict=False)
 def test_a_check_rests_on_something() -> None:
-    """It has fired in a real script (tests/data/fired.txt), or its card says what it is known from, or it is preview."""
+    """A real script has set it off (tests/data/fired.txt), its card says what it is known from, or it is preview."""
     lines = (ROOT / "tests" / "data" / "fired.txt").read_text().splitlines()
     fired = {line for line in lines if not line.startswith("#")}
     cards = [registry().load(entry).card for entry in ENTRIES]

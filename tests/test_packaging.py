@@ -117,10 +117,20 @@ def test_generated_files_are_up_to_date() -> None:
 
 
 def test_links_of_the_texts_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)\)", path.read_text()):
-            if "://" not in target and "`" not in target and "$" not in target:
-                assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text()):
+            if "://" in target or "`" in target or "$" in target:
+                continue
+            found = path.parent / target if target else path
+            assert found.exists(), f"{path.relative_to(ROOT)}: {target}"
+            if anchor:
+                assert anchor in anchors(found), f"{path.relative_to(ROOT)}: {target}#{anchor}"
+
+
+def anchors(path: Path) -> set[str]:
+    """The headings of a text as GitHub makes anchors of them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_readme_names_the_version_of_the_package() -> None:

@@ -1,4 +1,4 @@
-"""Writes what is made from the check files: docs/checks/*.md, the README's table and sbatchlint/triggered.py.
+"""Writes what is made from the code: docs/checks, the index of triggers, and the marked parts of other texts.
 
 python tools/generate_docs.py           writes them
 python tools/generate_docs.py --check   says what is not up to date, exit code 1
@@ -24,6 +24,7 @@ from sbatchlint.settings import Settings  # noqa: E402
 from sbatchlint.source.files import read  # noqa: E402
 
 EXAMPLE = "examples/ranks.sbatch"
+SHOWN_CHECK = "SB131"
 PAGES = ROOT / "docs" / "checks"
 BEGIN = "<!-- generated: {} -->"
 END = "<!-- end of generated: {} -->"
@@ -61,6 +62,19 @@ def example() -> str:
     return f"```console\n$ sbatchlint {EXAMPLE}\n{text}```"
 
 
+def groups_table() -> str:
+    return "| codes | group | |\n|---|---|---|\n" + "".join(
+        f"| {group.prefix}xx | {group.name} | {group.summary} |\n" for group in GROUPS
+    )
+
+
+def shown_check() -> str:
+    """The file of the check that CONTRIBUTING.md explains."""
+    entry = registry().find(SHOWN_CHECK)
+    assert entry is not None
+    return f"```python\n{(ROOT / 'checks' / f'{entry.module}.py').read_text(encoding='utf-8')}```"
+
+
 def index(checks: tuple[Check, ...]) -> str:
     parts = [NOTE + "# The checks\n"]
     for group in GROUPS:
@@ -93,12 +107,17 @@ def generated() -> dict[Path, str]:
     checks = registry().load_all()
     files = {PAGES / f"{check.entry.name}.md": NOTE + as_markdown(check) for check in checks}
     files[PAGES / "README.md"] = index(checks)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = replaced(readme, "example", example())
-    files[ROOT / "README.md"] = replaced(readme, "checks", markdown_table(list(checks), "docs/checks/"))
     files[ROOT / "sbatchlint" / "triggered.py"] = triggered(checks)
-    guide = ROOT / "docs" / "settings.md"
-    files[guide] = replaced(guide.read_text(encoding="utf-8"), "settings", settings_table())
+    parts = {
+        "README.md": {"example": example()},
+        "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},
+        "docs/settings.md": {"settings": settings_table()},
+    }
+    for name, contents in parts.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for mark, content in contents.items():
+            text = replaced(text, mark, content)
+        files[ROOT / name] = text
     return files
 
 

@@ -1,0 +1,167 @@
+"""Every command, setting and workflow that the documentation prints works, and prints what is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from conftest import ROOT
+from sbatchlint import __version__
+from sbatchlint.settings import Settings
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Parts of a command that cannot run here: they need a network, or are the whole of what a test would be.
+ELSEWHERE = re.compile(
+    r"git clone \S+|cd sbatchlint|python3 -m venv \.venv|(\.venv/bin/)?pip install .*|\. \.venv/bin/activate|"
+    r"(\.venv/bin/)?python -m pytest -q -n auto|(ruff|mypy|lint-imports)\b.*"
+)
+OURS = ("sbatchlint", ".venv/bin/sbatchlint", "python tools/", "python -m pytest -q tests/")
+
+
+class Fence(NamedTuple):
+    document: Path
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document.relative_to(ROOT)}:{self.line}"
+
+
+def fences(*kinds: str) -> list[Fence]:
+    found = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        matches = re.finditer(r"^(`{3,})(\w*)\n(.*?)^\1$", text, re.M | re.S)
+        found += [
+            Fence(document, text.count("\n", 0, match.start()) + 1, match[2], match[3])
+            for match in matches
+            if match[2] in kinds
+        ]
+    return found
+
+
+def test_kinds_of_fences_are_known() -> None:
+    known = {"toml", "yaml", "sh", "console", "bash", "python"}
+    text = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    opened = re.findall(r"^`{3,}(\w*)\n.*?^`{3,}$", text, re.M | re.S)
+    assert set(opened) <= known
+    assert not re.findall(r"\n\n    \S.*sbatchlint", text), "commands stand in fences"
+
+
+# --- settings and workflows ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fence", fences("toml"), ids=str)
+def test_settings_are_taken(fence: Fence) -> None:
+    table = tomllib.loads(fence.text)
+    Settings.of_table(table.get("tool", {}).get("sbatchlint", table))
+
+
+@pytest.mark.parametrize("fence", fences("yaml"), ids=str)
+def test_workflows_name_what_there_is(fence: Fence) -> None:
+    yaml = pytest.importorskip("yaml")
+    value = yaml.safe_load(fence.text)
+    if isinstance(value, list):
+        inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+        (step,) = value
+        assert step["uses"] == f"sbatchlint/sbatchlint@v{__version__}"
+        assert step["with"].keys() <= inputs.keys()
+        return
+    (repository,) = value["repos"]
+    assert repository["rev"] == f"v{__version__}"
+    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    commented = re.findall(r"#.*\b(sbatchlint[\w-]*)", fence.text)
+    assert {hook["id"] for hook in repository["hooks"]} | set(commented) <= hooks
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, as a repository with one commit."""
+    copy = tmp_path_factory.mktemp("docs") / "project"
+    left_out = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "build", "dist")
+    shutil.copytree(ROOT, copy, ignore=left_out)
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        subprocess.run(["git", *identity, *arguments], cwd=copy, check=True, capture_output=True)
+    return copy
+
+
+class Place:
+    """A folder in which the commands of a document are run: a clone of the project for contributors, else a user's."""
+
+    def __init__(self, folder: Path, committed: Path, document: Path) -> None:
+        self.folder = folder
+        source = committed
+        if document.name == "CONTRIBUTING.md":
+            source = folder / "project"
+            shutil.copytree(committed, source)
+            self.folder = source
+        else:
+            shutil.copytree(ROOT / "examples", folder / "examples")
+            shutil.copytree(ROOT / "examples", folder / "jobs")
+        shown = [fence.text for fence in fences("bash") if fence.document == document]
+        script = shown[0] if shown else (ROOT / "examples" / "ranks.sbatch").read_text(encoding="utf-8")
+        (self.folder / "job.sbatch").write_text(script, encoding="utf-8")
+        self.programs = self.folder / ".venv" / "bin"
+        self.programs.mkdir(parents=True)
+        for name, arguments in (("python", '"$@"'), ("sbatchlint", '-P -m sbatchlint "$@"')):
+            program = self.programs / name
+            program.write_text(f"#!/bin/sh\nPYTHONPATH='{source}' exec '{sys.executable}' {arguments}\n")
+            program.chmod(0o755)
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+        variables |= {"PATH": f"{self.programs}:{variables['PATH']}", "COLUMNS": "100", "NO_COLOR": "1"}
+        return subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, env=variables, capture_output=True, text=True, check=False
+        )
+
+
+def runnable(text: str) -> list[str]:
+    """The commands of a fence that can run here, one by one; whatever is neither run nor known fails."""
+    found = []
+    for line in text.splitlines():
+        for part in line.partition("  #")[0].split("&&"):
+            command = part.strip()
+            if command.startswith(OURS):
+                found.append(command)
+            else:
+                assert ELSEWHERE.fullmatch(command), f"nobody runs: {command}"
+    return found
+
+
+@pytest.mark.parametrize("fence", fences("sh"), ids=str)
+def test_commands_work(fence: Fence, committed: Path, tmp_path: Path) -> None:
+    place = Place(tmp_path, committed, fence.document)
+    for command in runnable(fence.text):
+        done = place.run(command)
+        findings_may_be_left = command.startswith(("sbatchlint", ".venv/bin/sbatchlint"))
+        assert done.returncode in ((0, 1) if findings_may_be_left else (0,)), f"{command}\n{done.stdout}{done.stderr}"
+        assert "error:" not in done.stderr, command
+
+
+@pytest.mark.parametrize("fence", fences("console"), ids=str)
+def test_shown_output_is_true(fence: Fence, committed: Path, tmp_path: Path) -> None:
+    command, _, output = fence.text.partition("\n")
+    assert command.startswith("$ ")
+    assert Place(tmp_path, committed, fence.document).run(command.removeprefix("$ ")).stdout == output
+
+
+def test_the_two_commands_of_the_readme() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [line for line in text.splitlines() if "-m venv" in line]
+    assert len(commands) == 2
+    assert commands[0].endswith("sbatchlint examples")
+    assert "pytest" in commands[1] and text.count("pytest") == 1, ".ci/run takes the line that runs pytest"
