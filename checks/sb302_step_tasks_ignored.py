@@ -1,9 +1,9 @@
-"""srun ignores --ntasks-per-node, because the job's number of tasks counts as its -n.
+"""srun ignores `--ntasks-per-node`, because the job's number of tasks counts as its `-n`.
 
 A job with `--ntasks-per-node=8` on 8 nodes has SLURM_NTASKS=64 in its environment, and each srun reads that as `-n 64`.
 An srun with `--ntasks-per-node=1`, meant for a launcher, then starts 64 tasks all the same: "can't honor
---ntasks-per-node set to 1 which doesn't match the requested tasks 64", and goes on. With `-N` beside it srun honours
-it since 23.02.
+--ntasks-per-node set to 1 which doesn't match the requested tasks 64", and goes on. With `-N` beside it srun drops the
+inherited number since 23.02, and honours the option.
 
 ## Fix
 
@@ -14,38 +14,71 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it says what
 `initialize_and_process_args()` in src/srun/opt.c, Slurm 22.05 to 26.05; live runs of 22.05
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.step_options import knows_all_steps
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.steps import Step, is_node_count
+from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB302", "step-tasks-ignored", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.ignored_tasks():
-        option = found.step.option("ntasks-per-node")
-        assert option is not None
-        says = f"`{found.inherited[1]}` (line {job.line(found.inherited[0].start)})" if found.inherited else "the job"
-        releases = "" if found.always else " (before 23.02)"
-        nodes = found.step.option("nodes")
-        product = "$SLURM_NNODES" if found.wanted == 1 else f"$((SLURM_NNODES * {found.wanted}))"
-        if nodes is not None and nodes.text is not None and nodes.text.isdecimal():
-            product = str(int(nodes.text) * found.wanted)
+    reported: set[Span] = set()
+    for step in job.steps:
+        option = step.option("ntasks-per-node")
+        if option is None or step.geometry.ignored is False or not step.certain or option.span in reported:
+            continue
+        asked, inherited = whole(option.text), _inherited(step)
+        if asked is None or inherited is None or asked >= inherited:
+            continue
+        reported.add(option.span)
+        always = step.geometry.ignored is True
+        ignores = "srun ignores" if always else "before 23.02, srun ignores"
+        setting = step.request.given("ntasks-per-node") or step.request.given("ntasks")
+        reason, related = "SLURM_NTASKS", []
+        if setting is not None:
+            reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
+            related.append((setting.span, "the tasks that srun inherits"))
+        totals = _totals(step, asked)
         yield Finding(
             option.span,
-            f"srun ignores `{option.written}={found.wanted}` here{releases}: {says} leaves SLURM_NTASKS in the "
-            f"environment, which counts as -n, and the step starts {found.got} tasks on a node; "
-            f"write --ntasks={product} beside it",
-            None if found.always else "warning",
-            related=[] if found.inherited is None else [(found.inherited[0], "the tasks that srun inherits")],
-            fix=None
-            if found.edits is None
-            else Fix("say how many tasks there are", found.edits, knows_all_steps(job)),
+            f"{ignores} `{option.written}={asked}`: {reason} makes it start {inherited} tasks on a node; "
+            f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
+            None if always else "warning",
+            related=related,
+            fix=_add_total(job, step, totals),
         )
+
+
+def _inherited(step: Step) -> int | None:
+    """Tasks on each node of the job, or on the fullest one."""
+    request = step.request
+    each, nodes = request.tasks_on_each_node(), request.exact_nodes()
+    if each is not None:
+        return each
+    return -(-request.tasks // nodes) if request.tasks is not None and nodes else None
+
+
+def _totals(step: Step, per_node: int) -> list[str]:
+    """What `--ntasks` must be: counted from the job's nodes, and as a number, as far as either is known."""
+    nodes = step.option("nodes")
+    if nodes is not None and not is_node_count(nodes.value or ()):
+        number = whole(nodes.text)
+        return [] if number is None else [str(number * per_node)]
+    counted = "$SLURM_NNODES" if per_node == 1 else f"$((SLURM_NNODES * {per_node}))"
+    number = step.request.exact_nodes()
+    return [counted] if number is None else [counted, str(number * per_node)]
+
+
+def _add_total(job: Job, step: Step, totals: list[str]) -> Fix | None:
+    for total in totals:
+        edits = add_step_option(job, [step], f"--ntasks={total}", ("ntasks-per-node",))
+        if edits is not None:
+            return Fix("say how many tasks there are", edits, safe=knows_all_steps(job))
+    return None
 
 
 CASES = [

@@ -8,25 +8,24 @@ launcher/runner.py, mpirun(1).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
 from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES
 from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import node_count
-from sbatchlint.job.steps import is_node_count, step_around
+from sbatchlint.job.steps import Step, is_node_count, step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sbatchlint.job import Job
-    from sbatchlint.job.launchers import Launcher, Setting
-    from sbatchlint.job.steps import Step
 
 # Variables and commands that name the nodes of the job, one by one.
 _NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
@@ -65,16 +64,11 @@ class World:
     the launcher, or the plain program.
     """
 
-    __slots__ = ("_apart", "_asked", "_processes", "invocation", "job", "launch", "step")
-
     def __init__(self, job: Job, invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
         self.job = job
         self.invocation = invocation
         self.launch = launch
         self.step = step
-        self._asked: AskedNodes | None = None
-        self._processes: int | str | None = ""
-        self._apart: str | None = None
 
     @property
     def launcher(self) -> Launcher | None:
@@ -104,8 +98,6 @@ class World:
         """The mpirun that starts it."""
         for each in self.invocation.ancestors():
             if getattr(each.spawn, "kind", None) == "mpi":
-                from sbatchlint.job.launchers import Launcher
-
                 info = getattr(each.spawn, "info", None)
                 return info if isinstance(info, Launcher) else None
         return None
@@ -142,18 +134,13 @@ class World:
             return None
         return True if request.nodes.minimum > 1 and not request.asked("ntasks") else None
 
-    @property
+    @cached_property
     def apart(self) -> str:
         """Why it is plainly meant to be one of several, or for a part of the job; '' where nothing says so.
 
         `restricted`: some tasks only; `loop`: started for one host after the other, or several at once; `sharded`: each
         node gets something else to do; `part`: on fewer nodes than the job has.
         """
-        if self._apart is None:
-            self._apart = self._found_apart()
-        return self._apart
-
-    def _found_apart(self) -> str:
         if self.invocation.context.restricted:
             return "restricted"
         step = self.step
@@ -195,28 +182,21 @@ class World:
         launcher = self.launcher
         return launcher is None or launcher.certain and launcher.config_file is None
 
-    @property
+    @cached_property
     def asked(self) -> AskedNodes:
         """The number of nodes that the launcher is told; of plain programs that of their step."""
-        if self._asked is None:
-            launcher = self.launcher
-            if launcher is None:
-                self._asked = AskedNodes(self.nodes, self.nodes, None, False)
-            else:
-                self._asked = asked_nodes(launcher)
-        return self._asked
+        if self.launcher is None:
+            return AskedNodes(self.nodes, self.nodes, None, False)
+        return asked_nodes(self.launcher)
 
-    @property
+    @cached_property
     def processes(self) -> int | None:
         """Processes of each start; those of a launcher that counts GPUs follow from the request."""
-        if self._processes == "":
-            launcher = self.launcher
-            found = 1 if launcher is None else launcher.processes_per_task
-            if found == "auto" and launcher is not None:
-                found = None if self._counts_processors(launcher) else self.gpus
-            self._processes = found if isinstance(found, int) else None
-        assert not isinstance(self._processes, str)
-        return self._processes
+        launcher = self.launcher
+        found = 1 if launcher is None else launcher.processes_per_task
+        if found == "auto" and launcher is not None:
+            found = None if self._counts_processors(launcher) else self.gpus
+        return found if isinstance(found, int) else None
 
     @staticmethod
     def _counts_processors(launcher: Launcher) -> bool:
@@ -260,6 +240,16 @@ class World:
         if self.step is not None:
             return self.step.tasks
         return 1 if self.in_batch_shell else None
+
+
+class LaunchWorld(World):
+    """The world of a launch."""
+
+    launch: Launch
+
+    @property
+    def launcher(self) -> Launcher:
+        return self.launch.launcher
 
 
 _NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
@@ -321,9 +311,9 @@ def from_outside(value: Pieces | None) -> bool:
 
 
 @once
-def find_worlds(job: Job) -> list[World]:
+def find_worlds(job: Job) -> list[LaunchWorld]:
     """The worlds of a job's launches, one for each, in order of running."""
-    return [World(job, launch.invocation, launch, launch.step) for launch in job.launches]
+    return [LaunchWorld(job, launch.invocation, launch, launch.step) for launch in job.launches]
 
 
 def world_of(job: Job, invocation: Invocation) -> World:
@@ -338,10 +328,9 @@ def world_of(job: Job, invocation: Invocation) -> World:
     return World(job, invocation, None, step_around(invocation.context))
 
 
-def by_place(worlds: Iterable[World]) -> list[list[World]]:
+def by_place(worlds: Iterable[LaunchWorld]) -> list[list[LaunchWorld]]:
     """The worlds of each launcher as it is written: several where its words can be one thing or the other."""
-    found: dict[object, list[World]] = {}
+    found: dict[Span, list[LaunchWorld]] = {}
     for world in worlds:
-        span = world.invocation.span if world.launcher is None else world.launcher.span
-        found.setdefault(span, []).append(world)
+        found.setdefault(world.launcher.span, []).append(world)
     return list(found.values())

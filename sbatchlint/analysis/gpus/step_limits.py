@@ -15,7 +15,7 @@ from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import StepOption, written
-from sbatchlint.job.worlds import World, by_place, find_worlds
+from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def launchers_with_too_many_nodes(job: Job) -> Iterator[TooManyNodes]:
         yield TooManyNodes(world, place, asked.least, world.nodes, step.option("ntasks") or step.option("nodes"))
 
 
-def _has_companions(job: Job, world: World, worlds: list[World]) -> bool:
+def _has_companions(job: Job, world: World, worlds: list[LaunchWorld]) -> bool:
     """Whether other steps may start the launcher on the other nodes: at the same time, or in a loop or a function."""
     step = world.step
     assert step is not None

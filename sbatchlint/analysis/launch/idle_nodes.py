@@ -17,7 +17,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job.steps import job_nodes
-from sbatchlint.job.worlds import World, by_place, find_worlds
+from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
@@ -85,7 +85,7 @@ def find_idle_nodes(job: Job) -> list[IdleNodes]:
     return found
 
 
-def _of_launcher(job: Job, place: list[World], nodes: int) -> IdleNodes | None:
+def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> IdleNodes | None:
     if not all(_is_in_batch_shell(world) for world in place):
         return None
     world = place[0]
@@ -98,7 +98,7 @@ def _of_launcher(job: Job, place: list[World], nodes: int) -> IdleNodes | None:
     return IdleNodes(world.invocation, launch, nodes, waits, None, repair)
 
 
-def _leaves_idle(job: Job, place: list[World]) -> bool:
+def _leaves_idle(job: Job, place: list[LaunchWorld]) -> bool:
     """Whether a launcher of one node is all that the job runs."""
     if any(each.asked.number != 1 and not _is_standalone(each) for each in place):
         return False

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.duplicate_launchers import Crowd
     from sbatchlint.analysis.launch.fixed_ports import FixedPort
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
-    from sbatchlint.analysis.launch.ignored_tasks import IgnoredTasks
     from sbatchlint.analysis.launch.late_options import LateOptions
     from sbatchlint.analysis.launch.legacy_launch import Legacy
     from sbatchlint.analysis.launch.lone_ranks import LoneRank
@@ -174,14 +173,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.dead_options import without_dead_option
 
         return without_dead_option(self.job, found)
-
-    def ignored_tasks(self) -> list[IgnoredTasks]:
-        """Steps whose --ntasks-per-node srun ignores."""
-        if all(step.geometry.ignored is False for step in self.steps):
-            return []
-        from sbatchlint.analysis.launch.ignored_tasks import find_ignored_tasks
-
-        return find_ignored_tasks(self.job)
 
     def idle_nodes(self) -> list[IdleNodes]:
         """What the batch shell starts on the first node, though it is meant for all nodes of the job."""
