@@ -1,10 +1,10 @@
 """A launcher that starts the workers of its node itself runs several times on each node.
 
 `torchrun`, `accelerate launch` and their like start one worker for each GPU of a node. Under an srun with eight tasks
-per node each of the eight tasks starts eight workers: 64 processes fight for eight GPUs. What one sees depends on the
-rendezvous. Static: one copy binds the port, the others die of EADDRINUSE, and what is left may train in a smaller world
-than written. c10d: any copies form the world, with two ranks on one GPU, and the rest hang. `--standalone`: as many
-identical trainings as tasks, and the job ends with exit status 0; so does torchrun of torch 2.13 without `--nnodes` and
+per node each of the eight tasks starts eight workers: 64 processes compete for eight GPUs. What one sees depends on the
+rendezvous. Static: one copy binds the port, the others fail with EADDRINUSE, and what is left may train in a smaller
+world than written. c10d: any copies form the world, with two ranks on one GPU, and the rest hang. `--standalone`: as
+many identical trainings as tasks, and the job exits with 0; so does torchrun of torch 2.13 without `--nnodes` and
 `--master_port`, as it takes a free port.
 
 ## Fix
@@ -19,75 +19,208 @@ torch/distributed/run.py; `initialize_and_process_args()` in src/srun/opt.c, Slu
 https://github.com/NVIDIA/Megatron-LM/issues/1371
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, is_duplicated
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
+from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, insert
+from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.steps import Step
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card("SB301", "launcher-tasks-per-node", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for crowd in job.crowds:
-        launch = crowd.launches[0]
-        span, written = crowd.reason
-        line = job.line(launch.invocation.span.start)
-        where = f"`{written}` makes the srun of line {line} run" if crowd.inherited else f"`{written}` makes srun run"
-        fix = None if crowd.repair is None else Fix(crowd.repair.title, crowd.repair.edits, crowd.repair.safe)
+    found: dict[tuple[Span, str], list[tuple[Step, Launch]]] = {}
+    for launch in job.launches:
+        step = launch.step
+        if step is not None and step.geometry.reason is not None and is_duplicated(job, launch):
+            found.setdefault(step.geometry.reason, []).append((step, launch))
+    for (span, _), launches in found.items():
+        step, launch = launches[0]
+        line = "" if task_option_at(step, span) else f" (line {job.line(step.span.start)})"
         yield Finding(
             span,
-            f"{where} {launch.launcher.name} {_counts(launch)}: {_consequence(launch, crowd.takes_places)}; "
-            "start one task per node",
-            related=[(each.launcher.span, "started by every task") for each in crowd.launches],
-            fix=fix,
+            f"{_load(job, step, launch)}{line}: {_consequence(step, launch)}; {_advice(job, step, span)}",
+            related=[(each.launcher.span, "started by every task") for _, each in launches],
+            fix=_fix(job, launches, span),
         )
 
 
-def _counts(launch: Launch) -> str:
-    step, each = launch.step, launch.launcher.processes_per_task
-    assert step is not None
-    crowd = step.tasks_per_node
-    times = f"{crowd} times on each node" if crowd else f"{step.tasks} times on {step.nodes} nodes"
-    if not crowd and (step.tasks is None or step.nodes is None):
-        times = "several times on a node"
-    if crowd and step.nodes == 1:
-        times = f"{crowd} times on the node"
-    if each == "auto":
-        return f"{times}, and each starts a worker for every GPU of the node"
-    if not isinstance(each, int):
-        return f"{times}, and each starts the workers of a whole node"
-    total = f" ({crowd * each} on a node)" if crowd else ""
-    return f"{times}, and each starts {each} worker{'s' * (each != 1)}{total}"
+def _load(job: Job, step: Step, launch: Launch) -> str:
+    """How many launchers, workers and GPUs there are."""
+    name, workers, copies = launch.launcher.name, launch.launcher.processes_per_task, step.tasks_per_node
+    where = "on the node" if step.nodes == 1 else "on each node"
+    if not copies:
+        counted = step.tasks is not None and step.nodes is not None
+        return f"{step.tasks} {name} on {step.nodes} nodes" if counted else f"several {name} on a node"
+    if workers == "auto":
+        return f"{copies} {name} {where}, each with a worker for every GPU"
+    if not isinstance(workers, int):
+        return f"{copies} {name} {where}, each with the workers of a whole node"
+    gpus = step_gpus(job, step).on_node
+    seen = "" if not gpus else " for one GPU" if gpus == 1 else f" for {gpus} GPUs"
+    total = copies * workers
+    return f"{copies} {name} × {workers} worker{'s' * (workers != 1)} = {total} processes{seen} {where}"
 
 
-def _consequence(launch: Launch, takes_places: bool) -> str:
-    launcher, step = launch.launcher, launch.step
-    if launcher.kind == "ray" and "head" in launcher.flags:
-        return "each is the head of a cluster of its own, or ends as another has its port"
+def _consequence(step: Step, launch: Launch) -> str:
+    launcher, rendezvous = launch.launcher, launch.launcher.rendezvous
     if launcher.kind == "ray":
-        return "each claims all CPUs and GPUs of the node for itself"
+        if "head" in launcher.flags:
+            return "each is the head of its own cluster, or fails to bind its port"
+        return "each claims all CPUs and GPUs of the node"
     if launcher.standalone:
-        copies = step.tasks if step is not None and step.tasks else "several"
-        return f"{copies} identical trainings share the same GPUs, and the job still ends with exit status 0"
-    rendezvous = launcher.rendezvous
-    backend = None if rendezvous is None else rendezvous.backend
+        return f"{step.tasks or 'several'} identical trainings share the GPUs, and the job still exits with 0"
     if launcher.kind == "accelerate" and launcher.nnodes in (None, 1):
         # it looks whether the port is free, and else takes another one; two that look at once clash
-        return "each trains alone on the same GPUs, or ends as another has its port (EADDRINUSE)"
+        return "each trains a copy on the same GPUs, or fails to bind its port (EADDRINUSE)"
     if launcher.takes_free_port:
-        return (
-            "each trains a copy of its own on the same GPUs, with exit status 0 (torch 2.13), or they clash on port "
-            "29500 (EADDRINUSE, older releases)"
-        )
-    if backend == "static" and takes_places:
-        return "those of the first nodes take all places, and the others wait for theirs until the time-out"
-    if backend == "static":
-        return "they clash on the rendezvous port (EADDRINUSE), and what is left trains in a smaller world than written"
-    if backend is not None:
-        return "two ranks get the same GPU, or the copies that are too many hang until the others end, and fail"
-    return "the copies fight for the same GPUs and ports"
+        return "each trains a copy on the same GPUs (torch 2.13), or fails to bind port 29500 (older releases)"
+    if rendezvous is None or rendezvous.backend is None:
+        return "they compete for the same GPUs and ports"
+    if rendezvous.backend != "static":
+        return "ranks share GPUs, or the surplus launchers hang"
+    node_rank = [] if launcher.node_rank is None else expansions(launcher.node_rank.value or ())
+    if [(each.name, each.phase) for each in node_rank] == [("SLURM_PROCID", Phase.TASK)]:
+        return "those of the first nodes make the whole world, and the others wait until the time-out"
+    return "they clash on the rendezvous port (EADDRINUSE), and the rest may train in a smaller world"
+
+
+def _advice(job: Job, step: Step, reason: Span) -> str:
+    own = task_option_at(step, reason)
+    given = [each for each in (job.request.given("ntasks-per-node"), job.request.given("ntasks")) if each is not None]
+    names = [own.name] if own else [each.name for each in given]
+    if not own and reason not in [each.span for each in given] or "ntasks" in names and step.nodes is None:
+        return "give srun `--ntasks=$SLURM_NNODES --ntasks-per-node=1`"
+    texts = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
+    return "set " + " and ".join(texts[name] for name in names)
+
+
+# --- the fix -----------------------------------------------------------------------------------------
+
+# Directives that count tasks in ways that are not rewritten here.
+OTHER_COUNTS = ("ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
+                "distribution", "mincpus")  # fmt: skip
+READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)")
+
+
+def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | None:
+    if any(launch.launcher.processes_per_task == 1 for _, launch in launches):
+        return None  # a worker of each task was meant, or a launcher of all GPUs
+    steps = list({step.invocation.name_span: step for step, _ in reversed(launches)}.values())[::-1]
+    if any(task_option_at(step, reason) is not None for step in steps):
+        return _change_option(job, steps[0]) if len(steps) == 1 else None
+    return _change_directive(job, reason) or _add_options(job, steps)
+
+
+def _change_option(job: Job, step: Step) -> Fix | None:
+    """`srun --ntasks-per-node=8` becomes 1, `srun -n 8` the number of nodes."""
+    if not step.certain or any(name in step.options for name in PER_TASK_GPUS):
+        return None
+    edits = task_edits(job, step, 1)
+    if edits is None:
+        return None
+    title, cpus = "run one task per node in this step", step.option("cpus-per-task")
+    if cpus is None:
+        within = all(step.span.start <= each.span.start and each.span.end <= step.span.end for each in edits)
+        return Fix(title, edits, within and _runs_only_launchers(job, step) and not READS_TASKS.search(job.source.text))
+    span = literal_span(cpus)
+    number = literal_number(job, span)
+    if span is None or number is None or step.tasks_per_node is None:
+        return None
+    return Fix(f"{title}, with the CPUs of all of them", [*edits, Edit(span, str(number * step.tasks_per_node))])
+
+
+def _runs_only_launchers(job: Job, step: Step) -> bool:
+    """Whether a step's tasks run duplicated launchers, and what does not care how often it runs."""
+    launchers = [each.invocation for each in job.launches if each.step is step and is_duplicated(job, each)]
+    around = [each for launcher in launchers for each in (launcher, *launcher.ancestors(), *launcher.descendants())]
+    return bool(launchers) and all(each in around or is_repeatable(each) for each in step.program)
+
+
+def _change_directive(job: Job, reason: Span) -> Fix | None:
+    """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
+    request = job.request
+    if not request.directives.certain or any(request.asked(name) for name in OTHER_COUNTS):
+        return None
+    if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
+        return None
+    for step in job.steps:
+        if step.geometry.several is False:
+            continue
+        if step.geometry.several is None or not (_runs_only_launchers(job, step) or is_repeatable_step(step)):
+            return None
+        if any(name in step.options for name in (*PER_TASK_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task")):
+            return None
+    settings = [each for each in map(request.given, ("ntasks", "ntasks-per-node")) if each is not None]
+    if reason not in [each.span for each in settings]:
+        return None
+    nodes = request.exact_nodes()
+    edits = []
+    for setting in settings:
+        target = 1 if setting.name == "ntasks-per-node" else nodes
+        if target is None or literal_number(job, setting.value_span) is None:
+            return None
+        edits.append(request.directives.replacement(setting, str(target)))
+    per_node = request.tasks_on_each_node()
+    if per_node is None and request.tasks is not None and nodes and request.tasks % nodes == 0:
+        per_node = request.tasks // nodes
+    title, scaled = "ask for one task per node", []
+    for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
+        counted = request.given(name)
+        if counted is None:
+            continue
+        number = literal_number(job, counted.value_span)
+        if number is None or per_node is None:
+            return None
+        edits.append(request.directives.replacement(counted, str(number * per_node)))
+        scaled.append(what)
+    if scaled:
+        return Fix(f"{title}, with the {' and '.join(scaled)} of {per_node}", edits)
+    if request.exclusive == "" or request.asked("cpus-per-gpu"):
+        return Fix(title, edits, safe=True)  # the CPUs do not depend on the number of tasks
+    if per_node is None:
+        return None
+    edits.append(insert(settings[-1].span.end, f" --cpus-per-task={per_node}"))
+    return Fix(f"{title}, with the CPUs of {per_node}", edits, safe=True)
+
+
+def _add_options(job: Job, steps: list[Step]) -> Fix | None:
+    """One task per node for just these steps."""
+    if any(job.request.asked(name) for name in ("gpus-per-task", "tres-per-task")):
+        return None
+    edits = []
+    for step in steps:
+        options = _options_for(job, step)
+        if options is None:
+            return None
+        edits.append(insert(step.invocation.name_span.end, options))
+    return Fix("run one task per node in this step", edits)
+
+
+def _options_for(job: Job, step: Step) -> str | None:
+    word = step.invocation.name_span
+    if job.source.slice(word).rpartition("/")[2] != "srun" or not step.certain:
+        return None
+    if any(name in step.options for name in ("ntasks", "ntasks-per-node", "cpus-per-task", *PER_TASK_GPUS)):
+        return None
+    if step.nodes == 1:
+        options = " --ntasks=1"
+    elif "nodes" in step.options or job.is_embedded or job.in_quoted_text(word.start):
+        if step.nodes is None:
+            return None
+        options = f" --ntasks={step.nodes} --ntasks-per-node=1"
+    else:
+        options = " --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+    cpus = job.request.cpus_per_task
+    if cpus is not None and step.tasks_per_node is not None:
+        options += f" --cpus-per-task={cpus * step.tasks_per_node}"
+    return options
 
 
 CASES = [

@@ -20,9 +20,12 @@ from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_s
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.steps import Step, is_node_count
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.triggers import Steps
+from sbatchlint.triggers import StepOptions
 
-CARD = Card("SB302", "step-tasks-ignored", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB302", "step-tasks-ignored", severity="error", fix="sometimes", since="0.1.0",
+    when=StepOptions("ntasks-per-node"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb211_gpu_binding_mismatch": Steps(),
     "sb212_cuda_visible_devices_set": Gpus(),
     "sb301_launcher_tasks_per_node": Launchers(),
-    "sb302_step_tasks_ignored": Steps(),
+    "sb302_step_tasks_ignored": StepOptions("ntasks-per-node"),
     "sb303_launcher_nnodes_missing": Launchers(),
     "sb304_launcher_nnodes_mismatch": Launchers() | Steps(),
     "sb305_rendezvous_missing": Launchers(),

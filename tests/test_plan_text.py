@@ -135,7 +135,7 @@ def test_a_finding_on_the_request_marks_the_step_that_it_is_about(real: Command)
     assert "torchrun starts 8 processes in each task, 128 in all" in first
     lines = [line.strip("│ ") for line in first.splitlines()]
     (at,) = [number for number, line in enumerate(lines) if line.startswith("! line 2: SB301: ")]
-    assert lines[at] == "! line 2: SB301: `--ntasks-per-node=8` makes the srun of line 4 run"
+    assert lines[at] == "! line 2: SB301: 8 torchrun × 8 workers = 64 processes for 8 GPUs on each"
     assert "SB301" not in second
     corrected = steps(real, EIGHT.replace("ntasks-per-node=8", "ntasks-per-node=1"))
     assert "SB301" not in corrected and "torchrun starts 8 processes in each task, 16 in all" in corrected

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.analysis.launch.evidence import PROCESSORS, RankSign, gpu_signs, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.bash.trace import exported
@@ -106,7 +106,7 @@ def bound_launchers(job: Job) -> Iterator[BoundLauncher]:
         if launcher is None or step is None or world.launch is None or launcher.kind not in _LAUNCHERS or launcher.cpu:
             continue
         count = launcher.processes_per_task
-        if not isinstance(count, int) or count < 2 or not world.certain or is_crowded(job, world.launch):
+        if not isinstance(count, int) or count < 2 or not world.certain or is_duplicated(job, world.launch):
             continue
         if launcher.kind in ("accelerate", "composer") and world.asked.number is None or launcher.span in seen:
             continue

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.launch.duplicate_launchers import Repair
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
+from sbatchlint.analysis.launch.rendezvous import Repair
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import shown_text

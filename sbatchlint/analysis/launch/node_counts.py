@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.analysis.launch.evidence import told_nodes
 from sbatchlint.analysis.launch.launcher_options import replaced, with_options
 from sbatchlint.analysis.launch.rendezvous import common_address, missing_address
@@ -109,7 +109,7 @@ def _is_for_a_node(job: Job, world: World) -> bool:
         return False
     asked = step.option("ntasks-per-node")
     ignored = step.geometry.ignored is not False and asked is not None and asked.text == "1"
-    return world.starts_per_node == 1 or ignored or is_crowded(job, launch)
+    return world.starts_per_node == 1 or ignored or is_duplicated(job, launch)
 
 
 def _tell_all(job: Job, launch: Launch) -> Repair | None:

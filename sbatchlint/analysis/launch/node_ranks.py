@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.launch.duplicate_launchers import is_crowded
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.analysis.launch.launcher_options import replaced, with_options, wrapped
 from sbatchlint.analysis.launch.rendezvous import Repair, meets_others
 from sbatchlint.bash.values import Expansion, Phase, expansions
@@ -128,7 +128,7 @@ def _wrong(job: Job, world: World) -> tuple[str, Span] | None:
     expansion = alone[0]
     if expansion.name == "SLURM_LOCALID" and world.several_nodes is True:
         return "SLURM_LOCALID", expansion.span
-    if expansion.name == "SLURM_PROCID" and step.geometry.several is True and is_crowded(job, launch):
+    if expansion.name == "SLURM_PROCID" and step.geometry.several is True and is_duplicated(job, launch):
         return "SLURM_PROCID", expansion.span
     return None
 

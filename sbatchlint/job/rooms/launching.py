@@ -10,7 +10,6 @@ from sbatchlint.job.worlds import find_worlds
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.launch.dead_options import DeadOption
-    from sbatchlint.analysis.launch.duplicate_launchers import Crowd
     from sbatchlint.analysis.launch.fixed_ports import FixedPort
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
     from sbatchlint.analysis.launch.late_options import LateOptions
@@ -61,15 +60,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.uncounted import find_uncounted
 
         return find_uncounted(self.job)
-
-    @property
-    def crowds(self) -> list[Crowd]:
-        """Launchers that a step starts several times on a node, though one start fills it."""
-        if not self.steps or not self.job.launches:
-            return []
-        from sbatchlint.analysis.launch.duplicate_launchers import find_crowds
-
-        return find_crowds(self.job)
 
     @property
     def lone_ranks(self) -> list[LoneRank]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sbatchlint.engine import Diagnostic, lint_source
 from sbatchlint.job import Job, Site
+from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8\n"
@@ -53,14 +55,15 @@ def test_a_quoted_word_that_is_empty_is_still_a_word(word: str, fields: int) -> 
     assert len(invocation.argv) == 1 + fields
 
 
+def findings(body: str) -> list[Diagnostic]:
+    source = Source(HEAD + body + "\n", "job.sh")
+    return lint_source(source, Settings.of_table({}, select=["launcher-tasks-per-node"]))
+
+
 def test_one_finding_for_one_reason() -> None:
-    crowds = job(
-        f"srun {LAUNCHER}\nsrun -n 16 -N 2 {LAUNCHER}\nsrun -n 2 -N 2 {LAUNCHER}\nsrun {LAUNCHER} again"
-    ).crowds
-    assert [(each.reason[1], each.inherited, len(each.launches)) for each in crowds] == [
-        ("--ntasks-per-node=8", True, 2),
-        ("-n 16", False, 1),
-    ]
+    found = findings(f"srun {LAUNCHER}\nsrun -n 16 -N 2 {LAUNCHER}\nsrun -n 2 -N 2 {LAUNCHER}\nsrun {LAUNCHER} again")
+    reasons = [(each.source.slice(each.span), len(each.related)) for each in found]
+    assert reasons == [("--ntasks-per-node=8", 2), ("-n 16", 1)]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_one_finding_for_one_reason() -> None:
         (f"srun -c 4 hostname\nsrun {LAUNCHER}", False),
     ],
 )
-def test_the_repair_is_safe_where_nothing_else_needs_the_tasks(body: str, safe: bool) -> None:
-    (crowd,) = job(body).crowds
-    assert crowd.repair is not None
-    assert crowd.repair.safe is safe
+def test_the_fix_is_safe_where_nothing_else_needs_the_tasks(body: str, safe: bool) -> None:
+    (found,) = findings(body)
+    assert found.fix is not None
+    assert found.fix.safe is safe
