@@ -7,7 +7,7 @@ line (`--local_rank=N` before torch 2.0), on which a program fails that knows th
 ## Fix
 
 Names `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same, and safe; the option itself
-has to go, as the new module refuses it. Without it the program must read LOCAL_RANK from the environment: unsafe.
+is removed, as the new module refuses it. Without it the program must read LOCAL_RANK from the environment: unsafe.
 
 ## References
 
@@ -18,27 +18,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.bash.values import span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.job.launchers import Launcher
 from sbatchlint.triggers import Launchers
 
-CARD = Card(
-    "SB319", "torch-distributed-launch", severity="info", fix="sometimes", since="0.1.0",
-    when=Launchers("torch.distributed.launch"),
-)  # fmt: skip
+OLD, NEW = "torch.distributed.launch", "torch.distributed.run"
+
+CARD = Card("SB319", "torch-distributed-launch", severity="info", fix="sometimes", since="0.1.0", when=Launchers(OLD))
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.legacy_launches():
-        launcher = each.launch.launcher
-        if each.by_variable:
-            what = "is deprecated since torch 1.9; write torch.distributed.run, without --use_env"
+    reported = set()
+    for launch in job.launches:
+        launcher = launch.launcher
+        if launcher.kind != OLD or launcher.span in reported:
+            continue
+        reported.add(launcher.span)
+        message = f"`{launcher.name}` is deprecated since torch 1.9"
+        if "use_env" in launcher.flags:
+            message += f"; write `{NEW}`, without `--use_env`"
         else:
-            what = (
-                "is deprecated since torch 1.9 and gives the program --local-rank (--local_rank before torch 2.0); "
-                "write torch.distributed.run, and let the program read LOCAL_RANK"
-            )
-        fix = None if each.edits is None else Fix("write torch.distributed.run", each.edits, each.by_variable)
-        yield Finding(launcher.span, f"{launcher.name} {what}", fix=fix)
+            message += f" and gives the program `--local-rank`; write `{NEW}`, and read `LOCAL_RANK` instead"
+        yield Finding(launcher.span, message, fix=_fix(job, launcher))
+
+
+def _fix(job: Job, launcher: Launcher) -> Fix | None:
+    source = job.source
+    module = span_of(launcher.argv[launcher.index])
+    if source.slice(module) != OLD:
+        return None
+    edits = [replace(module, NEW)]
+    flag = launcher.flags.get("use_env")
+    if flag is not None:
+        if source.slice(flag.span) not in ("--use_env", "--use-env"):
+            return None
+        edits.append(remove(_with_blanks(source.text, flag.span)))
+    return Fix(f"write {NEW}", edits, safe=flag is not None)
+
+
+def _with_blanks(text: str, span: Span) -> Span:
+    """An option's word with the blanks in front of it; its whole line where it stands alone on a continued one."""
+    start = span.start
+    while start and text[start - 1] in " \t":
+        start -= 1
+    behind = text[span.end : span.end + 80].partition("\n")[0]
+    if start and text[start - 1] == "\n" and behind.strip() == "\\":
+        return Span(start, span.end + len(behind) + 1)
+    return Span(start, span.end)
 
 
 CASES = [

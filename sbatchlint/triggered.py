@@ -64,7 +64,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb315_deepspeed_without_hostfile": Launchers("deepspeed"),
     "sb316_swift_launch_environment": Launchers("swift"),
     "sb317_nested_launchers": Launchers() | Steps(),
-    "sb318_mpi_task_mismatch": Launchers("mpi") | Steps(),
+    "sb318_mpi_task_mismatch": Launchers("mpi") | StepOptions("mpi"),
     "sb319_torch_distributed_launch": Launchers("torch.distributed.launch"),
     "sb320_dead_rendezvous_option": Launchers(),
     "sb321_rendezvous_differs_per_task": Launchers(),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.job.once import once
 from sbatchlint.job.request import gpu_count
-from sbatchlint.job.steps import written
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
 from sbatchlint.source.text import Span
@@ -393,11 +392,10 @@ def _reason(step: Step) -> tuple[Span, str] | None:
     for name in names:
         option = step.option(name)
         if option is not None:
-            return option.span, written(option)
+            return option.span, option.as_written
         setting = step.request.given(name)
         if setting is not None:
-            glue = "=" if setting.written.startswith("--") else " "
-            return setting.span, f"{setting.written}{glue}{setting.value or ''}"
+            return setting.span, setting.as_written
     return None
 
 

@@ -41,6 +41,15 @@ class StepOption(NamedTuple):
     def text(self) -> str | None:
         return None if self.value is None else text_of(self.value)
 
+    @property
+    def as_written(self) -> str:
+        """Option and value as one would write them: `--ntasks=4`, `-n $COUNT`."""
+        value = self.text
+        if value is None:
+            names = [each.name for each in expansions(self.value or ())]
+            value = f"${names[0]}" if names else "…"
+        return f"{self.written}{'=' if self.written.startswith('--') else ' '}{value}"
+
 
 class Geometry(NamedTuple):
     """How many nodes and tasks a step has; None: not known.
@@ -300,7 +309,7 @@ def _with_tasks(
 ) -> Geometry:  # fmt: skip
     """`srun -n TASKS`: that many."""
     tasks = whole(option.text)
-    reason = (option.span, written(option))
+    reason = (option.span, option.as_written)
     if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
         return Geometry(nodes, tasks if tasks is not None else nodes, 1, False, reason)
     if tasks is None or tasks == 0:
@@ -324,7 +333,7 @@ def _with_tasks_per_node(
 ) -> Geometry:  # fmt: skip
     """`srun --ntasks-per-node=K` without -n: taken, or ignored where SLURM_NTASKS says otherwise."""
     each = whole(option.text)
-    reason = (option.span, written(option))
+    reason = (option.span, option.as_written)
     if each is None:
         return Geometry(nodes, None, None, None, reason)
     inherited = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
@@ -431,8 +440,7 @@ def _inherited(
         filling = _filling(step, request)
         return Geometry(nodes, None if nodes is None else nodes * filling, filling, filling > 1, None)
     reason_setting = each_setting or counting
-    glue = "=" if reason_setting.written.startswith("--") else " "
-    reason = (reason_setting.span, f"{reason_setting.written}{glue}{reason_setting.value or ''}")
+    reason = (reason_setting.span, reason_setting.as_written)
     elsewhere = opt_nodes is not None and not is_node_count(opt_nodes.value or ())
     elsewhere = elsewhere and (nodes is None or nodes != in_job)
     if opt_nodes is not None and elsewhere and not per_node_left:
@@ -450,8 +458,4 @@ def _inherited(
 
 def written(option: StepOption) -> str:
     """An option as a person would write it."""
-    value = option.text
-    if value is None:
-        names = [each.name for each in expansions(option.value or ())]
-        value = f"${names[0]}" if names else "…"
-    return f"{option.written}{'=' if option.written.startswith('--') else ' '}{value}"
+    return option.as_written

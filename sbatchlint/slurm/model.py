@@ -68,6 +68,11 @@ class Setting(NamedTuple):
         return f"`--{self.name}={self.text}`"
 
     @property
+    def as_written(self) -> str:
+        """Option and value as one would write them: `--ntasks=4`, `-n 4`."""
+        return f"{self.written}{'=' if self.written.startswith('--') else ' '}{self.value or ''}"
+
+    @property
     def separate(self) -> bool:
         """Whether the value is a word of its own."""
         return self.value_token is not None and self.value_token is not self.token

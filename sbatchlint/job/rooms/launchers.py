@@ -8,7 +8,6 @@ from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.launch.lone_ranks import Refused
-    from sbatchlint.analysis.launch.mpi_slots import Mismatch
 
 
 class LauncherRooms(Ground):
@@ -21,9 +20,3 @@ class LauncherRooms(Ground):
         from sbatchlint.analysis.launch.lone_ranks import find_refused
 
         return find_refused(self.job)
-
-    def mpi_mismatches(self) -> list[Mismatch]:
-        """MPI jobs that are larger or smaller than the tasks of the job; see `analysis.launch.mpi_slots`."""
-        from sbatchlint.analysis.launch.mpi_slots import find_mismatches
-
-        return find_mismatches(self.job)

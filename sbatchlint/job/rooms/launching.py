@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.fixed_ports import FixedPort
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
     from sbatchlint.analysis.launch.late_options import LateOptions
-    from sbatchlint.analysis.launch.legacy_launch import Legacy
     from sbatchlint.analysis.launch.lone_ranks import LoneRank
     from sbatchlint.analysis.launch.node_counts import NodeCount, ProgramNodes
     from sbatchlint.analysis.launch.node_ranks import NodeRank
@@ -35,14 +34,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.late_options import find_late_options
 
         return find_late_options(self.job)
-
-    def legacy_launches(self) -> list[Legacy]:
-        """Launches by `python -m torch.distributed.launch`; see `analysis.launch.legacy_launch`."""
-        if "torch.distributed.launch" not in {launch.launcher.kind for launch in self.job.launches}:
-            return []
-        from sbatchlint.analysis.launch.legacy_launch import find_legacy
-
-        return find_legacy(self.job)
 
     def surviving_steps(self) -> list[Surviving]:
         """Steps of a distributed program that go on when one of their tasks has failed; see `launching.surviving`."""
