@@ -46,7 +46,8 @@ TOLD_EVERYTHING = frozenset({"docker", "podman"})
 PATH = Regex(r"/[\w.+@%-][\w.+@%/${}-]*|\$\{\w+\}(?:/[\w.+@%/${}-]*)?")
 # Commands that make a path, only print it, or take it for a pattern.
 SKIPPED = frozenset(
-    "mkdir touch tee ln rm echo printf export declare local readonly test [ [[ sed awk grep egrep perl find".split()
+    {"mkdir", "touch", "tee", "ln", "rm", "echo", "printf", "export", "declare", "local", "readonly", "test", "[", "[["}
+    | {"sed", "awk", "grep", "egrep", "perl", "find"}
 )
 CLEARLY_HOST = Regex(
     r"/(?:lustre|gpfs|fsx|beegfs|weka|ceph|panfs|pscratch|nfs|mnt/(?:lustre|gpfs|fsx|beegfs|weka|nfs))"

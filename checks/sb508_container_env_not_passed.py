@@ -17,65 +17,292 @@ apptainer, where `--env` wants the value.
 
 ## References
 
-docker run manual, --env; runs of podman 4.3: `-e NAME`, `-e 'SLURM_*'` and `--env-host` pass them, nothing else does;
-apptainer exec manual, --cleanenv, --containall and --env.
+docker run manual, --env; runs of podman 4.3: `-e NAME`, `-e 'SLURM_*'` and `--env-host` pass them, nothing else does
+(but for PATH, TERM, HOME, HOSTNAME, `container` and the variables of a proxy); apptainer exec manual, --cleanenv,
+--containall and --env.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
+from sbatchlint.analysis.expansion.uses import DEFAULTS
+from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
+from sbatchlint.bash.trace import Invocation, Read
+from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job import Step
+from sbatchlint.job.launchers import python_command
+from sbatchlint.slurm.environment import find
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
-CARD = Card("SB508", "container-env-not-passed", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB508", "container-env-not-passed", severity="error", fix="sometimes", since="0.1.0",
+    when=Containers("docker", "podman", "apptainer"), seen="runs of podman 4.3; apptainer exec manual, --cleanenv",
+)  # fmt: skip
+
+# What a variable's name begins with that apptainer hands in under the rest of it.
+HANDED_IN = ("APPTAINERENV_", "SINGULARITYENV_")
+# Masks of devices, which Slurm sets for jobs with GPUs.
+DEVICES = frozenset({"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
+# What programs that take their rank from Slurm look at.
+RANKS = ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
+RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+# What libraries look for themselves, but for paths of the host, which mean nothing in a container.
+SETTINGS = Regex(
+    r"(?:NCCL|UCX|GLOO|TORCH|PYTORCH|CUDA|NVTE|HF|WANDB|HSA|RCCL|MIOPEN|TOKENIZERS|TRITON|OMP)_[A-Z0-9_]+"
+)
+PATHS = Regex(r".*_(?:HOME|PATH|ROOT|DIR|CACHE)|CUDA_VISIBLE_DEVICES")
+# Variables of which images have their own: what a program in the container means by them is not the host's.
+OF_IMAGES = Regex(
+    r"(?:LD_LIBRARY_|LIBRARY_|PYTHON|MAN|CPATH|CMAKE_PREFIX_|PKG_CONFIG_|GO|NODE_)?PATH|\w+_VERSION|LANG|LC_\w+|TZ|TMPDIR"
+    r"|(?:CUDA|ROCM|CONDA|JAVA|VIRTUAL|NVIDIA)_\w+|DEBIAN_FRONTEND"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for lost in job.lost_variables():
-        names = _listed(lost.names)
-        verb = "is" if len(lost.names) == 1 else "are"
-        engine = lost.start.engine
-        flags = " ".join(f"-e {name}" for name in lost.names[:3]) + (" …" if len(lost.names) > 3 else "")
-        lines = sorted({job.line(span.start) for span in lost.reads})
-        where = f", read on line {lines[0]}," if lines and lines[0] != job.line(lost.start.place.start) else ""
-        if lost.cleaned is not None:
-            cause, advice = f"{lost.cleaned} drops the environment", "leave it out, or hand them in with --env"
-        elif lost.dropped_by_sudo:
-            cause = f"sudo drops what {engine} is to hand on"
-            advice = f"write sudo --preserve-env={','.join(lost.names)}"
-        else:
-            cause, advice = f"{engine} hands no variable of the job on", f"add {flags}"
-        if lost.unexported and lost.cleaned is None:
-            name = lost.unexported[0]
-            advice = f'write -e {name}="${name}", which is not exported either'
-        effect = f"so that the program finds {'it' if verb == 'is' else 'them'} empty"
-        if lost.from_slurm:
-            effect = "so that each task takes itself for the only one"
-        yield Finding(
-            lost.start.place,
-            f"{names}{where} {verb} not set in the container: {cause}, {effect}; {advice}",
-            "error" if lost.certain else "warning",
-            related=[(span, "read in the container") for span in lost.reads[:3]],
-            fix=Fix("hand them in", lost.edits, safe=True) if lost.edits else None,
-        )
-    for settings in job.lost_settings():
-        flags = " ".join(f"-e {name}" for name in settings.names[:3]) + (" …" if len(settings.names) > 3 else "")
-        yield Finding(
-            settings.start.place,
-            f"{_listed(settings.names)}, exported on line {job.line(settings.places[0].start)}, "
-            f"{'does' if len(settings.names) == 1 else 'do'} not reach the program in the container: "
-            f"{settings.start.engine} hands no variable on; add {flags}",
-            "warning",
-            related=[(span, "exported here") for span in settings.places[:3]],
-            fix=Fix("hand them in", settings.edits, safe=True) if settings.edits else None,
-        )
+    starts = container_starts(job)
+    dropping = [ways for ways in starts if all(map(_drops_environment, ways))]
+    for ways in dropping:
+        found = _lost_variables(job, ways)
+        if found is not None:
+            yield found
+    if dropping and len(dropping) == len(starts) and not _runs_outside(job, dropping):
+        for ways in dropping:
+            found = _lost_settings(job, ways)
+            if found is not None:
+                yield found
 
 
-def _listed(names: tuple[str, ...]) -> str:
+# --- variables that a program reads ------------------------------------------------------------------
+
+
+class Lost:
+    """What one way of a start loses.
+
+    `reads`: by name, where a shell in the container expands it. `wanted`: what programs read themselves. `harmful`:
+    names without which the program goes wrong. `ranks`: a program takes its rank from Slurm's variables.
+    """
+
+    def __init__(self, job: Job, start: ContainerStart) -> None:
+        self.reads: dict[str, list[Span]] = {}
+        self.wanted: dict[str, None] = {}
+        self.harmful: set[str] = set()
+        self.ranks = False
+        self._of_shells(job, start)
+        self._of_programs(start)
+
+    def _of_shells(self, job: Job, start: ContainerStart) -> None:
+        uses = job.variables.uses
+        inside = [each for each in job.trace.reads if start.invocation in _shells(each)]
+        prepared = {each.name for each in inside if each.operator in DEFAULTS or uses.use(each).kind == "guard"}
+        sourced = any(start.invocation in each.ancestors() for each in uses.sources) if inside else False
+        for read in inside:
+            if read.variable is not None or read.name in prepared or _gets(start, read.name) is not False:
+                continue
+            if not _is_set_outside(job, start, read.name) or sourced and not read.name.startswith("SLURM_"):
+                continue
+            shells = _shells(read)
+            if any(read.name in each.state.variables for each in shells[: shells.index(start.invocation)]):
+                continue
+            self.reads.setdefault(read.name, []).append(read.span)
+            if uses.use(read).kind != "print":
+                self.harmful.add(read.name)
+
+    def _of_programs(self, start: ContainerStart) -> None:
+        """What launchers and programs in the container take from the environment, and the script exports for them."""
+        variables = start.invocation.state.variables
+        own = {name for name, each in variables.items() if each.exported and each.alternatives}
+        several = start.step is not None and (start.step.geometry.several or start.step.several_nodes)
+        launchers = {id(each.invocation): each.launcher for each in start.launches}
+        for command in start.program:
+            wanted: list[str] = []
+            certain = True
+            launcher = launchers.get(id(command))
+            python = python_command(command.argv)
+            sign = rank_sign(command.argv) if several and python is not None else None
+            if launcher is not None:
+                wanted += [name for name in launcher.variables.values() if name in own]
+                if launcher.kind == "swift":
+                    wanted += [name for name in ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR") if name in own]
+            elif sign is not None and sign.kind in ("slurm-launcher", "lightning"):
+                wanted += RANKS
+                self.ranks = self.ranks or _gets(start, "SLURM_PROCID") is False
+            elif several and (runs_script(command) if python is None else python.kind in ("script", "module")):
+                wanted += sorted(own & RENDEZVOUS)
+                certain = not RENDEZVOUS.isdisjoint(start.container.passed)
+            for name in wanted:
+                set_inside = name in command.state.variables or name in dict(command.variables)
+                if not set_inside and _gets(start, name) is False:
+                    self.wanted[name] = None
+                    if certain:
+                        self.harmful.add(name)
+
+
+def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
+    """The variables that a container lacks in all the ways in which it is started."""
+    losses = [Lost(job, each) for each in ways]
+    start, lost = ways[0], losses[0]
+    names = [name for name in lost.reads if all(name in each.reads for each in losses)]
+    names += [name for name in lost.wanted if name not in names and all(name in each.wanted for each in losses)]
+    if not names:
+        return None
+    variables = start.invocation.state.variables
+    unexported = [
+        name
+        for name in names
+        if (held := variables.get(name)) is not None and held.alternatives and not held.exported
+    ]
+    cleaned, by_sudo = _cleaning(start), _is_behind_sudo(start)
+    reads = sorted({span for name in names for span in lost.reads.get(name, ())})
+    if cleaned is not None:
+        cause, advice = f"`{cleaned}` drops the environment", "leave it out, or pass them with `--env`"
+    elif by_sudo and any(name in start.container.passed for name in names):
+        cause = f"sudo drops what {start.engine} is to pass on"
+        advice = f"write `sudo --preserve-env={','.join(names)}`"
+    else:
+        cause, advice = f"{start.engine} passes no variable of the job on", f"add {_flags(names)}"
+    if unexported and cleaned is None:
+        advice = f'write `-e {unexported[0]}="${unexported[0]}"`, as it is not exported either'
+    where = f" (line {job.line(reads[0].start)})" if reads else ""
+    effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
+    if lost.ranks:
+        effect = f"each task in the container takes itself for the only one, without {_listed(names)}"
+    added = None if cleaned or unexported or by_sudo else start.added(" ".join(f"-e {name}" for name in names))
+    return Finding(
+        start.place,
+        f"{cause}, so {effect}; {advice}",
+        "warning" if lost.harmful.isdisjoint(names) else "error",
+        related=[(span, "read in the container") for span in reads[:3]],
+        fix=None if added is None else Fix("pass them on", [added], safe=True),
+    )
+
+
+def _drops_environment(start: ContainerStart) -> bool:
+    container = start.container
+    if container.kind in ("docker", "podman"):
+        return start.verb in ("run", "shared-run") and start.is_certain and not container.inherits
+    instance = shown_text(container.image or ()).startswith("instance:")
+    return container.kind == "apptainer" and _cleaning(start) is not None and start.is_certain and not instance
+
+
+def _cleaning(start: ContainerStart) -> str | None:
+    """How apptainer is told to drop the environment."""
+    if start.container.kind != "apptainer" or start.container.inherits:
+        return None
+    for name in ("cleanenv", "containall", "compat"):
+        given = start.flag(name)
+        if given is not None:
+            return start.job.source.slice(given.span) if given.span.end - given.span.start < 16 else f"--{name}"
+    return "APPTAINER_CLEANENV"
+
+
+def _is_behind_sudo(start: ContainerStart) -> bool:
+    """Whether sudo drops the environment on the way to the engine."""
+    for each in start.invocation.ancestors():
+        if isinstance(getattr(each.spawn, "info", None), Step):
+            return False
+        if getattr(each.spawn, "kind", "") == "sudo":
+            kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
+            return bool(getattr(each.spawn, "cleared", False)) and not kept
+    return False
+
+
+def _gets(start: ContainerStart, name: str) -> bool | None:
+    """Whether the program in the container gets a variable of the host; None where that is not known."""
+    container = start.container
+    if container.option("env-file", "env-merge", "env-host") is not None:
+        return None
+    named = name in container.passed or any(
+        each.endswith("*") and name.startswith(each[:-1]) for each in container.passed
+    )
+    if named:
+        return container.passed.get(name) is not None or not _is_behind_sudo(start)
+    if container.kind == "apptainer":
+        if any(prefix + name in start.invocation.state.variables for prefix in HANDED_IN):
+            return True
+        # `export SINGULARITYENV_$name=…`
+        return None if any(f"{prefix}$" in start.job.source.text for prefix in HANDED_IN) else False
+    return container.passes(name)
+
+
+def _shells(read: Read) -> list[Invocation]:
+    """The commands in whose programs a variable is read, the innermost first."""
+    parent = read.context.parent
+    return [] if parent is None else [parent, *parent.ancestors()]
+
+
+def _is_set_outside(job: Job, start: ContainerStart, name: str) -> bool:
+    """Whether the command that starts the container has the variable, as far as script and Slurm tell."""
+    if name in DEVICES:
+        return job.request.asks_for_gpus is True
+    if name in ENVIRONMENT_NAMES or OF_IMAGES.fullmatch(name):
+        return False
+    variable = start.invocation.state.variables.get(name)
+    if variable is not None:
+        return bool(variable.alternatives) and all(way.fields is not None for way in variable.alternatives)
+    entry = find(name)
+    if entry is None or job.phase is not Phase.BATCH:
+        return False
+    return bool(entry.batch) or start.step is not None and bool(entry.task)
+
+
+def _flags(names: list[str]) -> str:
+    return "`" + " ".join(f"-e {name}" for name in names[:3]) + ("` …" if len(names) > 3 else "`")
+
+
+def _listed(names: list[str]) -> str:
     shown = names[:4]
     if len(names) > 4:
         return ", ".join(shown) + f" and {len(names) - 4} more"
     return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" and {shown[-1]}"
+
+
+# --- settings of libraries ---------------------------------------------------------------------------
+
+
+def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
+    """Settings of libraries that the script exports, and that none of its programs gets, as all run in containers."""
+    start = ways[0]
+    works = start.launches or any(python_command(each.argv) is not None for each in start.program)
+    if start.container.kind == "apptainer" or not works:
+        return None
+    places: dict[str, Span] = {}
+    for each in job.assigned:
+        if not each.exported or not SETTINGS.fullmatch(each.name) or PATHS.fullmatch(each.name):
+            continue
+        if each.order > start.invocation.index or each.context.parent is not None:
+            continue
+        if all(_gets(way, each.name) is False for way in ways):
+            if not any(each.name in command.state.variables for command in start.program):
+                places[each.name] = each.name_span
+    if not places:
+        return None
+    names, spans = list(places), list(places.values())
+    added = None if _is_behind_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
+    return Finding(
+        start.place,
+        f"{start.engine} passes no variable of the job on, so {_listed(names)} (line {job.line(spans[0].start)}) "
+        f"{'does' if len(names) == 1 else 'do'} not reach the program in the container; add {_flags(names)}",
+        "warning",
+        related=[(span, "exported here") for span in spans[:3]],
+        fix=None if added is None else Fix("pass them on", [added], safe=True),
+    )
+
+
+def _runs_outside(job: Job, dropping: Iterable[list[ContainerStart]]) -> bool:
+    """Whether programs that may want the settings run outside of these containers."""
+    starts = [way for ways in dropping for way in ways]
+    inside = {id(each) for way in starts for each in way.program}
+    steps = {id(way.step) for way in starts}
+    if any(id(each.invocation) not in inside for each in job.launches):
+        return True
+    if any(id(step) not in steps for step in job.steps):
+        return True
+    return any(id(each) not in inside and python_command(each.argv) is not None for each in job.invocations)
 
 
 CASES = [

@@ -22,39 +22,118 @@ podman 4.3; https://github.com/PennLINC/qsiprep/issues/511
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Commands
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
+from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.job import Step
+from sbatchlint.job.request import GPU_OPTIONS
+from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB509", "docker-tty", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    "SB509", "docker-tty", severity="error", fix="sometimes", since="0.1.0", when=Containers("docker", "podman"),
+    seen="runs of docker's client 20.10 and 28.2, and of podman 4.3",
 )  # fmt: skip
+
+# Commands that give what they start a terminal.
+TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
+# Options of scripts that are for sbatch, and not for a terminal with a few directives left in them.
+RESOURCES = (
+    *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
+    *("partition", "account", "qos", "constraint", "nodelist", "array"),
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.container_terminals():
-        engine = each.start.engine
-        written = job.source.slice(each.option.span)
+    for ways in container_starts(job):
+        start = ways[0]
+        if start.container.kind not in ("docker", "podman") or start.engine == "nerdctl":
+            continue
+        option = start.flag("tty")
+        if option is None or not all(_asks_for_terminal(each) and _has_no_terminal(each) for each in ways):
+            continue
+        if any(each.flag("detach") for each in ways):
+            continue
+        written = job.source.slice(option.span)
         if not written.startswith("-") or "\n" in written:
             written = "-t"
-        if each.refused:
+        if start.by_daemon and all(_takes_input(each) for each in ways):
             message = (
-                f"{engine} refuses {written} in a batch job, whose input is no terminal: `the input device is not a "
-                "TTY`, and nothing starts; leave -t out"
+                f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device is "
+                "not a TTY`); leave `-t` out"
             )
+            severity = "error" if any(job.request.asked(name) for name in RESOURCES) else "warning"
         else:
             message = (
-                f"{written} asks for a terminal, which a batch job has not: {engine} makes one nobody types at, that "
-                "ends each line of the log in a carriage return; leave -t out"
+                f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "
+                "return; leave `-t` out"
             )
-        yield Finding(
-            each.option.span,
-            message,
-            ("warning" if each.by_hand else "error") if each.refused else "info",
-            fix=Fix("run it without a terminal", each.edits, safe=True) if each.edits else None,
-        )
+            severity = "info"
+        edits = _without_terminal(ways)
+        fix = Fix("run it without a terminal", edits, safe=True) if edits else None
+        yield Finding(option.span, message, severity, fix=fix)
+
+
+def _asks_for_terminal(start: ContainerStart) -> bool:
+    return start.verb in ("run", "exec") and start.flag("tty") is not None
+
+
+def _has_no_terminal(start: ContainerStart) -> bool:
+    """Whether its standard input is certainly no terminal: in a batch job, unless somebody makes one."""
+    if start.invocation.phase is Phase.SUBMIT or start.job.phase is not Phase.BATCH:
+        return False
+    for each in (start.invocation, *start.invocation.ancestors()):
+        info = getattr(each.spawn, "info", None)
+        if isinstance(info, Step) and info.option("pty") is not None or each.name in TERMINALS:
+            return False
+    return True
+
+
+def _takes_input(start: ContainerStart) -> bool:
+    """Whether docker would connect its own standard input."""
+    attached = [each.text for each in start.container.options if each.name == "attach"]
+    return start.flag("interactive") is not None or "stdin" in attached
+
+
+def _is_fed(start: ContainerStart) -> bool:
+    """Whether something is given to its standard input: a pipe, a heredoc, a file."""
+    for each in (start.invocation, *start.invocation.ancestors()):
+        if each.piped_from or each.stdin is not None:
+            return True
+        if any(redirect.operator.startswith("<") for redirect in each.redirects):
+            return True
+    return False
+
+
+def _without_terminal(ways: list[ContainerStart]) -> list[Edit]:
+    """Takes `-t` out, and `-i` with it where nothing is fed to the program; empty where they stand in other words."""
+    start = ways[0]
+    unwanted = {"tty"} if any(map(_is_fed, ways)) else {"tty", "interactive"}
+    words: dict[int, set[str]] = {}
+    for each in start.container.options:
+        if each.name in ("tty", "interactive"):
+            words.setdefault(each.at, set()).add(each.name)
+    edits: list[Edit] = []
+    for at, names in sorted(words.items()):
+        field = start.invocation.argv[at]
+        text = text_of(field)
+        if text is None:
+            return []
+        if not names & unwanted:
+            continue
+        edit = removed_word(start.job, field)
+        if edit is None:
+            return []
+        if not names <= unwanted or not text.startswith("--") and not set(text[1:]) <= {"i", "t"}:
+            # a cluster of letters without some of them: `-itd` to `-d`
+            if not re.fullmatch(r"-[A-Za-z]+", text):
+                return []
+            letters = "it" if "interactive" in unwanted else "t"
+            edit = Edit(span_of(field), re.sub(f"[{letters}]", "", shown_text(field)))
+        edits.append(edit)
+    return edits
 
 
 CASES = [

@@ -22,34 +22,86 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Commands
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
+from sbatchlint.job.commands.argv import Given
+from sbatchlint.job.launchers import python_command
+from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB510", "docker-network", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    "SB510", "docker-network", severity="error", fix="sometimes", since="0.1.0", when=Containers("docker", "podman"),
+    seen="docker run manual, --network and --publish",
 )  # fmt: skip
+
+# Variables that tell a program its place among others, where no launcher does.
+RANKS = frozenset({"RANK", "NODE_RANK", "WORLD_SIZE"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.bridged_launches():
-        start = each.start
-        line = job.line(each.place.start)
-        nodes = start.step.nodes if start.step is not None else None
+    for ways in container_starts(job):
+        if not all(each.is_isolated and _has_own_network(each) for each in ways):
+            continue
+        start, joining = ways[0], [_joining(each) for each in ways]
+        if joining[0] is None or None in joining or start.step is None:
+            continue
+        name, span = joining[0]
+        what = f"{name} (line {job.line(span.start)}) on {start.step.nodes} nodes"
         network = start.container.option("network")
-        place = start.place if network is None else network.span
-        if each.published:
-            place = each.published[0].span
-            effect = "only the published ports are reached from other nodes, and NCCL and Gloo use others"
+        published = [each for each in start.container.options if each.name in ("publish", "publish-all")]
+        if published:
+            place = published[0].span
+            effect = f"other nodes reach only the published ports, and NCCL and Gloo use others: {what} times out"
         else:
-            effect = "no other node reaches it"
+            place = start.place if network is None else network.span
+            effect = f"no other node reaches this container's own network: {what} times out"
+        edits = _host_network(start, published)
         yield Finding(
             place,
-            f"{each.name} (line {line}) is to join {nodes} nodes from a container with a network of its own: "
-            f"{effect}, so that the workers wait until they time out; write --network=host",
+            f"{effect}; write `--network=host`",
             related=[] if place == start.place else [(start.place, "the container")],
-            fix=Fix("use the node's network", each.edits, safe=False) if each.edits else None,
+            fix=Fix("use the node's network", edits) if edits else None,
         )
+
+
+def _has_own_network(start: ContainerStart) -> bool:
+    option = start.container.option("network")
+    return option is None or option.text in ("bridge", "default")
+
+
+def _joining(start: ContainerStart) -> tuple[str, Span] | None:
+    """What in a container is to find workers on other nodes."""
+    for launch in start.launches:
+        if _spans_nodes(launch):
+            return launch.launcher.name, launch.launcher.span
+    if start.launches or start.step is None or start.step.several_nodes is not True:
+        return None
+    handed = start.container.passed
+    if "MASTER_ADDR" not in handed or not RANKS & handed.keys() or start.invocation.context.restricted:
+        return None  # no rank of a world is handed in
+    program = next((each for each in start.program if python_command(each.argv) is not None), None)
+    return None if program is None or program.name is None else (program.name, program.name_span)
+
+
+def _spans_nodes(launch: Launch) -> bool:
+    """Whether workers on several nodes are to find each other."""
+    launcher, step = launch.launcher, launch.step
+    if step is None or step.several_nodes is not True or launcher.standalone or not launcher.spawns:
+        return False
+    if launcher.kind in ("mpi", "ray") or launch.restricted and step.nodes is None:
+        return False
+    nodes = launcher.nnodes
+    if isinstance(nodes, int):
+        return nodes > 1
+    if isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[1], int):
+        return nodes[1] > 1
+    return nodes is not None
+
+
+def _host_network(start: ContainerStart, published: list[Given]) -> list[Edit]:
+    added = start.added("--network=host") if start.container.option("network") is None else None
+    words = [start.invocation.argv[at] for each in published for at in sorted({each.at, each.value_at})]
+    edits = [added, *(removed_word(start.job, word) for word in words)]
+    return [edit for edit in edits if edit is not None] if None not in edits else []
 
 
 CASES = [

@@ -21,32 +21,94 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Commands
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.launchers import python_command
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
 CARD = Card(
     "SB511", "docker-shared-memory", severity="warning", fix="sometimes", since="0.1.0",
-    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    when=Containers("docker", "podman"), seen="a run of podman 4.3, whose /dev/shm had 64000 KB",
 )  # fmt: skip
+
+# Options of a Python program that start further processes for loading data.
+LOADERS = Regex(
+    r"--?(?:[\w.-]*[._-])?(?:num[_-]?workers|data[_-]?workers|workers|nworkers|dataloader[_-]num[_-]workers)"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.small_memories():
-        line = job.line(each.place.start)
+    isolated = [ways for ways in container_starts(job) if all(each.is_isolated for each in ways)]
+    for ways in isolated:
+        sharing = [_sharing(each) for each in ways if _has_small_memory(each)]
+        if len(sharing) < len(ways) or sharing[0] is None or None in sharing:
+            continue
+        who, span = sharing[0]
+        added = ways[0].added("--ipc=host")
         yield Finding(
-            each.start.place,
-            f"the container has a /dev/shm of 64 MB for {each.reason} (line {line}), which PyTorch and NCCL fill: a "
-            "bus error, or no space left on device; write --ipc=host or --shm-size=32g",
-            related=[(each.place, "shares memory")],
-            fix=Fix("share the node's memory", each.edits, safe=False) if each.edits else None,
+            ways[0].place,
+            f"the container has a /dev/shm of 64 MB for {who} (line {job.line(span.start)}), which may end in `Bus "
+            "error`; write `--ipc=host` or `--shm-size=32g`",
+            related=[(span, "shares memory")],
+            fix=None if added is None else Fix("share the node's memory", [added]),
         )
-    for locked in job.locked_memories():
-        yield Finding(
-            locked.sign,
-            "the InfiniBand device needs locked memory, of which docker's default limit allows little; add "
-            "--ulimit memlock=-1",
-            "info",
-        )
+    for ways in isolated:
+        devices = [_infiniband(each) for each in ways if not _lifts_limit(each)]
+        if len(devices) == len(ways) and devices[0] is not None and None not in devices:
+            yield Finding(
+                devices[0],
+                "docker allows little locked memory by default, and InfiniBand needs much; add `--ulimit memlock=-1`",
+                "info",
+            )
+
+
+def _has_small_memory(start: ContainerStart) -> bool:
+    container = start.container
+    ipc = container.option("ipc")
+    if container.option("shm-size") is not None or ipc is not None and ipc.text not in ("private", "shareable"):
+        return False
+    return not any((mount.target_text or "/dev/shm").rstrip("/") in ("/dev/shm", "/dev") for mount in container.mounts)
+
+
+def _sharing(start: ContainerStart) -> tuple[str, Span] | None:
+    """Which processes in the container share memory, and where they are started."""
+    for launch in start.launches:
+        launcher = launch.launcher
+        each = launcher.processes_per_task
+        if launcher.kind == "mpi" or not launcher.spawns or launcher.cpu or each == "cpu":
+            continue
+        if isinstance(each, int) and each > 1:
+            return f"the {each} workers of {launcher.name}", launcher.span
+        if each == "auto":
+            return f"the workers of {launcher.name}", launcher.span
+    for command in start.program:
+        python = python_command(command.argv)
+        if python is None:
+            continue
+        words = command.argv[python.after :]
+        for field, following in zip(words, (*words[1:], ())):
+            name, equals, value = shown_text(field).partition("=")
+            if not LOADERS.fullmatch(name):
+                continue
+            number = int(value) if equals and value.isdigit() else integer(following)
+            if number is not None and number > 0:
+                return f"the {number} loaders of {name}", span_of(field)
+    return None
+
+
+def _lifts_limit(start: ContainerStart) -> bool:
+    limits = [each.text or "memlock" for each in start.container.options if each.name == "ulimit"]
+    return any("memlock" in text or text == "host" for text in limits)
+
+
+def _infiniband(start: ContainerStart) -> Span | None:
+    for each in start.container.options:
+        if each.name in ("device", "volume") and "/dev/infiniband" in (each.text or ""):
+            return each.span
+    return None
 
 
 CASES = [

@@ -12,6 +12,9 @@ the type that is asked for, the image, a module, nvidia-smi): sites with AMD's b
 An error for docker, whose daemon does it by itself only where the site made the nvidia runtime its default; else a
 warning. `apptainer exec IMAGE srun …` is reported too: srun is hardly in the image, and was to start the container.
 
+As advice: ROCR_VISIBLE_DEVICES, which Slurm sets for a step, goes into a container of pyxis. There the job's GPUs count
+from 0; whether the mask does so too depends on the site (gres.conf, ConstrainDevices).
+
 ## Fix
 
 Adds `--nv`: safe where the GPUs are NVIDIA's, as it does nothing without them. `--gpus all` is unsafe: on a node that
@@ -25,49 +28,273 @@ https://github.com/apptainer/singularity/issues/6203
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word, runs_script
+from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, is_on_processors
+from sbatchlint.analysis.containers.slurm_tools import brings_slurm, site_binds_slurm
+from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS, LOOKING
+from sbatchlint.analysis.launch.evidence import STRONG, gpu_signs
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job import Step
+from sbatchlint.job.commands.container_commands import behind_image
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.request import gpu_count
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
-CARD = Card("SB512", "container-without-gpus", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB512", "container-without-gpus", severity="error", fix="sometimes", since="0.1.0",
+    when=Containers("docker", "podman", "apptainer", "pyxis"),
+    seen="docker run manual, --gpus; apptainer manual, GPU Support; apptainer/singularity issue 6203",
+)  # fmt: skip
+
+# Types of GPUs, as sites name them in GRES, partitions and constraints.
+NVIDIA_TYPES = Regex(
+    r"(?:^|[^a-z0-9])(?:nvidia|tesla|quadro|titan|volta|ampere|hopper|turing|pascal|blackwell|dgx"
+    r"|(?:rtx|gtx|geforce)[a-z0-9_]*|[abhlptvk]\d{1,3}[a-z]?|gh200|gb?200|[1-5]0[5-9]0(?:ti)?)(?:$|[^a-z0-9])"
+)
+NVIDIA_IMAGES = Regex(
+    r"nvcr\.io|nvidia|cuda|(?:^|[^a-z])ngc(?:[^a-z]|$)|pytorch/pytorch:|tensorflow[/_](?:tensorflow[:_])?[\w.-]*gpu"
+)
+# Images whose own program needs GPUs.
+SERVERS = Regex(r"vllm-openai|tritonserver|text-generation-inference|(?:^|/)sglang\b|nvcr\.io/nim/")
+# Machines and software of AMD, wherever the script speaks of them: their sites bring the libraries in by modules.
+AMD = Regex(
+    r"rocm|\bHIP_|\bROCR_|amdgpu|\bmi[23]\d\d|(?<![a-z])lumi|(?:standard|small|dev)-g\b"
+    r"|project_46\d{7}|adastra|frontier|setonix|dardel",
+    re.IGNORECASE,
+)
+MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+LATE = {"apptainer": ("nv", "nvccli", "rocm"), "docker": ("gpus",), "podman": ("gpus",)}
+PROGRAMS = frozenset(
+    {"gmx", "gmx_mpi", "namd3", "lmp", "colabfold_batch", "dorado", "guppy_basecaller", "pbrun", "relion_refine"}
+)
+AMD_NODE = 8  # GPUs on AMD's nodes
+
+
+class Use(NamedTuple):
+    """What uses GPUs in a container: in words ('' where only nothing else could be what they are for), and where."""
+
+    words: str
+    span: Span
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.blind_containers():
-        engine = each.start.engine
-        if each.late:
-            effect = "is taken for the program's" if not each.certain else f"is what {engine} is to run"
-            yield Finding(
-                each.place,
-                f"{each.missing} stands behind the image, where it {effect}, so that the container sees no GPU; put it "
-                "in front of the image",
-                "error",
-                fix=Fix("put it in front of the image", each.edits, safe=True) if each.edits else None,
-            )
+    seen: set[Span] = set()
+    for ways in container_starts(job):
+        found = _behind_image(ways) or (None if ways[0].place in seen else _without_gpus(job, ways))
+        if found is not None:
+            seen.add(found.span)
+            yield found
+    for ways in container_starts(job):
+        yield from _srun_inside(job, ways[0])
+    yield from _masks(job)
+
+
+# --- an option for GPUs that is missing, or too late --------------------------------------------------
+
+
+def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
+    """A container without the GPUs that its program uses, and the job asks for."""
+    start = ways[0]
+    access = [gpu_access(each) for each in ways]
+    if any(each.kind != NONE for each in access) or not all(_has_gpus(job, each) for each in ways):
+        return None
+    if any(map(is_on_processors, ways)):
+        return None
+    uses = [_use(job, each) for each in ways]
+    use, vendor = uses[0], _vendor(job, start)
+    if use is None or None in uses:
+        return None
+    if start.container.kind == "apptainer":
+        if vendor != "nvidia":
+            return None
+        option = "--nv"
+    elif start.engine == "podman-hpc":
+        option = "--gpu"
+    elif vendor == "amd":
+        option = "--device=/dev/kfd --device=/dev/dri"
+    else:
+        option = "--device nvidia.com/gpu=all" if start.engine == "podman" else "--gpus all"
+    if use.words:
+        reason = f"but line {job.line(use.span.start)} needs one ({use.words})"
+    else:
+        reason = "and nothing outside of it uses the job's GPUs"
+    added = start.added(option) if access[0].option is None else None
+    return Finding(
+        start.place,
+        f"the container sees no GPU, {reason}; write `{start.engine} {start.verb} {option}`",
+        "error" if use.words and start.by_daemon else "warning",
+        related=[(use.span, use.words or "no other command uses the job's GPUs")],
+        fix=None if added is None else Fix(f"add {option}", [added], safe=start.container.kind == "apptainer"),
+    )
+
+
+def _behind_image(ways: list[ContainerStart]) -> Finding | None:
+    """An option for GPUs behind the image, where the engine takes it for the program or its argument."""
+    start = ways[0]
+    argv = start.invocation.argv
+    reading = behind_image(start.container, argv) if start.verb in ("exec", "run") else None
+    if reading is None or reading.operand is None or not reading.given:
+        return None
+    option = next((each for each in reading.given if each.name in LATE.get(start.container.kind, ())), None)
+    if option is None or not all(each.container.certain and gpu_access(each).kind in (NONE, UNKNOWN) for each in ways):
+        return None
+    program = shown_text(argv[reading.operand]).rpartition("/")[2]
+    known = program in ("bash", "sh", "torchrun", "accelerate", "deepspeed", "nvidia-smi")
+    if start.verb == "run" and not known and not program.startswith("python"):
+        return None
+    moved = [argv[at] for at in range(option.at, option.value_at + 1)]
+    edits = [start.added(" ".join(map(shown_text, moved))), *(removed_word(start.job, field) for field in moved)]
+    certain = [each for each in edits if each is not None]
+    word = shown_text(argv[option.at]).partition("=")[0]
+    effect = f"{start.engine} runs it as the command" if start.verb == "exec" else "the program gets it"
+    return Finding(
+        span_of(argv[option.at]),
+        f"`{word}` stands behind the image, so {effect} and the container sees no GPU; put it in front of the image",
+        "error",
+        fix=Fix("put it in front of the image", certain, safe=True) if len(certain) == len(edits) else None,
+    )
+
+
+def _has_gpus(job: Job, start: ContainerStart) -> bool:
+    """Whether the job, or the step around, has GPUs for it."""
+    for name in GPU_OPTIONS:
+        option = None if start.step is None else start.step.option(name)
+        if option is not None:
+            counted = None if option.text in (None, "none") else gpu_count(name, option.text or "", job.versions.last)
+            return counted is not None and bool(counted.number)
+    return job.request.asks_for_gpus is True
+
+
+def _use(job: Job, start: ContainerStart) -> Use | None:
+    launchers = {id(each.invocation): each.launcher for each in start.launches}
+    for command in start.program:
+        for sign in gpu_signs(command.argv, launchers.get(id(command))):
+            if sign.strength == STRONG:
+                return Use(sign.words, sign.span)
+    image = start.container.image
+    own = not start.program or (start.program[0].name or "").startswith("-")
+    if own and image is not None and SERVERS.search(shown_text(image)):
+        return Use("its image serves a model on GPUs", span_of(image))
+    python = next((each for each in start.program if _runs_program(each)), None)
+    return None if python is None or _others_use(job) else Use("", python.name_span)
+
+
+def _runs_program(command: Invocation) -> bool:
+    """Whether a command may be what the job asks for GPUs for."""
+    if runs_script(command) or command.name in PROGRAMS:
+        return True
+    python = python_command(command.argv)
+    return (
+        python is not None and python.kind in ("script", "module") and python.text not in ("pip", "venv", "json.tool")
+    )
+
+
+def _others_use(job: Job) -> bool:
+    """Whether a command outside of containers without GPUs may be what the job's GPUs are for."""
+    starts = [way for ways in container_starts(job) for way in ways]
+    if any(gpu_access(each).kind != NONE for each in starts) or any(step.container is not None for step in job.steps):
+        return True
+    inside = {id(each) for start in starts for each in start.program}
+    if any(id(each.invocation) not in inside for each in job.launches):
+        return True
+    return any(
+        _runs_program(each)
+        or each.name not in LOOKING
+        and any(sign.strength == STRONG for sign in gpu_signs(each.argv))
+        for each in job.invocations
+        if id(each) not in inside
+    )
+
+
+def _vendor(job: Job, start: ContainerStart) -> str | None:
+    """Whose GPUs the job gets: `nvidia`, `amd`, or None where the script does not tell."""
+    if job.site.gpu_vendor is not None:
+        return job.site.gpu_vendor
+    if AMD.search(job.source.text):
+        return "amd"
+    request = job.request
+    kinds = [request.gpus.kind, request.constraint, request.partition]
+    if start.step is not None:
+        options = [start.step.option(name) for name in (*sorted(GPU_OPTIONS), "constraint", "partition")]
+        kinds += [each.text for each in options if each is not None]
+    image = start.container.image
+    if any(kind and NVIDIA_TYPES.search(kind.lower()) for kind in kinds):
+        return "nvidia"
+    if image is not None and NVIDIA_IMAGES.search(shown_text(image).lower()):
+        return "nvidia"
+    if any(each.exported and each.name.startswith(("NCCL_", "CUDA_HOME", "CUDA_PATH")) for each in job.assigned):
+        return "nvidia"
+    for command in job.invocations:
+        if python_command(command.argv) is None and any(s.vendor == "nvidia" for s in gpu_signs(command.argv)):
+            return "nvidia"
+    return None
+
+
+# --- srun inside, masks ------------------------------------------------------------------------------
+
+
+def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
+    """`apptainer exec IMAGE srun …`, where `srun apptainer exec IMAGE …` was meant."""
+    inner = start.invocation.children[0] if start.invocation.children else None
+    if inner is None or inner.name != "srun" or start.container.kind != "apptainer" or not start.container.certain:
+        return
+    if site_binds_slurm(job) or brings_slurm(start.container):
+        return
+    edits = _srun_first(start, inner)
+    yield Finding(
+        inner.name_span,
+        f"srun is called inside the container, which hardly has it; write `srun {start.engine} {start.verb} …`",
+        "warning",
+        related=[(start.place, "the container")],
+        fix=Fix("start the container by srun", edits) if edits else None,
+    )
+
+
+def _srun_first(start: ContainerStart, inner: Invocation) -> list[Edit]:
+    """Puts srun and its options in front of the engine."""
+    step = getattr(inner.spawn, "info", None)
+    if not isinstance(step, Step) or step.command is None or not step.certain:
+        return []
+    source = start.job.source
+    first, command = span_of(inner.argv[0]), span_of(inner.argv[step.command])
+    words = source.slice(Span(first.start, command.start))
+    engine = start.container.span
+    plain = words.startswith("srun") and "\n" not in words and source.slice(engine) == start.engine
+    if not plain or not engine.end < first.start < command.start:
+        return []
+    return [Edit(Span(engine.start, engine.start), words), Edit(Span(first.start, command.start), "")]
+
+
+def _masks(job: Job) -> Iterator[Finding]:
+    """Steps that start a container of pyxis on a part of a node's AMD GPUs, and leave the mask as it is."""
+    request = job.request
+    gpus = request.gpus_per_node()
+    if gpus is None or not 0 < gpus < (job.site.gpus_per_node or AMD_NODE) or request.exclusive is not None:
+        return
+    seen = set()
+    for step in job.steps:
+        image = None if step.container is None else step.container.image
+        if image is None or step.span in seen:
             continue
-        line = job.line(each.place.start)
+        if job.site.gpu_vendor != "amd" and "rocm" not in shown_text(image).lower():
+            continue
+        export = step.option("export")
+        if export is not None and (export.text or "").partition(",")[0] != "ALL":
+            continue
+        if any(name in step.invocation.state.variables for name in MASKS):
+            continue
+        seen.add(step.span)
         yield Finding(
-            each.start.place,
-            f"the container sees no GPU, because {engine} is not given {each.missing}, but line {line} needs one "
-            f"({each.words}): it fails or runs on the processors; write {engine} {each.start.verb} {each.missing}",
-            "error" if each.certain else "warning",
-            related=[(each.place, each.words)],
-            fix=Fix(f"add {each.missing}", each.edits, safe=each.safe) if each.edits else None,
-        )
-    for order in job.wrong_container_orders():
-        yield Finding(
-            order.step.name_span,
-            f"srun runs inside the container here, where it hardly is: the command is not found, or starts its tasks "
-            f"outside; write srun {order.start.engine} {order.start.verb} …",
-            "warning",
-            related=[(order.start.place, "the container")],
-            fix=Fix("start the container by srun", order.edits, safe=False) if order.edits else None,
-        )
-    for mask in job.handed_masks():
-        yield Finding(
-            mask.step.place,
-            f"{mask.name} goes into the container: where it counts the GPUs of the node, and the container has only "
-            f"the {mask.gpus} of the job, it names some that are not there; write unset {mask.name} before this srun",
+            step.place,
+            f"`{MASKS[0]}` goes into the container: where it counts the node's GPUs, it names others than the {gpus} "
+            f"that are there; write `unset {MASKS[0]}` before this srun",
             "info",
         )
 

@@ -23,33 +23,81 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Commands
+from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
+from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, is_on_processors
+from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS
+from sbatchlint.bash.values import span_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.commands.argv import Given
+from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0",
-    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    "SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Containers("docker"),
+    seen="docker run manual, --gpus; NVIDIA/nvidia-docker issue 1227",
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.greedy_containers():
-        kind, option, text = each.access
-        assert option is not None
-        own = "the one" if each.gpus == 1 else f"the {each.gpus}"
-        if kind == "all":
-            effect = f"every GPU of the node, not only {own} of the job, and other jobs may have the others"
-        elif kind == "count":
-            first, those = ("first GPU", "it") if text == "1" else (f"first {text} GPUs", "them")
-            effect = f"the node's {first}, whichever Slurm gave to the job: another job may have {those}"
+    seen: set[Span] = set()
+    for ways in container_starts(job):
+        start, found = ways[0], [gpu_access(each) for each in ways]
+        kind, option, text = found[0]
+        if not start.by_daemon or option is None or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
+            continue
+        gpus = _gpus_of_shared_node(job, start)
+        masked = any("CUDA_VISIBLE_DEVICES" in each.container.passed for each in ways)
+        if gpus is None or masked or option.span in seen or is_on_processors(start):
+            continue
+        seen.add(option.span)
+        if kind == ALL:
+            what = f"every GPU of the node, of which the job has {'one' if gpus == 1 else gpus}"
+        elif kind == COUNT:
+            what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may be another job's"
         else:
-            effect = f"GPU {text} of the node, whichever Slurm gave to the job: another job may have it"
+            what = f"GPU {text} of the node, which may be another job's"
+        edits = _own_gpus(job, start, option)
         yield Finding(
             option.span,
-            f"docker's daemon gives the container {effect}; write --gpus "
-            r'"\"device=$SLURM_JOB_GPUS\""',
-            fix=Fix("name the job's GPUs", each.edits, safe=False) if each.edits else None,
+            rf'docker gives the container {what}; write `--gpus "\"device=$SLURM_JOB_GPUS\""`',
+            fix=Fix("name the job's GPUs", edits) if edits else None,
         )
+
+
+def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
+    """How many GPUs the job has on its node, where others may have the rest; None where it may have all."""
+    request = job.request
+    if request.asked("exclusive") or request.text("mem") == "0" or not request.directives.certain:
+        return None
+    step = start.step
+    if step is not None and any(name in step.options for name in ("exclusive", *GPU_OPTIONS)):
+        return None
+    gpus = request.gpus_per_node()
+    if gpus is None and not request.asked("nodes"):
+        gpus = request.gpus.total
+        if gpus is None and request.gpus.per_task is not None and request.tasks == 1:
+            gpus = request.gpus.per_task
+    if not gpus:
+        return None
+    if job.site.gpus_per_node is not None:
+        return gpus if gpus < job.site.gpus_per_node else None
+    # Nodes have 4 or 8 GPUs as a rule; one that has a single one has it for many processors.
+    processors = (request.cpus_per_task or 1) * (request.tasks_on_each_node() or 1)
+    return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
+
+
+def _own_gpus(job: Job, start: ContainerStart, option: Given) -> list[Edit]:
+    """Names the GPUs of the job, where the batch shell expands the words; docker wants quotes around a list."""
+    if option.name != "gpus" or option.value is None or job.in_quoted_text(option.span.start):
+        return []
+    if start.step is not None and start.step.several_nodes is not False:
+        return []
+    span, text = span_of(option.value), job.source.text
+    before = text[span.start - 1]
+    if before in "\"'" and text[span.end : span.end + 1] == before:
+        span = Span(span.start - 1, span.end + 1)
+    if text[span.start : span.end].strip("'") != option.text or text[span.start - 1] not in " =\t":
+        return []
+    return [Edit(span, r'"\"device=$SLURM_JOB_GPUS\""')]
 
 
 CASES = [

@@ -6,7 +6,8 @@ client; where the container's first process ignores SIGTERM (which process 1 doe
 client is killed 30 seconds later, and the container keeps its GPUs while Slurm gives them to the next job.
 
 `--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job's where the site allows
-that, and a trap can stop it by its name. podman, apptainer and pyxis run containers as processes of the job.
+that, and a trap can stop it by its name. With `-d` no client is left that gets the signal, so only the trap helps.
+podman, apptainer and pyxis run containers as processes of the job.
 
 ## Fix
 
@@ -22,23 +23,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.triggers import Commands
+from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0",
-    when=Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when=Containers("docker"),
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for start in job.orphaned_containers():
-        client = "nothing of the job is left to stop it" if start.flag("detach") else "only its client gets the signal"
-        yield Finding(
-            start.place,
-            f"the container belongs to docker's daemon, not to the job: on scancel or at the time limit {client}, and "
-            "it goes on with its GPUs; add --init, or a --name and a trap that stops it",
+    if _is_stopped_by_trap(job):
+        return
+    for ways in container_starts(job):
+        start = ways[0]
+        ended = any(
+            each.flag("init") and not each.flag("detach") or each.container.option("cgroup-parent") for each in ways
         )
+        if ended or not start.by_daemon or start.verb != "run" or not start.is_certain:
+            continue
+        if start.flag("detach"):
+            message = (
+                "docker's daemon runs this container, and nothing in the job stops it: it keeps its GPUs when the job "
+                "ends; give it a `--name`, and stop it in a trap"
+            )
+        else:
+            message = (
+                "docker's daemon runs this container: it can keep its GPUs after scancel or the time limit, which end "
+                "only the client; add `--init`, or a `--name` and a trap that stops it"
+            )
+        yield Finding(start.place, message)
+
+
+def _is_stopped_by_trap(job: Job) -> bool:
+    return any(
+        each.context.handler and any(text_of(field) in ("stop", "kill", "rm") for field in each.argv[1:4])
+        for each in job.invocations
+        if each.name in ("docker", "nvidia-docker", "sudo", "xargs", "srun")
+    )
 
 
 CASES = [

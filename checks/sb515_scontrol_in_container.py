@@ -18,29 +18,119 @@ https://github.com/mlc-ai/pith-train/pull/91; README of pyxis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.containers.pyxis import STARTING
+from sbatchlint.analysis.containers.slurm_tools import SLURM, brings_slurm, is_looked_for, site_binds_slurm
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.containers import Container
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers
 
-CARD = Card("SB515", "scontrol-in-container", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB515", "scontrol-in-container", severity="warning", fix="sometimes", since="0.1.0", when=Containers(),
+    seen="https://github.com/mlc-ai/pith-train/pull/91",
+)  # fmt: skip
+
+# NAME=$(scontrol show hostnames "$LIST" | head -n1), with a default for the list, or for all of it.
+FIRST_NODE = Regex(
+    r"(\w+)=\"?\$\(\s*scontrol show hostnames? \"?\$(?:\{(?=.*\}))?(SLURM_(?:JOB_|STEP_)?NODELIST)(:-\w*)?\}?\"?"
+    r"\s*\|\s*(?:head -n ?1|head -1|sed -n 1p|sed -n '1p')\s*(\|\| echo \w+\s*)?\)\"?"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for tool in job.tools_in_containers():
-        moved = job.moved_out(tool)
-        name = tool.command.name
-        if tool.fallback:
-            result = f"each node falls back to {tool.fallback}"
-        elif tool.command.context.captured:
-            result = "its result is empty"
+    if any(job.request.asked(name) for name in STARTING):
+        return  # the batch script itself runs in there
+    calls: dict[Span, tuple[Invocation, Container]] = {}
+    doubtful: set[Span] = set()
+    for command in job.invocations:
+        if command.name not in SLURM or command.phase is Phase.SUBMIT or command.context.parent is None:
+            continue
+        container = container_of(command)
+        if container is None or command.name == "srun" and command.kind == "apptainer":
+            continue  # `apptainer exec IMAGE srun …` has its words in the wrong order
+        if not container.certain or brings_slurm(container) or is_looked_for(job, command):
+            doubtful.add(command.span)
+        elif container.kind != "apptainer" or not site_binds_slurm(job):
+            calls.setdefault(command.span, (command, container))
+    for span, (command, container) in calls.items():
+        fallback = _fallback(job, command)
+        if span in doubtful or fallback and _launchers_meet_there(job, span):
+            continue
+        if fallback:
+            result = f"each node falls back to `{fallback}`"
         else:
-            result = "the command is not found"
+            result = "its result is empty" if command.context.captured else "the command is not found"
+        start = command.name_span.start
         yield Finding(
-            tool.span,
-            f"{name} runs inside the container of line {job.line(tool.container.span.start)}, whose image seldom has "
-            f"Slurm: {result}; call it in the batch script and hand the result in",
-            fix=None if moved is None else Fix(f"export {moved.name} before the step", moved.edits, moved.safe),
+            Span(start, span.end) if span.start <= start < span.end else span,
+            f"`{command.name}` runs in the container of line {job.line(container.span.start)}, whose image seldom has "
+            f"Slurm: {result}; call it in the batch script, and pass the result on",
+            fix=_asked_before(job, command, container),
         )
+
+
+def _launchers_meet_there(job: Job, span: Span) -> bool:
+    """Whether launchers meet at what the command tells, or else at the fallback: that is their fault."""
+    places = (each.place for each in job.unshared_rendezvous() if each.kind == "fallback")
+    return any(place.start <= span.start < place.end for place in places)
+
+
+def _fallback(job: Job, command: Invocation) -> str:
+    """What an `echo` behind `||` says instead of a command that fails."""
+    for each in job.invocations[command.index :]:
+        if each.context.parent is command.context.parent and each.name == "echo" and len(each.argv) == 2:
+            if any(f"{command.name} " in str(branch) and way for branch, way in each.context.guards):
+                return text_of(each.argv[1]) or ""
+    return ""
+
+
+def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | None:
+    """`NAME=$(scontrol show hostnames … | head -n1)` of a container, computed before the step and exported."""
+    found = [
+        each
+        for each in job.assigned
+        if each.span.start <= command.span.start < each.span.end and each.context.parent is command.context.parent
+    ]
+    if not found or not container.inherits or job.is_embedded or job.phase is not Phase.BATCH:
+        return None
+    name, assigned = found[0].name, found[0].span
+    if any(each.name != name for each in found) or any(e.name == name and e.span != assigned for e in job.assigned):
+        return None
+    match = FIRST_NODE.fullmatch(job.source.slice(assigned).replace("\\", ""))
+    outermost = ([command, *command.ancestors()])[-1]
+    row = job.source.line_of(outermost.span.start)
+    indent = job.source.text[row.start : outermost.span.start]
+    before = job.source.text[: row.start].rstrip("\n")
+    if match is None or indent.strip() or before.endswith("\\") or outermost.context.looped or outermost.context.calls:
+        return None
+    gone = _statement(job, assigned)
+    if gone is None:
+        return None
+    new = f'{indent}export {name}=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
+    safe = match.group(2) == "SLURM_JOB_NODELIST" and match.group(3) is None and match.group(4) is None
+    return Fix(f"export {name} before the step", [Edit(Span(row.start, row.start), new), Edit(gone, "")], safe)
+
+
+def _statement(job: Job, span: Span) -> Span | None:
+    """An assignment with its `export` and what separates it from the next command; its line where it is alone there."""
+    text = job.source.text
+    row = job.source.line_of(span.start)
+    before = re.search(r"(^|['\";&]|&& )[ \t]*(?:export[ \t]+)?$", text[row.start : span.start])
+    after = re.match(r"[ \t]*(?:;|&&)?[ \t]*", text[span.end :])
+    if before is None or after is None:
+        return None
+    end = span.end + after.end()
+    if before.start() == before.end(1) == 0 and text[end : end + 2].lstrip("\\")[:1] == "\n":
+        return Span(row.start, text.index("\n", end) + 1)
+    if not re.search(r";|&&", after.group()):
+        return None
+    return Span(row.start + before.end(1), end)
 
 
 CASES = [

@@ -21,37 +21,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.slurm_tools import MODULES, SLURM, brings_slurm, is_looked_for
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.containers import pyxis_container
+from sbatchlint.job.steps import directive_value, job_nodes
 from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB516", "batch-script-in-container", severity="warning", fix="never", since="0.1.0",
-    when=Options("container-image", "container-name"),
+    when=Options("container-image", "container-name"), seen="pyxis_slurmstepd.c of 0.24; NVIDIA/pyxis issue 31",
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    found = job.batch_container()
-    if found is None:
+    settings = job.directives.settings
+    named = [each for name in ("container-image", "container-name") for each in settings if each.name == name]
+    container = pyxis_container([(each.name, directive_value(each), each.span) for each in settings], job.site)
+    if not named:
         return
-    what = f"with --{found.setting.name} in a directive the batch script itself runs in the container"
+    missing: dict[str, Invocation] = {}
+    if container is not None and not brings_slurm(container):
+        for each in job.invocations:
+            if each.name in SLURM | MODULES and each.phase is Phase.BATCH and not is_looked_for(job, each):
+                missing.setdefault(str(each.name), each)
+    nodes = job_nodes(job.request) or 1
+    uses_others = any(each.phase is Phase.TASK or each.name in SLURM for each in job.invocations)
     severity = "warning"
-    if found.missing:
-        first = found.missing[0]
-        names = " and ".join(str(each.name) for each in found.missing[:3])
-        result = f", whose image seldom has {names} (line {job.line(first.span.start)})"
+    if missing:
+        names = " and ".join(list(missing)[:3])
+        line = job.line(next(iter(missing.values())).span.start)
+        effect = f"in the container, whose image seldom has {names} (line {line})"
         advice = "give the option to the srun whose program needs the container"
-    elif found.nodes > 1:
-        result = f", on the first of {found.nodes} nodes: the other nodes stay idle"
-        advice = "give the option to an srun, which starts a container on each node"
+    elif nodes > 1 and not uses_others and job.invocations and job.is_shell:
+        effect = f"in the container, on the first of {nodes} nodes, and the others stay idle"
+        advice = "give the option to an srun"
     else:
-        result, severity = ", on the first node, without the programs of the host", "info"
+        effect, severity = "in the container, without the programs of the host", "info"
         advice = "give the option to an srun where only one command needs it"
     yield Finding(
-        found.setting.span,
-        f"{what}{result}; {advice}",
+        named[0].span,
+        f"`--{named[0].name}` in a directive runs the batch script itself {effect}; {advice}",
         severity,
-        related=[(each.name_span, "runs in the container") for each in found.missing[:3]],
+        related=[(each.name_span, "runs in the container") for each in list(missing.values())[:3]],
     )
 
 

@@ -8,27 +8,23 @@ podman 4.3.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import basename, hides_options, is_unknown
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.commands.argv import Given, basename, hides_options, is_unknown
 from sbatchlint.job.containers import Container
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
-if TYPE_CHECKING:
-    from sbatchlint.bash.trace import Invocation
-    from sbatchlint.job import Job
-    from sbatchlint.job.commands.argv import Given
-    from sbatchlint.job.launches import Launch
-
 _VERBS = frozenset({"run", "exec", "shell", "start", "test", "shared-run"})
 _DAEMONS = frozenset({"docker", "nvidia-docker"})
+# Engines whose containers have a network and a /dev/shm of their own unless they are told otherwise.
+_ISOLATING = frozenset({"docker", "nvidia-docker", "nerdctl", "podman"})
 _BLANKS = (" ", "\t")
 _CLOSING = ('"', "'", ")")
-# Commands that give what they start a terminal.
-_TERMINALS = frozenset({"unbuffer", "script", "tmux", "screen", "expect"})
 
 
 class ContainerStart:
@@ -52,6 +48,11 @@ class ContainerStart:
         """Whether docker's daemon runs the container, and not this command's own process."""
         return self.engine in _DAEMONS
 
+    @property
+    def is_isolated(self) -> bool:
+        """Whether its network and its /dev/shm are its own, as far as no option that is seen says otherwise."""
+        return self.engine in _ISOLATING and self.verb == "run" and self.is_certain
+
     @cached_property
     def program(self) -> list[Invocation]:
         """Every command that is known to run in the container."""
@@ -74,7 +75,7 @@ class ContainerStart:
         # `$EXTRA image command`: what is unknown and may be several words could be options
         if not is_unknown(image) or not any(piece.open for piece in image):
             return True
-        name = shown_name(image).upper()
+        name = " ".join(piece.expansion.name for piece in image if piece.expansion is not None).upper()
         return any(word in name for word in ("IMAGE", "IMG", "SIF", "CONTAINER", "SQSH", "CONT")) and not hides_options(
             image
         )
@@ -88,38 +89,6 @@ class ContainerStart:
         verb = span_of(self.invocation.argv[self._verb])
         between = self.job.source.slice(Span(first.end, verb.start)) if first.end <= verb.start else "\n"
         return Span(first.start, verb.end) if not between.strip() and "\n" not in between else first
-
-    @property
-    def through_sudo(self) -> bool:
-        """Whether sudo drops the environment on the way to it."""
-        each = self.invocation.context.parent
-        while each is not None and not isinstance(getattr(each.spawn, "info", None), Step):
-            if getattr(each.spawn, "kind", "") == "sudo":
-                kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
-                return bool(getattr(each.spawn, "cleared", False)) and not kept
-            each = each.context.parent
-        return False
-
-    @property
-    def has_terminal(self) -> bool | None:
-        """Whether its standard input may be a terminal; in a batch job only where somebody makes one."""
-        if self.invocation.phase is Phase.SUBMIT or self.job.phase is not Phase.BATCH:
-            return None
-        for each in (self.invocation, *self.invocation.ancestors()):
-            info = getattr(each.spawn, "info", None)
-            if isinstance(info, Step) and info.option("pty") is not None or each.name in _TERMINALS:
-                return True
-        return False
-
-    @property
-    def is_fed(self) -> bool:
-        """Whether something is given to its standard input: a pipe, a heredoc, a file."""
-        for each in (self.invocation, *self.invocation.ancestors()):
-            if each.piped_from or each.stdin is not None:
-                return True
-            if any(redirect.operator.startswith("<") for redirect in each.redirects):
-                return True
-        return False
 
     def flag(self, name: str) -> Given | None:
         """The option that switches something on; None where it is off."""
@@ -136,15 +105,6 @@ class ContainerStart:
         if self.job.source.slice(span) != self.verb:
             return None
         return Edit(Span(span.end, span.end), " " + options)
-
-    def removed(self, at: int) -> Edit | None:
-        """Takes a word of the command out, with the blanks before it; None where it does not stand there alone."""
-        return removed_word(self.job, self.invocation.argv[at])
-
-
-def shown_name(field: Pieces) -> str:
-    """The variables in a field, for a look at their names."""
-    return " ".join(piece.expansion.name for piece in field if piece.expansion is not None)
 
 
 def removed_word(job: Job, field: Pieces) -> Edit | None:
@@ -176,7 +136,8 @@ def runs_script(command: Invocation) -> bool:
     return not command.children and bool(words) and shown_text(words[-1]).endswith((".sh", ".bash"))
 
 
-def find_starts(job: Job) -> list[list[ContainerStart]]:
+@once
+def container_starts(job: Job) -> list[list[ContainerStart]]:
     """The starts of a job, all ways of one command together, in the order of running."""
     found: dict[tuple[Span, Span], list[ContainerStart]] = {}
     for each in job.invocations:

@@ -1,0 +1,123 @@
+"""Which GPUs a container sees: none, the job's, or all of its node.
+
+docker's daemon gives a container the GPUs that its options name, whichever of them Slurm gave to the job, because it
+runs outside of the job's cgroup; without options it gives none, unless the nvidia runtime is its default. apptainer
+brings the driver's libraries in with --nv (NVIDIA) or --rocm (AMD), or where its configuration always does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sbatchlint.analysis.containers.container_starts import ContainerStart
+from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.job.commands.argv import Given
+from sbatchlint.source.regex import Regex
+
+NONE, ALL, COUNT, NAMED, UNKNOWN = "none", "all", "count", "named", "unknown"
+
+_MASKS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+# Options that may bring GPUs in.
+_OTHER_WAYS = (
+    "runtime",
+    "device",
+    "privileged",
+    "hooks-dir",
+    "device-cgroup-rule",
+    "volumes-from",
+    "module",
+    "annotation",
+)
+_GPU_PATHS = Regex(r"nvidia|libcuda|cuda|rocm|/dev/(?:kfd|dri|dxg)|^/dev/?$")
+_TRUE = frozenset({"1", "true", "yes", "y", "on"})
+
+
+class GpuAccess(NamedTuple):
+    """What a container sees: `none`, `all` of the node, a `count` of them, `named` ones, or `unknown`.
+
+    `option`: what says so. `text`: the number, or the names, as written.
+    """
+
+    kind: str
+    option: Given | None = None
+    text: str = ""
+
+
+def gpu_access(start: ContainerStart) -> GpuAccess:
+    """Which GPUs the container of a start sees, as far as its options tell."""
+    container = start.container
+    if not start.is_certain:
+        return GpuAccess(UNKNOWN)
+    if any(_GPU_PATHS.search(shown_text(mount.source or mount.target)) for mount in container.mounts):
+        return GpuAccess(UNKNOWN)
+    if container.kind == "apptainer":
+        # an instance has what it was started with
+        instance = shown_text(container.image or ()).startswith("instance:")
+        return GpuAccess(UNKNOWN) if instance else _of_apptainer(start)
+    if container.kind in ("docker", "podman") and start.verb == "run":
+        return _of_docker(start)
+    return GpuAccess(UNKNOWN)
+
+
+def _of_apptainer(start: ContainerStart) -> GpuAccess:
+    for name in ("nv", "nvccli", "rocm", "device", "intel-hpu"):
+        given = start.flag(name)
+        if given is not None:
+            return GpuAccess(ALL, given)
+    for prefix in ("APPTAINER_", "SINGULARITY_"):
+        for name in ("NV", "NVCCLI", "ROCM"):
+            value = exported(start.invocation, prefix + name)
+            if value is not None and (text_of(value) or "1").lower() in _TRUE:
+                return GpuAccess(ALL)
+        if prefix + "NV" in start.invocation.state.variables:
+            return GpuAccess(UNKNOWN)
+    return GpuAccess(NONE)
+
+
+def _of_docker(start: ContainerStart) -> GpuAccess:
+    container = start.container
+    gpus = container.option("gpus")
+    if gpus is not None:
+        text = gpus.text
+        return GpuAccess(UNKNOWN, gpus) if text is None else _of_value(text.strip("\"'"), gpus)
+    if start.engine == "nvidia-docker" or container.option("gpu") is not None:
+        return GpuAccess(UNKNOWN)
+    runtime = container.option("runtime")
+    visible = container.passed.get("NVIDIA_VISIBLE_DEVICES")
+    if runtime is not None and runtime.text == "nvidia" and visible is not None:
+        option = next(each for each in container.options if "NVIDIA_VISIBLE_DEVICES" in shown_text(each.value or ()))
+        text = text_of(visible)
+        if text is None:
+            return GpuAccess(UNKNOWN)
+        return GpuAccess(ALL, option) if text == "all" else GpuAccess(NAMED, option, text)
+    hidden = any(container.option(name) is not None for name in _OTHER_WAYS)
+    masked = any(name in container.passed for name in _MASKS)
+    return GpuAccess(UNKNOWN if hidden or masked else NONE)
+
+
+def _of_value(text: str, option: Given) -> GpuAccess:
+    """`all`, `2`, `device=0,1`, `"device=GPU-…",capabilities=utility`."""
+    fields = [each.strip("\"'") for each in text.split(",")]
+    first = fields[0]
+    if first in ("all", "-1", "count=all", "count=-1"):
+        return GpuAccess(ALL, option)
+    if first in ("0", "none", "count=0"):
+        return GpuAccess(NONE, option)
+    number = first.removeprefix("count=")
+    if number.isdigit():
+        return GpuAccess(COUNT, option, number)
+    if first.startswith("device="):
+        names = [first.removeprefix("device="), *(each for each in fields[1:] if "=" not in each)]
+        if all(name.isdigit() for name in names):
+            return GpuAccess(NAMED, option, ",".join(names))
+    return GpuAccess(UNKNOWN, option)
+
+
+def is_on_processors(start: ContainerStart) -> bool:
+    """Whether something in the container says that it uses no GPU."""
+    inside = {id(launch.invocation): launch.launcher for launch in start.launches}
+    return any(
+        sign.strength == PROCESSORS for each in start.program for sign in gpu_signs(each.argv, inside.get(id(each)))
+    )

@@ -1,0 +1,41 @@
+"""Programs of Slurm, and `module`, inside containers, whose images hardly have them."""
+
+from __future__ import annotations
+
+import re
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.containers import Container
+from sbatchlint.source.regex import Regex
+
+SLURM = frozenset({"scontrol", "squeue", "srun", "sacct", "sbatch", "sinfo", "scancel", "sbcast", "sstat", "salloc"})
+MODULES = frozenset({"module", "ml"})
+# What brings Slurm into a container, by its path, its image or its modules.
+_BRINGS = Regex(r"slurm|munge|^(?:/host)?(?:/usr)?(?:/(?:local|s?bin))?/?$")
+_BINDINGS = Regex(r"bindings|singularity|apptainer|lumi", re.IGNORECASE)
+_LOOKING = frozenset({"command", "type", "which", "hash"})
+
+
+def brings_slurm(container: Container) -> bool:
+    """Whether Slurm may be there after all: it is mounted, or the image's name says so."""
+    for mount in container.mounts:
+        if any(_BRINGS.search(shown_text(path)) for path in (mount.source, mount.target) if path):
+            return True
+    image = container.image or container.name
+    return image is not None and "slurm" in shown_text(image).lower()
+
+
+def site_binds_slurm(job: Job) -> bool:
+    """Whether a module may bind Slurm into the containers of apptainer (LUMI's singularity-bindings do)."""
+    loaded = (shown_text(field) for each in job.invocations if each.name in MODULES for field in each.argv[1:])
+    return any(_BINDINGS.search(word) for word in loaded)
+
+
+def is_looked_for(job: Job, command: Invocation) -> bool:
+    """Whether the script looks whether a command's program is there."""
+    return any(
+        each.name in _LOOKING and any(shown_text(field) == command.name for field in each.argv[1:])
+        for each in job.invocations
+    )
