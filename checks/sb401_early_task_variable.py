@@ -1,4 +1,4 @@
-'''A variable of the task is expanded by the batch shell.
+"""A variable of the task is expanded by the batch shell.
 
 In the batch script SLURM_PROCID, SLURM_LOCALID and SLURM_NODEID are not empty but 0: the batch shell is itself task 0
 on the first node. Expanded there, in a double-quoted command string, an unquoted heredoc or an argument of srun, they
@@ -18,52 +18,102 @@ again, so the command has to be started by a shell in the task; that rewrites th
 ## References
 
 setup_env() in src/common/env.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.expansion.early import (
+    RANKS,
+    EarlyUse,
+    early_uses,
+    is_of_rank_variable,
+    place_of,
+    value_in_batch,
+    worst_by_place,
+)
+from sbatchlint.analysis.expansion.escapes import escape, is_plain
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB401", "early-task-variable", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB401", "early-task-variable", severity="error", fix="sometimes",
+    since="0.1.0", when=Variables(*sorted(TASK_VARIABLES)),
+)  # fmt: skip
 
 CONSEQUENCE = {
-    "rank": "every task gets the same rank",
-    "test": "every task decides alike",
-    "file": "every task writes the same file",
-    "text": "every task gets the same value",
-    "label": "every task prints the same",
-    "ignored": "every task gets the same value, which this rendezvous does not look at",
+    "rank": "gets the same rank",
+    "test": "decides alike",
+    "file": "writes the same file",
+    "text": "gets the same value",
+    "label": "prints the same",
+    "ignored": "gets the same rank, which this rendezvous ignores",
 }
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for use in job.early_uses():
-        step = use.step
+    # what stands in a variable such as RANK is early-rank-export
+    uses = [use for use in early_uses(job, RANKS) if use.harms and not is_of_rank_variable(job, use.expansion)]
+    for use in worst_by_place(uses):
         name = use.expansion.name
-        value = "the first node" if name == "SLURMD_NODENAME" else "0" if name not in ("SLURM_TASK_PID",) else "its own"
-        repair = job.early_repair(use)
-        fix, advice = None, "let each task's own shell expand it"
-        if repair is not None and repair.kind == "escape":
-            fix = Fix("let the task expand it", [insert(repair.start, "\\")], safe=repair.safe)
-            advice = f"write \\${name}"
-        elif not use.word:
-            advice = "let each task write a file of its own"
-        elif not use.shells:
-            advice = f"start the command by bash -c '…' and write ${name} there"
-            if repair is not None:
-                edits = [Edit(Span(repair.start, repair.start), "bash -c 'exec "), insert(repair.end, " \"$@\"' _")]
-                fix = Fix("start the command by a shell in the task", edits, safe=False)
+        advice, fix = _repair(job, use)
         yield Finding(
-            job.early_span(use),
-            f"${name} is expanded by the batch shell, where it is {value}, before the srun on line "
-            f"{job.line(step.span.start)} starts the tasks: {CONSEQUENCE[use.consumer]}; {advice}",
+            place_of(job, use.expansion),
+            f"the batch shell expands ${name} to {value_in_batch(name)} before the srun on line "
+            f"{job.line(use.step.span.start)} starts, so every task {CONSEQUENCE[use.consumer]}; {advice}",
             use.severity,
-            related=[(step.invocation.name_span, "the tasks start here")],
+            related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
+
+
+def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
+    name = use.expansion.name
+    if use.shells:
+        escaped = escape(job, use)
+        if escaped is None:
+            return "let each task's own shell expand it", None
+        fix = Fix("let the task expand it", [insert(use.expansion.span.start, "\\")], safe=escaped.safe)
+        return f"write `{escaped.text}`", fix
+    if not use.word:
+        return "let each task write a file of its own", None
+    words = _words_to_wrap(job, use)
+    advice = f"run the command by `bash -c '…'` and write `${name}` there"
+    if words is None:
+        return advice, None
+    edits = [insert(words.start, "bash -c 'exec "), insert(words.end, ' "$@"\' _')]
+    return advice, Fix("start the command by a shell in the task", edits)
+
+
+def _words_to_wrap(job: Job, use: EarlyUse) -> Span | None:
+    """The words of srun's command up to the one with the variable, where they can become a program of bash.
+
+    All of them have to stand literally in one place, or be variables that the tasks have too.
+    """
+    command, file = use.command, job.source.text
+    if command.kind != "srun" or job.is_wrapped or not is_plain(use.expansion, file):
+        return None
+    number = next((number for number, field in enumerate(command.argv) if field is use.word), None)
+    if number is None:
+        return None
+    end = 0
+    for field in command.argv[: number + 1]:
+        span = span_of(field)
+        if span.start < end or not shown_text(field):
+            return None
+        end = span.end
+        for name in [piece.expansion.name for piece in field if piece.expansion is not None]:
+            if not name.startswith("SLURM_") and name not in TASK_VARIABLES and exported(command, name) is None:
+                return None
+    start = span_of(command.argv[0]).start
+    escaped = job.is_embedded and file[start - 1 : start] == "\\"
+    if escaped or "'" in file[start:end] or not start <= use.expansion.span.start < end:
+        return None
+    return Span(start, end)
 
 
 CASES = [

@@ -1,4 +1,4 @@
-'''A rank is computed by the batch shell, once for all tasks.
+"""A rank is computed by the batch shell, once for all tasks.
 
 `export RANK=$SLURM_PROCID` in the batch script sets RANK to 0 for every task: the batch shell is itself task 0 on the
 first node, and what it exports is the same everywhere. All processes claim to be rank 0, and the job hangs until a
@@ -12,49 +12,171 @@ with RANK, and where the step has one task on one node, for which 0 is right.
 
 The assignment moves into the tasks: `srun bash -c 'RANK=$SLURM_PROCID exec "$@"' _ python train.py`. Unsafe, because
 it rewrites the command, and the program may read SLURM_PROCID itself. There is none where the rank is an argument of
-srun, or more is computed than a copy of the variable.
+srun, or more is computed than a copy of the variable. What the launcher sets itself is removed, which is unsafe too.
 
 ## References
 
 setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
-'''
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.expansion.early import (
+    RANK_VARIABLES,
+    RANKS,
+    EarlyUse,
+    early_exports,
+    early_uses,
+    is_of_rank_variable,
+    place_of,
+    value_in_batch,
+    worst_by_place,
+)
+from sbatchlint.analysis.expansion.reads import assignment_around
+from sbatchlint.bash.trace import Assigned
+from sbatchlint.bash.values import Phase, is_open, span_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.job import Step
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.job.launchers import recognise
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB402", "early-rank-export", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB402", "early-rank-export", severity="error", fix="sometimes",
+    since="0.1.0", when=Variables(*sorted(TASK_VARIABLES)),
+)  # fmt: skip
+
+# A copy of the variable, with or without quotes.
+_COPY = re.compile(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for rank in job.early_ranks():
-        step = rank.step
-        name = rank.expansion.name
-        effect = "so that all get the same rank"
-        if rank.consumer == "ignored":
-            effect = "which the launcher sets itself"
-        move = job.variables.moved_rank(rank)
-        variable = job.variables.uses.target_of(rank.expansion.span) or "…"
-        program = move.program if move else f"{variable}=${name} exec …"
+    exports = early_exports(job, RANKS)
+    in_words = [use for use in early_uses(job, RANKS) if is_of_rank_variable(job, use.expansion)]
+    for use in worst_by_place(use for use in (*exports, *in_words) if use.harms):
+        name = use.expansion.name
+        assigned = assignment_around(job, use.expansion.span)
+        rank = "the rank" if assigned is None else assigned.name
+        advice, fix = _repair(job, use, rank)
         yield Finding(
-            job.early_span(rank),
-            f"${name} is 0 in the batch shell, and every task of the srun on line {job.line(step.span.start)} gets "
-            f"that value, {effect}; set it in the task: srun bash -c '{program}'",
-            rank.severity,
-            related=[(step.invocation.name_span, "the tasks start here")],
-            fix=Fix("set it in the tasks", move.edits, safe=False) if move is not None else None,
+            place_of(job, use.expansion),
+            f"${name} is {value_in_batch(name)} in the batch shell, and every task of the srun on line "
+            f"{job.line(use.step.span.start)} gets the same {rank}; {advice}",
+            use.severity,
+            related=[(use.step.invocation.name_span, "the tasks start here")],
+            fix=fix,
         )
-    for rank in job.variables.harmless_ranks():
+    for use in worst_by_place(use for use in exports if use.step.tasks == use.step.nodes == 1):
         yield Finding(
-            job.early_span(rank),
-            f"${rank.expansion.name} is 0 in the batch shell, which is right only while the srun on line "
-            f"{job.line(rank.step.span.start)} has one task; set it in the task",
+            place_of(job, use.expansion),
+            f"${use.expansion.name} is {value_in_batch(use.expansion.name)} in the batch shell, which is right only "
+            f"while the srun on line {job.line(use.step.span.start)} has one task; set the rank in the task",
             "info",
-            related=[(rank.step.invocation.name_span, "the task starts here")],
+            related=[(use.step.invocation.name_span, "the task starts here")],
         )
+
+
+def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
+    copies = _copies(job)
+    assigned = next((each for each in copies if _holds(each, use)), None)
+    if use.consumer == "ignored":
+        launcher = recognise(use.command.argv)
+        if launcher is None or any(use.word is word for word in use.command.argv):
+            return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
+        edit = None if assigned is None or rank in _read_by_batch_shell(job) else _removal(job, assigned)
+        fix = None if edit is None else Fix(f"remove {rank}", [edit])
+        return f"{launcher.name} sets {rank} itself, so remove this assignment", fix
+    steps = _steps_with(job, copies) if use.command.kind == "srun" else []
+    edits = _moved(job, assigned, steps) if assigned is not None else None
+    if not edits:
+        return f"set it in the task: `srun bash -c '{rank}=${use.expansion.name} exec …'`", None
+    return f"set it in the task: `srun bash -c '{_program(job, steps[-1][1])}'`", Fix("set it in the tasks", edits)
+
+
+def _copies(job: Job) -> list[Assigned]:
+    """The assignments of ranks in the batch shell that are mere copies of a variable of the tasks."""
+    return [
+        each
+        for each in job.assigned
+        if each.name in RANK_VARIABLES and each.context.phase is Phase.BATCH and _written(job, each) is not None
+    ]
+
+
+def _written(job: Job, assigned: Assigned) -> str | None:
+    """`RANK=$SLURM_PROCID` as it is written, without quotes; None where more is computed."""
+    match = _COPY.fullmatch(job.source.slice(assigned.span))
+    return f"{match[1]}={match[3]}" if match else None
+
+
+def _holds(assigned: Assigned, use: EarlyUse) -> bool:
+    return assigned.span.start <= use.expansion.span.start < assigned.span.end
+
+
+def _steps_with(job: Job, copies: list[Assigned]) -> list[tuple[Step, list[Assigned]]]:
+    """The steps that get some of these ranks, and which."""
+    found = []
+    for step in job.steps:
+        uses = [use for use in early_exports(job, RANKS) if use.step is step]
+        ranks = {each for use in uses for each in copies if _holds(each, use)}
+        if ranks:
+            found.append((step, sorted(ranks, key=lambda each: each.span)))
+    return found
+
+
+def _program(job: Job, ranks: list[Assigned]) -> str:
+    """What a shell in each task runs in place of the command."""
+    return " ".join(_written(job, each) or "" for each in ranks) + ' exec "$@"'
+
+
+def _moved(job: Job, wanted: Assigned, steps: list[tuple[Step, list[Assigned]]]) -> list[Edit] | None:
+    """Moves all ranks of these steps into their tasks; None where a step is not plain enough."""
+    edits: dict[Span, Edit] = {}
+    for step, ranks in steps:
+        at = _start_of_program(job, step)
+        if at is None or wanted not in ranks and len(steps) > 1:
+            return None
+        edits[Span(at, at)] = insert(at, f"bash -c '{_program(job, ranks)}' _ ")
+    for assigned in {each.span: each for _, ranks in steps for each in ranks}.values():
+        edit = None if assigned.name in _read_by_batch_shell(job) else _removal(job, assigned)
+        if edit is not None:
+            edits[edit.span] = edit
+    return sorted(edits.values(), key=lambda edit: edit.span)
+
+
+def _read_by_batch_shell(job: Job) -> set[str]:
+    return {each.name for each in job.trace.reads if each.context.phase is not Phase.TASK}
+
+
+def _start_of_program(job: Job, step: Step) -> int | None:
+    """Where the command of an srun begins in the file, where it is written behind the srun itself."""
+    if step.command is None or not step.certain:
+        return None
+    field = step.invocation.argv[step.command]
+    start, end = span_of(field)
+    outside = not step.invocation.span.start <= start < end <= step.invocation.span.end
+    quoted = job.in_quoted_text(start) and job.source.text[start] not in "\"'"
+    return None if is_open(field) or outside or quoted else start
+
+
+def _removal(job: Job, assigned: Assigned) -> Edit | None:
+    """Takes away `export RANK=…`, with its line where nothing else is on it."""
+    text = job.source.text
+    start, end = assigned.span
+    line = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    stop = len(text) if stop < 0 else stop
+    before, after = text[line:start], text[end:stop]
+    if re.fullmatch(r"\s*(?:export\s+)?", before) and not after.strip():
+        return remove(Span(line, min(stop + 1, len(text))))
+    if re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
+        return remove(Span(start, end + 1) if after.strip() else Span(start - 1, end))
+    rest = re.match(r"[ \t]+(?=[\w./$\"'])", after)
+    if rest is not None and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
+        return remove(Span(start, end + rest.end()))  # `RANK=… srun …`
+    return None
 
 
 CASES = [

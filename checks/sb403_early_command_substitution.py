@@ -1,4 +1,4 @@
-'''A command in a step's text is run by the batch shell.
+"""A command in a step's text is run by the batch shell.
 
 In double quotes and in an unquoted heredoc, `$(hostname)` is run once, by the batch shell on the first node, before
 srun starts the tasks. All of them get the first node's name, address or interface: they claim the same place, compare
@@ -17,45 +17,86 @@ one shell reads the text again, and the command needs no variable of the batch s
 ## References
 
 Run on Slurm 22.05, 23.11, 24.11 and 26.05: in double quotes all tasks of two nodes print the first node's name.
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.early import (
+    EarlyUse,
+    Question,
+    early_exports,
+    early_uses,
+    is_of_own_variable,
+    worst_by_place,
+)
+from sbatchlint.analysis.expansion.escapes import escape
+from sbatchlint.analysis.expansion.varying import NODE, of_task, variation
+from sbatchlint.bash.values import Expansion
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.triggers import Steps
 
 CARD = Card(
-    "SB403", "early-command-substitution", severity="warning", fix="sometimes",
-    since="0.1.0", when=Steps(),
+    "SB403", "early-command-substitution", severity="warning", fix="sometimes", since="0.1.0", when=Steps(),
+    seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 CONSEQUENCE = {
-    "rank": "every task is told that it is there",
-    "test": "every task compares the same name",
-    "file": "every task writes the same file",
-    "label": "every task prints the same",
+    "rank": "claims to be on that node",
+    "test": "compares that name",
+    "file": "writes the same file",
+    "label": "prints the same",
 }
+# Options and variables that tell a process of its own node.
+_OPTIONS = frozenset(
+    {"local-addr", "node-ip", "node-ip-address", "host-ip", "node-name", "nodename", "local-ip", "local-hostname"}
+)
+_VARIABLES = frozenset(
+    {"NODE_IP", "VLLM_HOST_IP", "LOCAL_IP", "NODE_NAME", "NODE_HOSTNAME", "LOCAL_ADDR"}
+    | {"LOCAL_HOSTNAME", "MY_NODE", "MY_HOSTNAME", "THIS_NODE", "RAY_NODE_IP_ADDRESS", "NODE_IP_ADDRESS"}
+)
+
+
+def _is_of_place(expansion: Expansion) -> bool:
+    """Whether it depends on the node or the process that expands it, and is no variable of Slurm's tasks."""
+    return not of_task(expansion) and variation(expansion) is not None
+
+
+PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for use in job.variables.early_places():
+    # what a step inherits was assigned by the batch shell, under the name that says what it is for
+    uses = [use for use in early_uses(job, PLACES) if use.consumer == "rank" or not is_of_own_variable(job, use)]
+    for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.harms and _is_fault(use)):
         name = use.expansion.name
-        shown = name if name.startswith("$(") else f"${name}"
-        repair = job.early_repair(use)
-        fix, advice = None, "let each task's own shell expand it"
-        if repair is not None and repair.kind == "escape":
-            fix = Fix("let the task expand it", [replace(use.expansion.span, repair.text)], safe=repair.safe)
-            advice = f"write {repair.text}"
+        does = f"runs {name}" if name.startswith("$(") else f"expands ${name}"
+        escaped = escape(job, use)
+        fix, advice = None, "let each task's own shell do it"
+        if escaped is not None:
+            fix = Fix("let the task expand it", [replace(use.expansion.span, escaped.text)], safe=escaped.safe)
+            advice = f"write `{escaped.text}`"
         yield Finding(
             use.expansion.span,
-            f"{shown} is expanded by the batch shell, on the first node, before the srun on line "
-            f"{job.line(use.step.span.start)} starts the tasks: {CONSEQUENCE[use.consumer]}; {advice}",
+            f"the batch shell {does} on the first node before the srun on line {job.line(use.step.span.start)} starts, "
+            f"so every task {CONSEQUENCE[use.consumer]}; {advice}",
             "info" if use.consumer == "label" else "warning",
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
+
+
+def _is_fault(use: EarlyUse) -> bool:
+    """Whether the use makes no sense with one text for all: much of it is meant, such as the first node's address."""
+    found = variation(use.expansion)
+    if found is None or found.by == NODE and not use.step.several_nodes:
+        return False
+    if use.consumer in ("rank", "test"):
+        return found.name
+    if use.consumer == "file":
+        return found.name or found.by != NODE
+    return use.consumer == "label" and found.by == NODE
 
 
 CASES = [

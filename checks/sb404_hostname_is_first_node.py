@@ -19,23 +19,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
-from sbatchlint.triggers import Steps
+from sbatchlint.bash.trace import Context
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.steps import step_around
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB404", "hostname-is-first-node", severity="info", fix="always", since="0.1.0", when=Variables("HOSTNAME"),
+    seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+)  # fmt: skip
+
+# Commands whose programs get an environment of their own.
+_FRESH = frozenset({"ssh", "pdsh", "docker", "podman", "sudo", "su"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for read, step in job.variables.inherited_hostnames():
-        start = job.source.text.index("HOSTNAME", read.span.start)
-        edit = Edit(Span(start, start + len("HOSTNAME")), "SLURMD_NODENAME")
+    seen: set[Span] = set()
+    for read in job.trace.reads:
+        if read.name != "HOSTNAME" or read.variable is not None or read.span in seen:
+            continue
+        step = step_around(read.context) if read.context.phase is Phase.TASK else None
+        if step is None or not step.several_nodes or read.context.restricted or _is_set_anew(read.context):
+            continue
+        start = job.source.text.find("HOSTNAME", *read.span)
+        if start < 0:
+            continue
+        seen.add(read.span)
+        edit = replace(Span(start, start + len("HOSTNAME")), "SLURMD_NODENAME")
+        tasks = f"all {step.tasks or step.nodes or ''} tasks".replace("  ", " ")
         yield Finding(
             read.span,
-            f"HOSTNAME is inherited from the batch shell, so that all {step.tasks or step.nodes} tasks see the name of "
-            f"the first of {step.nodes} nodes; write $SLURMD_NODENAME",
+            f"srun hands on the batch shell's HOSTNAME, so {tasks} see the name of the first node; "
+            "write `$SLURMD_NODENAME`",
             related=[(step.invocation.name_span, "the tasks start here")],
             fix=Fix("write SLURMD_NODENAME", [edit], safe=True),
         )
+
+
+def _is_set_anew(context: Context) -> bool:
+    """Whether the shell sets HOSTNAME itself, as it does where it inherits none."""
+    around = [] if context.parent is None else [context.parent, *context.parent.ancestors()]
+    return any(getattr(each.spawn, "cleared", False) or each.name in _FRESH for each in around)
 
 
 CASES = [

@@ -18,26 +18,62 @@ env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; environments of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
+from sbatchlint.bash.values import Phase, Text
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.slurm.environment import Entry, find
 
 CARD = Card("SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0")
 
+# Languages of short programs, and how these take a variable from the environment without a default.
+_LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
+_TAKEN = re.compile(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.variables.of_steps():
-        empty = "empty"
-        if each.entry is not None and each.entry.batch:
-            empty = "empty, or -5 from Slurm 26.05 on"
-        advice = "read it in the program that srun starts"
-        if each.meant:
-            advice = f"write {each.meant}, which describes the job"
-        yield Finding(
-            each.span,
-            f"{each.name} is set only in the tasks of a step, and in the batch script it is {empty}; {advice}",
-            "warning" if each.use.kind == "print" else "error",
-        )
+    if job.phase is not Phase.BATCH:
+        return
+    for read in unprepared_reads(job):
+        entry = _step_variable(read.name)
+        if entry is None or read.context.phase is not Phase.BATCH or job.versions.majors[0] not in entry.task:
+            continue
+        kind = use_of(job, read).kind
+        if kind != "guard":
+            yield _finding(read.span, entry, "warning" if kind == "print" else "error")
+    for span, entry in _in_other_languages(job):
+        yield _finding(span, entry, "error")
+
+
+def _step_variable(name: str) -> Entry | None:
+    """What is known of a variable that tasks always have and the batch shell does not."""
+    entry = find(name)
+    if entry is None or entry.when not in ("always", "gpus"):
+        return None
+    # SLURM_STEP_ID is -5 in the batch shell of 26.05
+    return entry if entry.batch <= {"26.05"} else None
+
+
+def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
+    """Where a program of another language, written in the batch script, takes one from its environment."""
+    for command in job.invocations:
+        language = (command.name or "").rstrip("0123456789.")
+        if command.phase is not Phase.BATCH or language not in _LANGUAGES:
+            continue
+        texts = [Text(field) for field in command.argv[1:]] + ([] if command.stdin is None else [command.stdin])
+        for text in texts:
+            for match in _TAKEN.finditer(text.string):
+                entry = _step_variable(match[1])
+                if entry is not None and not entry.batch:
+                    yield text.span(*match.span(1)), entry
+
+
+def _finding(span: Span, entry: Entry, severity: str) -> Finding:
+    empty = "is empty, or -5 from Slurm 26.05 on" if entry.batch else "is empty"
+    advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the program that srun starts"
+    return Finding(span, f"only tasks of a step have {entry.name}; in the batch script it {empty}; {advice}", severity)
 
 
 CASES = [

@@ -19,31 +19,77 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.literal_dollars import PRINTING, LiteralDollar, literal_dollars
+from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job import Step
 
-CARD = Card("SB406", "late-variable-without-shell", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB406", "late-variable-without-shell", severity="error", fix="sometimes", since="0.1.0",
+    seen="live runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
+
+# What a shell takes as it is, and variables.
+_HARMLESS = re.compile(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.literal_dollars():
-        program = each.command.name
-        if each.kind == "escape":
-            continue
-        if each.kind == "quotes":
-            message = f"single quotes keep ${each.name} as it is, and {program} gets it as text; use double quotes"
+    seen: set[Span] = set()
+    for each in literal_dollars(job):
+        step, program, fix = each.step, each.command.name, None
+        message = f"{program} gets `${each.name}` as text"
+        if step is not None and each.has_no_shell:
+            fix = _shell_around(job, step)
+            message += f", as the srun on line {job.line(step.span.start)} starts it without a shell; "
+            message += 'run it by `bash -c "…"`'
+        elif each.escaped:
+            continue  # a backslash too many, which is over-escaped
+        elif step is not None and not _is_written_in(each):
+            message += ", as no shell expands the value of a variable again; write it in the program of the task's "
+            message += "shell, or use `eval` there"
+        elif each.of_slurm and program not in PRINTING:
+            message += ", as single quotes keep the shell from expanding it; use double quotes"
         else:
-            line = 0 if each.step is None else job.line(each.step.span.start)
-            message = f"{program} gets the text ${each.name}, as the srun on line {line} starts it without a shell"
-            advice = 'start it by bash -c "…"'
-            if each.kind == "value":
-                message = f"{program} gets the text ${each.name}, as the value of a variable is not expanded again"
-                advice = "write it in the program of the task's shell itself, or use eval there"
-            message = f"{message}; {advice}"
-        related = [] if each.step is None else [(each.step.invocation.name_span, "the tasks start here")]
-        fix = Fix("start the command by a shell in the task", each.edits, each.safe) if each.edits else None
-        yield Finding(each.span, message, related=related, fix=fix)
+            continue
+        if each.span not in seen:
+            seen.add(each.span)
+            related = [] if step is None else [(step.invocation.name_span, "the tasks start here")]
+            yield Finding(each.span, message, related=related, fix=fix)
+
+
+def _is_written_in(each: LiteralDollar) -> bool:
+    """Whether the dollar is written where the command is, and not in the value of a variable."""
+    return each.command.span.start <= each.dollar.start < each.command.span.end
+
+
+def _shell_around(job: Job, step: Step) -> Fix | None:
+    """`srun $CMD` to `srun bash -c "$CMD"`, where the whole command is one variable; safe where nothing in it means
+    something else to a shell."""
+    invocation = step.invocation
+    if step.command is None or invocation.kind or invocation.ancestors():
+        return None
+    commands = [node for node in nodes(job.program) if isinstance(node, Simple) and node.words]
+    words = next((n.words for n in commands if job.span(n.words[0].start, n.words[-1].end) == invocation.span), None)
+    last = None if words is None else words[-1]
+    parameter = last.parts[0] if isinstance(last, Word) and len(last.parts) == 1 else None
+    if last is None or not isinstance(parameter, Parameter):
+        return None
+    known = invocation.state.variables.get(parameter.name)
+    if parameter.quoted or parameter.operator or parameter.index or known is None or known.array:
+        return None
+    if len(known.alternatives) != 1 or not known.alternatives[0].fields:
+        return None
+    value = shown_text(known.alternatives[0].fields[0])
+    if len(value.split()) != len(invocation.argv) - step.command or "\n" in value.strip():
+        return None
+    span = job.span(last.start, last.end)
+    safe = _HARMLESS.fullmatch(value) is not None
+    return Fix("start the command by a shell in the task", [replace(span, f'bash -c "{job.source.slice(span)}"')], safe)
 
 
 CASES = [

@@ -19,26 +19,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.literal_dollars import PRINTING, literal_dollars
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB407", "over-escaped", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB407", "over-escaped", severity="error", fix="sometimes", since="0.1.0", seen="LUMI-AI-Guide, pull request 115"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.literal_dollars():
-        if each.kind != "escape":
+    file = job.source.text
+    seen: set[Span] = set()
+    for each in literal_dollars(job):
+        # where srun starts the program without a shell, that is what is wrong: late-variable-without-shell
+        if not each.escaped or each.has_no_shell:
             continue
-        where = "the batch shell" if each.step is None else "the shell in the task"
-        advice = "leave out one level of backslashes"
-        if each.edits:
-            advice = f"write {job.source.text[each.edits[0].span.end : each.span.end]}"
-        fix = Fix("take the backslash away", each.edits, each.safe) if each.edits else None
+        printed = each.command.name in PRINTING
+        if each.shell is None and printed and not _is_copied(job, each.command):
+            continue
+        span, fix, advice = each.span, None, "leave out one level of backslashes"
+        end = each.dollar.end - 1
+        start = len(file[:end].rstrip("\\"))
+        if end - start in (1, 3):
+            # of three, the shell before takes `\\\\` for one, which the last shell then finds before the dollar
+            span = Span(start, span.end)
+            taken = Span(start, start + (end - start) // 2 + 1)
+            if each.shell is not None or not printed:
+                fix = Fix("take the backslash away", [remove(taken)], safe=True)
+                advice = f"write `{file[taken.end : span.end]}`"
+        if span in seen:
+            continue
+        seen.add(span)
+        shell = "the batch shell" if each.step is None else "the shell in the task"
         yield Finding(
-            each.span,
-            f"{where} takes the backslash away and does not expand ${each.name}: {each.command.name} gets it as text; "
-            f"{advice}",
+            span,
+            f"{each.command.name} gets `${each.name}` as text, as {shell} only takes the backslash away; {advice}",
             fix=fix,
         )
+
+
+def _is_copied(job: Job, command: Invocation) -> bool:
+    """`echo \\"text \\$NAME\\"`: written for another shell's double quotes."""
+    words = job.source.slice(command.span).split(None, 1)
+    return len(words) == 2 and words[1].startswith('\\"') and words[1].endswith('\\"')
 
 
 CASES = [

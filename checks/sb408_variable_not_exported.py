@@ -1,4 +1,4 @@
-'''A program reads a variable that the script does not export.
+"""A program reads a variable that the script does not export.
 
 `NNODES=4` makes a variable of the batch shell alone. The tasks that srun starts, and any other program, get exported
 variables only: in `srun bash -c 'echo $NNODES'`, in a quoted heredoc or in a script that a step runs, it is empty. A
@@ -17,42 +17,184 @@ It is safe: nothing but the environment of programs changes. An array cannot be 
 ## References
 
 prime-rl pull request 3225; `export` in the bash manual.
-'''
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assignment_around, use_of
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
+from sbatchlint.bash.trace import Assigned, Invocation, Read
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.containers import Container
+from sbatchlint.job.steps import step_around
+from sbatchlint.slurm.environment import find
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0")
 
+# What only programs read: names that mean nothing to a script itself.
+_FOR_PROGRAMS = re.compile(
+    r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
+    r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT)_[A-Z0-9_]+"
+    r"|HF_(?:HOME|TOKEN|ENDPOINT|DEBUG|(?:HUB|DATASETS|XET)_[A-Z0-9_]+|[A-Z]+_CACHE)"
+    r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE)"
+)
+# Beginnings of a command after which an assignment may be a statement of its own.
+_OPENINGS = re.compile(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.variables.unexported():
-        line = job.line(each.starter.span.start)
-        reader, verbs = f"the program started on line {line}", ("reads", "finds")
-        if each.step is not None:
-            reader, verbs = f"the tasks of the srun on line {line}", ("read", "find")
-        if not each.reads:
-            message = f"{each.name} is not exported, so that programs such as that on line {line} do not see it"
-        else:
-            place = job.line(each.reads[0].start)
-            where = reader if place == line else f"{reader}, which {verbs[0]} it on line {place},"
-            message = f"{each.name} is not exported, so that {where} {verbs[1]} it empty"
-        advice = f"write export {each.name}=…"
-        if each.array:
-            advice = "an array cannot be exported, so set it there"
-        elif not each.edits:
-            advice = f"write export {each.name} first"
-        fix = Fix(f"export {each.name}", each.edits, safe=True) if each.edits else None
-        yield Finding(
-            each.span,
-            f"{message}; {advice}",
-            "error" if each.reads else "warning",
-            related=[(span, "read here") for span in each.reads[:3] if span != each.span],
-            fix=fix,
-        )
+    if job.phase is not Phase.BATCH:
+        return
+    found: dict[Span, list[Read]] = {}
+    for read in job.trace.reads:
+        loser = _loser(read)
+        if loser is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
+            continue
+        assigned = _assignment(job, read.name, loser)
+        reads = found.setdefault(read.span if assigned is None else assigned.name_span, [])
+        if read.span not in [each.span for each in reads]:
+            reads.append(read)
+    for span, reads in found.items():
+        yield _read_empty(job, span, reads)
+    for assigned, starter in _for_programs(job):
+        if assigned.name_span not in found:
+            array = starter.state.variables[assigned.name].array
+            advice, fix = _repair(job, assigned.name, None if array else assigned, array)
+            yield Finding(
+                assigned.name_span,
+                f"{assigned.name} is not exported, so programs such as that on line {job.line(starter.span.start)} do "
+                f"not see it; {advice}",
+                "warning",
+                fix=fix,
+            )
+
+
+def _read_empty(job: Job, span: Span, reads: list[Read]) -> Finding:
+    name, place = reads[0].name, job.line(reads[0].span.start)
+    starter = _loser(reads[0])
+    assert starter is not None
+    line = job.line(starter.span.start)
+    who, verb = f"the program started on line {line}", "reads"
+    if step_around(reads[0].context) is not None:
+        who, verb = f"the tasks of the srun on line {line}", "read"
+    where = "" if place == line else f" on line {place}"
+    array = starter.state.variables[name].array
+    advice, fix = _repair(job, name, None if array else _assignment(job, name, starter), array)
+    return Finding(
+        span,
+        f"{name} is not exported, so {who} {verb} it as empty{where}; {advice}",
+        related=[(each.span, "empty here") for each in reads[:3] if each.span != span],
+        fix=fix,
+    )
+
+
+def _loser(read: Read) -> Invocation | None:
+    """The command whose shell has a variable and keeps it for itself; None where it is lost otherwise, or not at all.
+
+    A variable that the environment holds when the job is submitted stays exported when the script sets it.
+    """
+    if read.variable is not None or read.operator in DEFAULTS:
+        return None
+    entry = find(read.name)
+    if read.name in ENVIRONMENT_NAMES or entry is not None and entry.batch:
+        return None
+    each = read.context.parent
+    while each is not None:
+        if _passes_nothing(each):
+            return None
+        variable = each.state.variables.get(read.name)
+        if variable is not None:
+            set_always = bool(variable.alternatives) and all(way.fields is not None for way in variable.alternatives)
+            return each if set_always and not variable.exported else None
+        each = each.context.parent
+    return None
+
+
+def _passes_nothing(command: Invocation) -> bool:
+    """Whether even an exported variable would not get through."""
+    spawn = command.spawn
+    if command.name in ("ssh", "pdsh", "docker", "podman", "sudo", "su", "sbatch") or spawn is None:
+        return command.text is None
+    info = getattr(spawn, "info", None)
+    if isinstance(info, Container) and info.kind in ("docker", "podman", "charliecloud"):
+        return True
+    return bool(getattr(spawn, "cleared", False)) or getattr(spawn, "kind", "") in ("ssh", "sbatch", "sudo")
+
+
+def _may_be_set(job: Job, read: Read) -> bool:
+    """Whether a file that cannot be read here runs before in the same program, and may set the variable."""
+    return any(each.index < read.order and each.context.parent is read.context.parent for each in unclear_sources(job))
+
+
+def _assignment(job: Job, name: str, shell: Invocation) -> Assigned | None:
+    """The assignment from which a shell's variable has its value; None for a loop, `read` and the like."""
+    span = shell.state.variables[name].span
+    found = assignment_around(job, span)
+    return found if found is not None and (found.name, found.span) == (name, span) else None
+
+
+def _for_programs(job: Job) -> Iterator[tuple[Assigned, Invocation]]:
+    """Variables that only programs look for, set and not exported, and the first program that is started without."""
+    candidates = [
+        each
+        for each in job.assigned
+        if not each.exported and each.context.phase is not Phase.SUBMIT and _FOR_PROGRAMS.fullmatch(each.name)
+    ]
+    if not candidates:
+        return
+    words = Counter(re.findall(r"\w+", job.source.text))
+    starters = {step.invocation.index: step.invocation for step in job.steps}
+    starters.update((launch.invocation.index, launch.invocation) for launch in job.launches)
+    for each in candidates:
+        entry = find(each.name)
+        if entry is not None and entry.batch or words[each.name] != 1:
+            continue
+        for index in sorted(starters):
+            starter = starters[index]
+            variable = starter.state.variables.get(each.name)
+            if index < each.order or variable is None or variable.span != each.span or variable.exported:
+                continue
+            if starter.context.parent is each.context.parent and all(way.fields for way in variable.alternatives):
+                yield each, starter
+                break
+
+
+def _repair(job: Job, name: str, assigned: Assigned | None, array: bool) -> tuple[str, Fix | None]:
+    if array:
+        return "an array cannot be exported, so set it there", None
+    edit = None if assigned is None else _exporting(job, assigned)
+    if edit is None:
+        return f"write `export {name}` before it starts", None
+    return f"write `export {name}=…`", Fix(f"export {name}", [edit], safe=True)
+
+
+def _exporting(job: Job, assigned: Assigned) -> Edit | None:
+    """The edit that exports a variable at its assignment; None where that is part of something else.
+
+    `export X=$(command)` would hide the command's exit status, so that the name is exported on a line before.
+    """
+    text = job.source.text
+    start, end = assigned.span
+    line = text.rfind("\n", 0, start) + 1
+    before = text[line:start]
+    if not text.startswith(assigned.name, start) or _OPENINGS.search(before) is None:
+        return None
+    after = text[end:].partition("\n")[0].strip()
+    if after and not after.startswith((";", "#", "&&", "||", "}", ")")):
+        return None  # NAME=value before a command, or several assignments
+    value = text[start:end]
+    if "$(" not in value.replace("$((", "") and "`" not in value:
+        return insert(start, "export ")
+    above = text[: max(line - 1, 0)].rpartition("\n")[2].rstrip()
+    if before.strip() or above.endswith(("&&", "||", "|", "\\")):
+        return None
+    return insert(start, f"export {assigned.name}\n{before}")
 
 
 CASES = [

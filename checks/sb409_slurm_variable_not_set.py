@@ -1,4 +1,4 @@
-'''A variable of Slurm is read that is not set.
+"""A variable of Slurm is read that is not set.
 
 Many SLURM_ variables exist only where the option of the same name was given: SLURM_NTASKS with just `--nodes` is unset,
 SLURM_GPUS_PER_NODE with `--gres=gpu:8` too, SLURM_CPUS_PER_TASK without `--cpus-per-task`. Others are not what Slurm
@@ -19,39 +19,115 @@ one task for each node is only what a bare srun would start.
 
 setup_env() in src/common/env.c and job_scheduler.c, Slurm 20.11 to 26.05; environments of live jobs on 22.05 to 26.05;
 awsome-distributed-training issue 71; gpt-neox pull request 1069; oslo pull request 150.
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.bash.trace import Read
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.slurm.environment import Entry, find, is_slip_of_fingers, mistaken
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB409", "slurm-variable-not-set", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB409", "slurm-variable-not-set", severity="error", fix="sometimes", since="0.1.0", when=Variables("S*"),
+)  # fmt: skip
+
+_RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.variables.missing():
-        use = each.use
-        vital = use.kind == "arithmetic" or job.variables.in_launcher(use)
-        result = "0" if use.read.operator == "arithmetic" else "empty"
-        fix = None
-        if each.text is not None:
-            fix = Fix(f"write {each.text}", [replace(each.span, each.text)], safe=each.safe)
-        if each.entry is None:
-            severity = "error" if each.certain and use.kind != "print" else "warning"
-            message = f"{each.name} is no variable that Slurm sets, so that it is {result} here"
-            message += f"; write {each.text or each.meant}"
-        else:
-            severity = "error" if vital else "info" if use.kind == "print" else "warning"
-            options = [f"--{name}" for name in each.entry.options[:2]]
-            asked = [option for option in options if job.request.asked(option[2:])]
-            why = f"set only with {' or '.join(options)}"
-            if asked:
-                why = f"no longer set by Slurm {min(set(job.versions.majors) - each.entry.batch)}"
-            message = f"{each.name} is {why}, so that it is {result} here unless the command line gives it"
-            message += f"; write {each.text}" if each.text else "; give the option, or a default"
-        yield Finding(each.span, message, severity, fix=fix)
+    if job.phase is not Phase.BATCH:
+        return
+    environment = JobEnvironment(job.request)
+    for read in unprepared_reads(job):
+        entry = find(read.name)
+        if entry is None:
+            yield from _misspelled(job, read, environment)
+        elif entry.when == "options" and environment.lookup(read.name, read.context) is False:
+            yield from _without_option(job, read, entry)
+
+
+def _misspelled(job: Job, read: Read, environment: JobEnvironment) -> Iterator[Finding]:
+    """A name that Slurm never sets, and that is close to one that it does."""
+    slip = mistaken(read.name)
+    if slip is None or unclear_sources(job) and not is_slip_of_fingers(read.name, slip):
+        return  # a file that is not known may set it
+    # unless the right one would not be set either
+    renamed = slip.certain and environment.lookup(slip.meant, read.context) is not False
+    instead = _renamed(job, read, slip.meant) if renamed else None
+    yield Finding(
+        read.span,
+        f"Slurm never sets {read.name}, so it is {_result(read)} here; "
+        + (f"write `{instead}`" if instead else f"did you mean {slip.meant}?"),
+        "error" if slip.certain and use_of(job, read).kind != "print" else "warning",
+        fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=slip.certain),
+    )
+
+
+def _without_option(job: Job, read: Read, entry: Entry) -> Iterator[Finding]:
+    """A variable that no option of the script makes."""
+    # directives that sbatch does not read are another fault
+    asks = not job.directives.unread and any(job.request.asked(option) for option in _RESOURCES)
+    if not asks and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
+        return  # all that it needs comes from the command line of sbatch
+    kind = use_of(job, read).kind
+    if kind == "guard" or read.operator not in ("", "arithmetic"):
+        return
+    options = [f"--{name}" for name in entry.options[:2]]
+    given = " or ".join(options)
+    message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {given}"
+    if any(job.request.asked(option) for option in entry.options[:2]):
+        release = min(set(job.versions.majors) - entry.batch)
+        message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
+    instead, safe = _instead(job, read, entry)
+    vital = kind == "arithmetic" or _is_in_launcher(job, read.span)
+    yield Finding(
+        read.span,
+        f"{message}; " + (f"write `{instead}`" if instead else f"add {options[0]}, or write a default"),
+        "error" if vital else "info" if kind == "print" else "warning",
+        fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
+    )
+
+
+def _result(read: Read) -> str:
+    return "0" if read.operator == "arithmetic" else "empty"
+
+
+def _is_in_launcher(job: Job, span: Span) -> bool:
+    """Whether what is read becomes part of a launcher's command line."""
+    commands = [launch.invocation.span for launch in job.launches]
+    return any(command.start <= span.start and span.end <= command.end for command in commands)
+
+
+def _renamed(job: Job, read: Read, name: str) -> str | None:
+    written = job.source.slice(read.span)
+    return written.replace(read.name, name) if written.count(read.name) == 1 else None
+
+
+def _instead(job: Job, read: Read, entry: Entry) -> tuple[str | None, bool]:
+    """What to write for a variable that no option makes, and whether that is what was plainly meant."""
+    request, name = job.request, entry.name
+    if job.source.slice(read.span) not in (f"${name}", f"${{{name}}}", name):
+        return None, False
+    if name == "SLURM_CPUS_PER_TASK":
+        return f"${{{name}:-1}}", True
+    if name == "SLURM_NTASKS_PER_NODE" and not request.asked("ntasks") and not request.asked("gpus"):
+        return f"${{{name}:-1}}", True
+    nodes = request.exact_nodes()
+    if name in ("SLURM_GPUS_PER_NODE", "SLURM_GPUS") and request.asks_for_gpus:
+        if name == "SLURM_GPUS" and nodes != 1 or request.gpus_per_node() is None:
+            return None, False
+        return _renamed(job, read, "SLURM_GPUS_ON_NODE"), True
+    if name in ("SLURM_NTASKS", "SLURM_NPROCS") and not request.asked("gpus"):
+        return f"${{{name}:-{1 if nodes == 1 else '$SLURM_JOB_NUM_NODES'}}}", False
+    return None, False
 
 
 CASES = [

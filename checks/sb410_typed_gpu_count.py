@@ -1,4 +1,4 @@
-'''A number of GPUs has the GPU's type before it.
+"""A number of GPUs has the GPU's type before it.
 
 With `--gpus-per-node=h100:8`, SLURM_GPUS_PER_NODE is `h100:8`, the option's text, and SLURM_GPUS likewise. As
 `--nproc_per_node` or in arithmetic that is no number: torchrun stops with a ValueError, bash with a syntax error in the
@@ -12,27 +12,88 @@ request of several types (`a100:2,v100:1`) has no one number, and no fix.
 ## References
 
 job_scheduler.c and src/common/env.c, Slurm 20.11 to 26.05; awsome-distributed-training issue 71.
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
-from sbatchlint.triggers import Gpus
+from sbatchlint.analysis.expansion.reads import DEFAULTS, TESTS, use_of
+from sbatchlint.bash.trace import Read
+from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when=Gpus())
+CARD = Card(
+    "SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when=Variables("SLURM_GPUS*"),
+    seen="job_scheduler.c and src/common/env.c of Slurm 20.11 to 26.05",
+)  # fmt: skip
+
+_NAMES = ("SLURM_GPUS_PER_NODE", "SLURM_GPUS", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK")
+# Options that take a number and nothing else: of launchers, and of srun.
+_LAUNCHER_COUNTS = frozenset(
+    {"nproc_per_node", "num_processes", "num_gpus", "num_gpu", "np", "n", "ntasks", "nproc", "num_workers", "N"}
+    | {"npernode"}
+)
+_STEP_COUNTS = ("ntasks", "ntasks-per-node", "ntasks-per-socket", "cpus-per-task", "nodes", "ntasks-per-gpu")
+_NUMERIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.variables.typed_counts():
-        fix = None if each.text is None else Fix("take the number alone", [replace(each.span, each.text)], safe=True)
-        yield Finding(
-            each.span,
-            f"{each.name} is the text '{each.value}' here, and {each.wanted} wants a number; "
-            f"write {each.text or '$SLURM_GPUS_ON_NODE'}",
-            fix=fix,
-        )
+    seen: set[Span] = set()
+    for name, value, span, wanted in (*_in_numbers(job), *_in_options(job)):
+        if span in seen:
+            continue
+        seen.add(span)
+        number, fix = "$SLURM_GPUS_ON_NODE", None
+        plain = job.source.slice(span) in (f"${name}", f"${{{name}}}", name)
+        if plain and value.count(":") == 1 and "," not in value:
+            number = f"${{{name}##*:}}"
+            fix = Fix("take the number alone", [replace(span, number)], safe=True)
+        yield Finding(span, f"{name} is `{value}` here, where {wanted} wants a number; write `{number}`", fix=fix)
+
+
+def _in_numbers(job: Job) -> Iterator[tuple[str, str, Span, str]]:
+    """Reads in arithmetic, in comparisons of numbers and for `seq`: name, value, place, and what wants a number."""
+    environment = JobEnvironment(job.request)
+    for read in job.trace.reads:
+        if read.name not in _NAMES or read.variable is not None:
+            continue
+        value = environment.lookup(read.name, read.context)
+        plainly = read.operator in ("", "arithmetic") or read.operator in DEFAULTS
+        if plainly and isinstance(value, str) and ":" in value and (wanted := _number_wanted(job, read)):
+            yield read.name, value, read.span, wanted
+
+
+def _number_wanted(job: Job, read: Read) -> str | None:
+    use = use_of(job, read)
+    if use.kind == "arithmetic":
+        return "arithmetic"
+    command = use.command
+    if command is not None and command.name in TESTS and any(text_of(field) in _NUMERIC for field in command.argv):
+        return "a comparison of numbers"
+    return "seq" if command is not None and command.name == "seq" else None
+
+
+def _in_options(job: Job) -> Iterator[tuple[str, str, Span, str]]:
+    """What the counting options of launchers and steps are given, in whatever way."""
+    for launch in job.launches:
+        for option in launch.launcher.given:
+            if option.value is not None and option.name.replace("-", "_") in _LAUNCHER_COUNTS:
+                dashes = "-" if len(option.name) == 1 else "--"
+                yield from _typed(option.value, f"{launch.launcher.name}'s {dashes}{option.name}")
+    for step in job.steps:
+        for name in _STEP_COUNTS:
+            each = step.option(name)
+            if each is not None and each.value is not None:
+                yield from _typed(each.value, f"srun's --{name}")
+
+
+def _typed(value: Pieces, wanted: str) -> Iterator[tuple[str, str, Span, str]]:
+    for piece in value:
+        if piece.expansion is not None and piece.expansion.name in _NAMES and piece.text and ":" in piece.text:
+            yield piece.expansion.name, piece.text, piece.expansion.span, wanted
 
 
 CASES = [

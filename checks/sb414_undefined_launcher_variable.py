@@ -1,4 +1,4 @@
-'''A launcher's option is given a variable that nothing sets.
+"""A launcher's option is given a variable that nothing sets.
 
 `--nnodes $NNODES` without an NNODES loses its value, takes the next option for it, or becomes `--nnodes=`: the launcher
 stops with an error about another option, or starts fewer processes than asked. It is easily done by copying the launch
@@ -14,26 +14,85 @@ None: nobody knows the value. `${NNODES:?}` stops the script at once where it is
 ## References
 
 torch/distributed/run.py: `--nnodes ""` is a ValueError.
-'''
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.expansion.reads import assigned_names, assignment_around, guarded_names
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.bash.values import Expansion, Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
+from sbatchlint.slurm.environment import find
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when=Launchers(),
+    seen="torch/distributed/run.py",
+)  # fmt: skip
+
+# What every launcher needs to be told right: how many, which one, and where they meet.
+_OPTIONS = frozenset(
+    {"nnodes", "nproc_per_node", "node_rank", "master_addr", "master_port", "rdzv_endpoint", "num_processes"}
+    | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
+)
+# In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
+_USUAL = re.compile(
+    r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
+    r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
+    r"|OPTARG|OPTIND|REPLY|SHLVL|IFS"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.variables.undefined():
-        dashes = "-" if len(each.option) == 1 else "--"
-        yield Finding(
-            each.span,
-            f"nothing in the script sets {each.name}, so that {dashes}{each.option} of {each.launcher} is empty unless "
-            f"the environment at submission has it; set it, or write ${{{each.name}:?}} to stop without it",
-        )
+    if job.phase is not Phase.BATCH or unclear_sources(job):
+        return
+    seen: set[Span] = set()
+    for launch in job.launches:
+        if not _has_own_variables(job, launch):
+            continue  # a script that sets nothing is given all it needs
+        for option in launch.launcher.given:
+            if option.name.replace("-", "_") not in _OPTIONS:
+                continue
+            unknown = [piece.expansion for piece in option.value or () if piece.text is None and piece.expansion]
+            for expansion in unknown:
+                name, place = expansion.name, expansion.span
+                if place in seen or _may_be_set(job, name) or _is_from_image(launch, expansion):
+                    continue
+                seen.add(place)
+                dashes = "-" if len(option.name) == 1 else "--"
+                yield Finding(
+                    place,
+                    f"nothing in the script sets {name}, so {dashes}{option.name} of {launch.launcher.name} is empty "
+                    f"unless the environment at submission has it; set it, or write `${{{name}:?}}` to stop without it",
+                )
+
+
+def _has_own_variables(job: Job, launch: Launch) -> bool:
+    """Whether an option of a launcher has a value from a variable that the script sets."""
+    return any(
+        piece.expansion is not None and piece.expansion.name in assigned_names(job)
+        or assignment_around(job, Span(piece.start, piece.start + 1)) is not None
+        for option in launch.launcher.given
+        for piece in option.value or ()
+    )  # fmt: skip
+
+
+def _may_be_set(job: Job, name: str) -> bool:
+    """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it: in
+    a comment, in `--export`, in its usage."""
+    if not name.isidentifier() or name in assigned_names(job) or name in guarded_names(job):
+        return True
+    if find(name) is not None or _USUAL.fullmatch(name):
+        return True
+    return re.search(rf"(?<![$\w-])(?<!\$\{{){name}\b|\${name}=", job.source.text) is not None
+
+
+def _is_from_image(launch: Launch, expansion: Expansion) -> bool:
+    """Whether a container's image, or a hook that starts it, may set the variable (MASTER_ADDR by enroot's)."""
+    return expansion.phase is Phase.TASK and launch.container is not None
 
 
 CASES = [

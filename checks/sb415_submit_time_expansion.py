@@ -20,33 +20,200 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.bash.syntax.tree import For
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.trace import Submission
+from sbatchlint.bash.values import Expansion, Phase, shown_text
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.job.once import once
 from sbatchlint.triggers import Submitted
 
 CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when=Submitted())
 
+# Read by the commands of Slurm, and therefore set by people and sites.
+_INPUT_NAMES = (
+    "SLURM_ACCOUNT SLURM_CLUSTERS SLURM_CONF SLURM_CONF_SERVER SLURM_EXCLUSIVE SLURM_HINT SLURM_JWT SLURM_PARTITION"
+    " SLURM_QOS SLURM_RESERVATION SLURM_ROOT SLURM_HOME SLURM_TIME_FORMAT SLURM_TIMELIMIT SLURM_VERSION"
+)
+_INPUTS = frozenset(_INPUT_NAMES.split())
+# Those that tell a job from the one that submits it.
+_OWN_NAMES = (
+    "SLURM_JOB_ID SLURM_JOBID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID SLURM_PROCID SLURM_LOCALID SLURM_NODEID"
+    " SLURM_JOB_NODELIST SLURM_NODELIST SLURMD_NODENAME SLURM_STEP_ID SLURM_STEPID"
+)
+_OWN = frozenset(_OWN_NAMES.split())
+# Commands that say something else on a node of the job than on the login node.
+_LOCAL = frozenset({"hostname", "nproc", "nvidia-smi", "rocm-smi", "srun", "lscpu", "nvcc"})
+# What sbatch puts in place of a variable in the name of a log.
+_PATTERNS = {"SLURM_JOB_ID": "%j", "SLURM_JOBID": "%j", "SLURM_ARRAY_JOB_ID": "%A", "SLURM_ARRAY_TASK_ID": "%a"}
+_AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
+_NAME_OF_SLURM = re.compile(r"SLURMD?_[A-Z_]+")
+_DEFAULT = re.compile(r"\$\{\w+:?[-+?=]")
+_COMMENT = re.compile(r"(?:^|\s)#(?!SBATCH\b)")
+_LOG = re.compile(r"--(?:output|error|input)\b|\s-[oei]")
+_AWK_PLACE = re.compile(r"(?:\bprintf?|[{(,;=+*/!~<>&|-]|^)\s*\Z")
+
+HAPPENS = {
+    "slurm": "the shell that submits the job expands {}, and Slurm has not set it there",
+    "own": "the shell that submits the job expands {} before the script assigns it",
+    "local": "{} runs on the login node, when the job is submitted",
+    "status": "the shell that submits the job expands {}, so it says nothing of the job's commands",
+    "field": "the shell that submits the job expands {}, so awk never gets it",
+    "once": "{} is expanded once, when the array is submitted, and is the same in all of its jobs",
+}
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.submit_time():
-        shown = each.name if each.name.startswith("$(") else f"${each.name}"
-        value = {
-            "slurm": "is expanded by the shell that submits the job, where Slurm has not set it",
-            "own": "is expanded by the shell that submits the job, before the script has assigned it",
-            "local": "runs when the job is submitted, on the login node",
-            "status": "is expanded by the shell that submits the job, and tells nothing of its commands",
-            "field": "is expanded by the shell that submits the job, and never reaches awk",
-            "once": "is expanded when the array is submitted, and is the same in all of its jobs",
-        }[each.kind]
-        if each.inside and each.kind == "slurm":
-            value = "is that of the job that submits this one, as its shell expands it"
-        advice = f"write {each.pattern}" if each.pattern else f"write \\{shown}"
-        if len(each.edits) > 1 or not each.edits and not each.pattern:
-            advice = "escape each $ with a backslash, or quote the text"
-        fix = Fix("let the job expand it", each.edits, each.safe) if each.edits else None
-        severity = "warning" if each.inside or each.kind == "once" else "error"
-        yield Finding(each.span, f"{shown} {value}; {advice}", severity, fix=fix)
+    submission, outer = job.submission, job.outer
+    if submission is None or outer is None or submission.quoted:
+        return
+    if submission.command is None and outer.phase is Phase.BATCH:
+        return  # a file that the job writes, and that nobody is seen to submit
+    inside = outer.phase is not Phase.SUBMIT  # the submitting script is a job itself
+    for expansion, line in _expansions(job):
+        kind, certain = _fault(job, expansion, line)
+        directive = line.startswith("#SBATCH")
+        if kind is None or directive and (inside or kind != "slurm"):
+            continue
+        shown = expansion.name if expansion.name.startswith("$(") else f"${expansion.name}"
+        happens = HAPPENS[kind].format(shown)
+        if inside and kind == "slurm":
+            happens = f"{shown} is expanded by the job that submits this one, so it is that of the first job"
+        edits: list[Edit] = []
+        pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
+        if pattern is not None:
+            if job.source.text[expansion.span.start] == "$":
+                edits = [replace(expansion.span, pattern)]
+        elif not directive and _is_read_once(submission, outer) and _is_in(submission.span, expansion.span):
+            edits = _escapes(job, expansion)
+        advice = "escape each `$` with a backslash, or quote the text"
+        if pattern or len(edits) == 1:
+            advice = f"write `{pattern}`" if pattern else f"write `\\{shown}`"
+        safe = certain and not inside and _is_direct(submission, expansion.span)
+        fix = Fix("let the job expand it", edits, safe) if edits else None
+        yield Finding(
+            expansion.span, f"{happens}; {advice}", "warning" if inside or kind == "once" else "error", fix=fix
+        )
+
+
+def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
+    """What the submitting shell expanded in the script, each place once, and its line up to there."""
+    seen: set[Span] = set()
+    at = 0
+    string = job.text.string
+    for piece in job.text.field:
+        line = string[string.rfind("\n", 0, at) + 1 : at]
+        at += 1 if piece.text is None else len(piece.text)
+        expansion = piece.expansion
+        if expansion is None or expansion.span in seen or expansion.phase is Phase.TASK:
+            continue
+        seen.add(expansion.span)
+        if not _COMMENT.search(line):
+            yield expansion, line
+
+
+def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, bool]:
+    """How an expansion is wrong, if it is (a key of `HAPPENS`), and whether escaping it is certainly right."""
+    assert job.submission is not None
+    name, in_body = expansion.name, _is_in(job.submission.span, expansion.span)
+    if expansion.span in _awk_fields(job):
+        return "field", True
+    if name in ("?", "!"):
+        return ("status", True) if in_body else (None, False)
+    if name in ("RANDOM", "$"):
+        # unless each job of the array reads it again
+        return ("once", False) if job.request.array is not None else (None, False)
+    if not name.startswith(("$(", "<(")):
+        return _fault_of_variable(job, expansion), True
+    within = [each for each in expansion.inputs if _fault_of_variable(job, each) is not None]
+    if within:
+        return _fault_of_variable(job, within[0]), len(within) == len(expansion.inputs)
+    first = expansion.commands[0] if expansion.commands else ()
+    local = first[:1] and first[0].rpartition("/")[2] in _LOCAL and not re.search(r"\b(?:echo|printf)\b", line)
+    inside = job.outer is not None and job.outer.phase is not Phase.SUBMIT
+    return ("local", True) if local and in_body and not inside else (None, False)
+
+
+def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
+    submission, outer, name = job.submission, job.outer, expansion.name
+    assert submission is not None and outer is not None
+    if _DEFAULT.match(job.source.text, expansion.span.start) or name in _set_outside(job):
+        return None
+    if _NAME_OF_SLURM.fullmatch(name) and name not in _INPUTS:
+        return "slurm" if outer.phase is Phase.SUBMIT or name in _OWN else None
+    first = _first_assigned(job).get(name)
+    own = first is not None and first <= expansion.span.start and _is_in(submission.span, expansion.span)
+    return "own" if own else None
+
+
+@once
+def _set_outside(job: Job) -> set[str]:
+    """The variables that the submitting script sets before."""
+    outer, submission = job.outer, job.submission
+    if outer is None or submission is None:
+        return set()
+    last = submission.command or (outer.invocations[-1] if outer.invocations else None)
+    variables = {} if last is None else last.state.variables
+    return {each.name for each in outer.assigned} | {name for name, each in variables.items() if each.alternatives}
+
+
+@once
+def _first_assigned(job: Job) -> dict[str, int]:
+    """The variables that the job's script sets, and the end of the first assignment."""
+    found: dict[str, int] = {}
+    for each in job.assigned:
+        own = [piece.expansion for one in each.alternatives for f in one.fields or () for piece in f]
+        if any(expansion is not None and expansion.name == each.name for expansion in own):
+            found.setdefault(each.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on
+        found.setdefault(each.name, each.span.end)
+    for node in nodes(job.program):
+        if isinstance(node, For):
+            found.setdefault(node.name, job.text.offset(node.start))
+    return found
+
+
+@once
+def _awk_fields(job: Job) -> set[Span]:
+    """`$1` and the like in awk's programs."""
+    found: set[Span] = set()
+    for field in [field for each in job.invocations if each.name in _AWK for field in each.argv[1:]]:
+        for number, piece in enumerate(field):
+            expansion = piece.expansion
+            if expansion is not None and (expansion.name.isdigit() or expansion.name in ("NF", "NR")):
+                if _AWK_PLACE.search(shown_text(field[:number])):
+                    found.add(expansion.span)
+    return found
+
+
+def _is_in(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _is_read_once(submission: Submission, outer: Job) -> bool:
+    """Whether no other shell reads the text before, so that one backslash is enough."""
+    command = submission.command
+    return outer.submission is None and (command is None or not any(each.text for each in command.ancestors()))
+
+
+def _is_direct(submission: Submission, span: Span) -> bool:
+    """Whether it stands in the heredoc or in the option itself, and not in a variable with other uses."""
+    return submission.command is None or not submission.wrapped or _is_in(submission.command.span, span)
+
+
+def _escapes(job: Job, expansion: Expansion) -> list[Edit]:
+    """A backslash before each `$`, or around backquotes."""
+    start = expansion.span.start
+    written = job.source.slice(expansion.span)
+    if not expansion.name.startswith("$("):
+        return [insert(start, "\\")] if written.startswith("$") else []
+    if "\\" in written or "`" in written[1:-1] or "$((" in written or written.count("$(") > 1:
+        return []
+    marks = [match.start() + start for match in re.finditer(r"\$(?=[\w({?!])|`", written)]
+    late = {each.span.start for each in expansion.inputs if _fault_of_variable(job, each) is not None}
+    return [insert(at, "\\") for at in marks if at == start or at in late or job.source.text[at] == "`"]
 
 
 CASES = [

@@ -20,25 +20,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.early import EarlyUse, Question, early_uses, is_of_own_variable
+from sbatchlint.analysis.expansion.escapes import escape
+from sbatchlint.analysis.expansion.varying import of_job
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.triggers import Steps
 
 CARD = Card(
-    "SB417", "early-job-variable", severity="info", fix="always",
-    since="0.1.0", when=Steps(), stage="optional",
+    "SB417", "early-job-variable", severity="info", fix="always", since="0.1.0", when=Steps(), stage="optional",
+    seen="Megatron Bridge's guide to multi-node jobs",
 )  # fmt: skip
+
+CONSTANTS = Question(of_job, frozenset(), frozenset())
+# Options by which a step gets other numbers than the job.
+_OWN_NUMBERS = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "nodelist", *GPU_OPTIONS)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for use, repair in job.variables.early_constants():
-        name, step = use.expansion.name, use.step
+    seen: set[int] = set()
+    for use in early_uses(job, CONSTANTS):
+        place = use.expansion.span
+        if not use.shells or place.start in seen or is_of_own_variable(job, use) or _differs_in_step(use):
+            continue
+        escaped = escape(job, use)
+        if escaped is None or not escaped.safe:
+            continue
+        seen.add(place.start)
         yield Finding(
-            use.expansion.span,
-            f"${name} is expanded by the batch shell, before the srun on line {job.line(step.span.start)} starts the "
-            f"tasks; write {repair.text} to let them do it",
-            related=[(step.invocation.name_span, "the tasks start here")],
-            fix=Fix("let the task expand it", [replace(use.expansion.span, repair.text)], safe=repair.safe),
+            place,
+            f"the batch shell expands ${use.expansion.name} before the srun on line {job.line(use.step.span.start)} "
+            f"starts; to leave that to the tasks write `{escaped.text}`",
+            related=[(use.step.invocation.name_span, "the tasks start here")],
+            fix=Fix("let the task expand it", [replace(place, escaped.text)], safe=True),
         )
+
+
+def _differs_in_step(use: EarlyUse) -> bool:
+    """Whether the step has, or may have, a number of its own under that name."""
+    name, step = use.expansion.name, use.step
+    if name.startswith("SLURM_JOB") or not any(word in name for word in ("NODES", "TASK", "PROCS", "GPU", "CPU")):
+        return False
+    return not step.certain or any(option in step.options for option in _OWN_NUMBERS)
 
 
 CASES = [

@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
-from sbatchlint.analysis.expansion.uses import DEFAULTS
+from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, Read
@@ -52,9 +53,7 @@ DEVICES = frozenset({"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBL
 RANKS = ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
 # What libraries look for themselves, but for paths of the host, which mean nothing in a container.
-SETTINGS = Regex(
-    r"(?:NCCL|UCX|GLOO|TORCH|PYTORCH|CUDA|NVTE|HF|WANDB|HSA|RCCL|MIOPEN|TOKENIZERS|TRITON|OMP)_[A-Z0-9_]+"
-)
+SETTINGS = Regex(r"(?:NCCL|UCX|GLOO|TORCH|PYTORCH|CUDA|NVTE|HF|WANDB|HSA|RCCL|MIOPEN|TOKENIZERS|TRITON|OMP)_[A-Z0-9_]+")
 PATHS = Regex(r".*_(?:HOME|PATH|ROOT|DIR|CACHE)|CUDA_VISIBLE_DEVICES")
 # Variables of which images have their own: what a program in the container means by them is not the host's.
 OF_IMAGES = Regex(
@@ -96,10 +95,9 @@ class Lost:
         self._of_programs(start)
 
     def _of_shells(self, job: Job, start: ContainerStart) -> None:
-        uses = job.variables.uses
         inside = [each for each in job.trace.reads if start.invocation in _shells(each)]
-        prepared = {each.name for each in inside if each.operator in DEFAULTS or uses.use(each).kind == "guard"}
-        sourced = any(start.invocation in each.ancestors() for each in uses.sources) if inside else False
+        prepared = {each.name for each in inside if each.operator in DEFAULTS or use_of(job, each).kind == "guard"}
+        sourced = any(start.invocation in each.ancestors() for each in unclear_sources(job)) if inside else False
         for read in inside:
             if read.variable is not None or read.name in prepared or _gets(start, read.name) is not False:
                 continue
@@ -109,7 +107,7 @@ class Lost:
             if any(read.name in each.state.variables for each in shells[: shells.index(start.invocation)]):
                 continue
             self.reads.setdefault(read.name, []).append(read.span)
-            if uses.use(read).kind != "print":
+            if use_of(job, read).kind != "print":
                 self.harmful.add(read.name)
 
     def _of_programs(self, start: ContainerStart) -> None:
@@ -152,9 +150,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
         return None
     variables = start.invocation.state.variables
     unexported = [
-        name
-        for name in names
-        if (held := variables.get(name)) is not None and held.alternatives and not held.exported
+        name for name in names if (held := variables.get(name)) is not None and held.alternatives and not held.exported
     ]
     cleaned, by_sudo = _cleaning(start), _is_behind_sudo(start)
     reads = sorted({span for name in names for span in lost.reads.get(name, ())})

@@ -1,4 +1,5 @@
 """Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -72,11 +73,12 @@ TRIGGERS: dict[str, Trigger] = {
     "sb324_exported_world_size": Steps() | Launchers(),
     "sb328_srun_option_after_command": Steps(),
     "sb329_srun_task_count_unset": Steps(),
-    "sb401_early_task_variable": Steps(),
-    "sb402_early_rank_export": Steps(),
+    "sb401_early_task_variable": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
+    "sb402_early_rank_export": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
     "sb403_early_command_substitution": Steps(),
-    "sb404_hostname_is_first_node": Steps(),
-    "sb410_typed_gpu_count": Gpus(),
+    "sb404_hostname_is_first_node": Variables("HOSTNAME"),
+    "sb409_slurm_variable_not_set": Variables("S*"),
+    "sb410_typed_gpu_count": Variables("SLURM_GPUS*"),
     "sb414_undefined_launcher_variable": Launchers(),
     "sb415_submit_time_expansion": Submitted(),
     "sb417_early_job_variable": Steps(),

@@ -10,100 +10,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.varying import (
-    OWN_OPTIONS,
-    OWN_VARIABLES,
-    of_job,
-    of_place,
-    of_task,
-    right_everywhere,
-)
+from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around
+from sbatchlint.analysis.expansion.varying import of_task, right_everywhere
 from sbatchlint.bash.interpreter.programs import read_file
 from sbatchlint.bash.syntax.parser import parse
-from sbatchlint.bash.syntax.tree import (
-    Arithmetic,
-    ArithmeticCommand,
-    ArithmeticFor,
-    Case,
-    CommandSubstitution,
-    Node,
-    Parameter,
-)
+from sbatchlint.bash.syntax.tree import Arithmetic, ArithmeticCommand, ArithmeticFor, Case
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.trace import Assigned, Invocation, exported
-from sbatchlint.bash.values import (
-    Expansion,
-    Phase,
-    Pieces,
-    Text,
-    cut,
-    expansions,
-    known_prefix,
-    shown_text,
-    span_of,
-    text_of,
-)
-from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, cut, expansions, known_prefix, shown_text, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.environment import ZERO_IN_BATCH
 from sbatchlint.job.launchers import recognise
-from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # Options and variables that tell a process which one it is.
 RANK_OPTIONS = frozenset(
-    [
-        "node-rank",
-        "machine-rank",
-        "rank",
-        "local-rank",
-        "process-id",
-        "global-rank",
-        "node-id",
-        "task-id",
-        "proc-id",
-        "worker-id",
-        "shard-id",
-        "seed",
-    ]
+    {"node-rank", "machine-rank", "rank", "local-rank", "process-id", "global-rank", "node-id", "task-id", "proc-id"}
+    | {"worker-id", "shard-id", "seed"}
 )
 RANK_VARIABLES = frozenset(
-    [
-        "RANK",
-        "NODE_RANK",
-        "LOCAL_RANK",
-        "GLOBAL_RANK",
-        "GROUP_RANK",
-        "MACHINE_RANK",
-        "WORLD_RANK",
-        "PROCESS_ID",
-        "JAX_PROCESS_ID",
-        "CUDA_VISIBLE_DEVICES",
-        "ROCR_VISIBLE_DEVICES",
-        "HIP_VISIBLE_DEVICES",
-        "PET_NODE_RANK",
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "PMI_RANK",
-        "SEED",
-    ]
+    {"RANK", "NODE_RANK", "LOCAL_RANK", "GLOBAL_RANK", "GROUP_RANK", "MACHINE_RANK", "WORLD_RANK", "PROCESS_ID"}
+    | {"JAX_PROCESS_ID", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PET_NODE_RANK"}
+    | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SEED"}
 )
-LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
-PRINTING = frozenset({"echo", "printf", "logger", "date"})
-TESTS = frozenset({"[", "[[", "test"})
+_LABEL_OPTIONS = frozenset({"role", "tee", "run-name", "name", "log-prefix"})
+_TELLING = PRINTING | {"date"}
 # The key of a YAML or INI line, up to its value.
-RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
-DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
+_RANK_KEY = Regex(r"(?i:(?:node|machine|local|global|process)?[_-]?rank|process_id)[\"']?\s*[:=]\s*[\"']?\Z")
+# Rendezvous that give the nodes their ranks themselves.
+_DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 
-
-ORDER = ("info", "warning", "error")
-SEVERITY_OF = {
+_ORDER = ("info", "warning", "error")
+_SEVERITY_OF = {
     "rank": "error", "test": "error", "file": "error", "text": "warning", "label": "info", "ignored": "info",
 }  # fmt: skip
 
 
 class Question(NamedTuple):
-    """Which expansions are looked for, and where they decide what a process is."""
+    """Which expansions are looked for, and the options and variables by which they decide what a process is."""
 
     meant: Callable[[Expansion], bool]
     options: frozenset[str]
@@ -111,8 +58,6 @@ class Question(NamedTuple):
 
 
 RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES)
-PLACES = Question(of_place, OWN_OPTIONS, OWN_VARIABLES)
-CONSTANTS = Question(of_job, frozenset(), frozenset())
 
 
 class EarlyUse(NamedTuple):
@@ -133,78 +78,112 @@ class EarlyUse(NamedTuple):
     @property
     def severity(self) -> str:
         """How bad it is, by the consumer."""
-        return SEVERITY_OF[self.consumer]
+        return _SEVERITY_OF[self.consumer]
 
     @property
-    def right_by_chance(self) -> bool:
-        """Whether the batch shell's value is that of every task of the step."""
+    def harms(self) -> bool:
+        """Whether the step is known to have several tasks, and the batch shell's value is not that of all of them."""
         step = self.step
-        return right_everywhere(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
-
-    @property
-    def certain(self) -> bool:
-        """Whether the step is known to have several tasks."""
-        return self.step.tasks is not None or bool(self.step.geometry.several) or bool(self.step.several_nodes)
+        several = step.tasks is not None or bool(step.geometry.several) or bool(step.several_nodes)
+        return several and not right_everywhere(self.expansion, step.tasks, step.nodes, step.tasks_per_node)
 
 
-def worst_by_place(uses: Iterable[EarlyUse], *, harmless: bool = False) -> list[EarlyUse]:
-    """The uses that do harm: of each place where a variable is expanded the worst, the first of equals.
-
-    `harmless`: those instead that are right by chance, in a step of one task on one node.
-    """
+def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
+    """Of each place where something is expanded the worst use, the first of equals."""
     found: dict[Span, EarlyUse] = {}
     for use in uses:
-        alone = use.step.tasks == 1 and use.step.nodes == 1
-        if harmless != use.right_by_chance or not use.certain or harmless and not alone:
-            continue
         old = found.get(use.expansion.span)
-        if old is None or ORDER.index(use.severity) > ORDER.index(old.severity):
+        if old is None or _ORDER.index(use.severity) > _ORDER.index(old.severity):
             found[use.expansion.span] = use
     return list(found.values())
 
 
-def early_uses(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
-    """Uses of what is asked for, in the programs of a step, that the batch shell has already expanded."""
-
-    def early(field: Pieces) -> list[Expansion]:
-        return _early(field, question)
-
-    for command in step.program:
-        if command.text is not None:
-            shells = (*_shells(command, step), command)
-            for expansion, kind in _in_conditions(command.text, question):
-                yield EarlyUse(expansion, step, kind, command, command.text.field, shells)
-        if command.text is not None or command.children:
-            continue
-        shells = _shells(command, step)
-        for number, field in enumerate(command.argv):
-            for expansion in early(field):
-                yield EarlyUse(expansion, step, _consumer(command, number, question), command, field, shells)
-        for redirect in command.redirects:
-            for expansion in early(redirect.target or ()):
-                kind = "file" if ">" in redirect.operator else "text"
-                yield EarlyUse(expansion, step, kind, command, redirect.target or (), shells)
-        for name, field in command.variables:
-            for expansion in early(field):
-                kind = _variable_consumer(name, command, question)
-                yield EarlyUse(expansion, step, kind, command, field, shells)
-        for field in command.argv[1:]:
-            for expansion, kind in _in_written_file(command, field, question):
-                yield EarlyUse(expansion, step, kind, command, (), shells)
-        for name in _own_exports(command, step, question):
-            value = exported(command, name) or ()
-            for expansion in early(value):
-                kind = _variable_consumer(name, command, question)
-                yield EarlyUse(expansion, step, kind, command, value, shells)
+@once
+def early_uses(job: Job, question: Question) -> list[EarlyUse]:
+    """Uses in the programs of the steps of what the batch shell has already expanded."""
+    found = []
+    for step in job.steps:
+        for command in step.program:
+            for expansion, consumer, word in _uses_in(command, step, question):
+                found.append(EarlyUse(expansion, step, consumer, command, word, _shells(command, step)))
+    return found
 
 
-def early_exports(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
-    """Variables telling a process who it is that the batch shell has set, for every program of the step that gets
-    them."""
+@once
+def early_exports(job: Job, question: Question) -> list[EarlyUse]:
+    """Variables telling a process who it is that the batch shell has set, by each program of a step that gets them."""
+    return [use for step in job.steps for use in _exports_to(step, question)]
+
+
+def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:
+    """Whether the value was fixed by the batch shell's assignment to a rank variable."""
+    return any(
+        each.name in RANK_VARIABLES
+        and each.context.phase is not Phase.TASK
+        and each.span.start <= expansion.span.start < each.span.end
+        for each in job.assigned
+    )
+
+
+def is_of_own_variable(job: Job, use: EarlyUse) -> bool:
+    """Whether it stands in a variable of its own (`TAG=$(hostname)-1`), and not in a text that is a program."""
+    assigned = assignment_around(job, use.expansion.span)
+    if assigned is None or assigned.context.phase is Phase.TASK:
+        return False
+    values = [each.fields for each in assigned.alternatives if each.fields]
+    return not any(" " in shown_text(field) for fields in values for field in fields)
+
+
+def place_of(job: Job, expansion: Expansion) -> Span:
+    """Where a variable is expanded: `$NAME`, or the bare name in arithmetic."""
+    span, name = expansion.span, expansion.name
+    if span.start < span.end:
+        return span
+    start = job.source.text.find(name, span.start, span.start + 1000)
+    return span if start < 0 else Span(start, start + len(name))
+
+
+def value_in_batch(name: str) -> str:
+    """What the batch shell expands a variable of tasks to, in words."""
+    if name == "SLURMD_NODENAME":
+        return "the first node's name"
+    return "0" if name in ZERO_IN_BATCH else "its own value"
+
+
+# --- uses of one command -----------------------------------------------------------------------------
+
+
+def _uses_in(command: Invocation, step: Step, question: Question) -> Iterator[tuple[Expansion, str, Pieces]]:
+    """What is asked for in a command of a step: the expansion, what consumes it, and the word."""
+    if command.text is not None:
+        for expansion, kind in _in_conditions(command.text, question):
+            yield expansion, kind, command.text.field
+        return
+    if command.children:
+        return
+    for number, field in enumerate(command.argv):
+        for expansion in _early(field, question):
+            yield expansion, _consumer(command, number, question), field
+    for redirect in command.redirects:
+        for expansion in _early(redirect.target or (), question):
+            yield expansion, "file" if ">" in redirect.operator else "text", redirect.target or ()
+    for name, field in command.variables:
+        for expansion in _early(field, question):
+            yield expansion, _variable_consumer(name, command, question), field
+    for field in command.argv[1:]:
+        for expansion, kind in _in_written_file(command, field, question):
+            yield expansion, kind, ()
+    for name in _own_exports(command, step, question):
+        value = exported(command, name) or ()
+        for expansion in _early(value, question):
+            yield expansion, _variable_consumer(name, command, question), value
+
+
+def _exports_to(step: Step, question: Question) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
     given = [(name, field) for name, field in step.invocation.variables if name in question.variables]
     for command in step.program:
-        if command.text is not None or command.children or command.name in PRINTING or command.name in TESTS:
+        if command.text is not None or command.children or command.name in _TELLING or command.name in TESTS:
             continue
         for name, field in given:
             own = command is not step.invocation and any(name == variable for variable, _ in command.variables)
@@ -221,26 +200,6 @@ def early_exports(step: Step, question: Question = RANKS) -> Iterator[EarlyUse]:
             for expansion in _early(value, question):
                 if now.span.start <= expansion.span.start < now.span.end:
                     yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, value, ())
-
-
-def find_early(steps: list[Step], assigned: list[Assigned]) -> tuple[list[EarlyUse], list[EarlyUse]]:
-    """What is made of variables of tasks too early, each by its worst use: in texts, and in variables of a rank."""
-    in_text: list[EarlyUse] = []
-    ranks = [use for step in steps for use in early_exports(step)]
-    for step in steps:
-        for use in early_uses(step):
-            (ranks if in_rank_variable(use.expansion, assigned) else in_text).append(use)
-    return worst_by_place(in_text), worst_by_place(ranks)
-
-
-def in_rank_variable(expansion: Expansion, assigned: list[Assigned]) -> bool:
-    """Whether the value was fixed by the batch shell's assignment to a rank variable."""
-    return any(
-        each.name in RANK_VARIABLES
-        and each.context.phase is not Phase.TASK
-        and each.span.start <= expansion.span.start < each.span.end
-        for each in assigned
-    )
 
 
 def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansion, str]]:
@@ -276,7 +235,7 @@ def _in_written_file(command: Invocation, field: Pieces, question: Question) -> 
     size = 0
     for piece in text.field:
         if piece.expansion is not None and (early := _early((piece,), question)):
-            key = RANK_KEY.search(text.string[max(size - 60, 0) : size])
+            key = _RANK_KEY.search(text.string[max(size - 60, 0) : size])
             found.extend((each, "rank" if key else "text") for each in early)
         size += 1 if piece.text is None else len(piece.text)
     return found
@@ -287,8 +246,9 @@ def _early(field: Pieces, question: Question) -> list[Expansion]:
 
 
 def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
+    """The shells in the task that read a program in which the command stands, and itself where it is one."""
     found = []
-    for each in command.ancestors():
+    for each in (command, *command.ancestors()):
         if each is step.invocation:
             break
         if each.text is not None:
@@ -324,27 +284,27 @@ def _option_of(command: Invocation, number: int) -> str | None:
 
 
 def _consumer(command: Invocation, number: int, question: Question) -> str:
-    name = command.name
-    if name in TESTS:
+    """What uses a word of a command."""
+    if command.name in TESTS:
         return "test"
-    if name in PRINTING:
+    if command.name in _TELLING:
         return "label"
-    if name == "tee":
+    if command.name == "tee":
         return "file"
     option = _option_of(command, number)
-    if option in LABEL_OPTIONS:
+    if option in _LABEL_OPTIONS:
         return "label"
-    if option in question.options:
-        launcher = recognise(command.argv, lambda variable: exported(command, variable))
-        if launcher is not None and option in ("node-rank", "machine-rank"):
-            rendezvous = launcher.rendezvous
-            if rendezvous is not None and rendezvous.backend in DYNAMIC:
-                return "ignored"
-        return "rank"
-    return "text"
+    if option not in question.options:
+        return "text"
+    launcher = recognise(command.argv, lambda variable: exported(command, variable))
+    rendezvous = None if launcher is None else launcher.rendezvous
+    if option in ("node-rank", "machine-rank") and rendezvous is not None and rendezvous.backend in _DYNAMIC:
+        return "ignored"
+    return "rank"
 
 
 def _variable_consumer(name: str, command: Invocation, question: Question) -> str:
+    """What uses a variable in the environment of a command."""
     if name not in question.variables:
         return "text"
     if name not in RANK_VARIABLES:
@@ -353,138 +313,3 @@ def _variable_consumer(name: str, command: Invocation, question: Question) -> st
     if launcher is not None and launcher.spawns and launcher.kind not in ("swift",) and not name.endswith("DEVICES"):
         return "rank" if name == "PET_NODE_RANK" else "ignored"
     return "rank"
-
-
-# --- how it can be repaired ------------------------------------------------------------------------
-
-
-def _is_plain(expansion: Expansion, text: str) -> bool:
-    """Whether the place holds `$NAME` or `${NAME…}` itself, so that a backslash before it postpones it."""
-    written = text[expansion.span.start : expansion.span.end]
-    return written.startswith("$") and not written.startswith(("$(", "$[")) and expansion.name in written
-
-
-def _postponed(expansion: Expansion, text: str) -> tuple[str, str] | None:
-    """What the task's shell is to read, and how that is written in double quotes or a heredoc; None where moving the
-    place of expansion could change more than the place."""
-    written = text[expansion.span.start : expansion.span.end]
-    if expansion.name == "HOSTNAME" and written in ("$HOSTNAME", "${HOSTNAME}"):
-        written = "${SLURMD_NODENAME}" if "{" in written else "$SLURMD_NODENAME"  # HOSTNAME is the same everywhere
-        return written, "\\" + written
-    if _is_plain(expansion, text):
-        return written, "\\" + written
-    if written.startswith("`") and written.endswith("`"):
-        written = f"$({written[1:-1]})"
-    inside = written[2:-1]
-    if not written.startswith("$(") or any(letter in inside for letter in '"\\`\n'):
-        return None
-    # what is quoted inside stays as it is; a variable of the batch shell may be unknown in the task
-    expanded = (Parameter, CommandSubstitution, Arithmetic)
-    if any(isinstance(node, expanded) for node in nodes(parse(inside).statements)):
-        return None
-    return written, "\\$(" + inside.replace("$", "\\$") + ")"
-
-
-def _expands_again(use: EarlyUse, written: str) -> bool:
-    """Whether `$NAME` or `$(…)`, were it still unexpanded, would be expanded just once more: by the one shell in the
-    task."""
-    if len(use.shells) != 1:
-        return False
-    program = use.shells[0].text
-    assert program is not None
-    at = 0
-    for piece in program.field:
-        size = 1 if piece.text is None else len(piece.text)
-        if piece.expansion == use.expansion:
-            string = program.string[:at] + written + program.string[at + size :]
-            return any(_is_expansion(node, at, at + len(written)) for node in nodes(parse(string)))
-        at += size
-    return False
-
-
-def _is_expansion(node: Node, start: int, end: int) -> bool:
-    if isinstance(node, (Arithmetic, ArithmeticCommand)):
-        return node.expression_start <= start and end <= node.expression_end
-    if isinstance(node, ArithmeticFor):
-        return node.header_start <= start and end <= node.header_end
-    return isinstance(node, (Parameter, CommandSubstitution)) and (node.start, node.end) == (start, end)
-
-
-def _is_spliced(expansion: Expansion, text: str) -> bool:
-    """Whether it stands in `'…'"$NAME"'…'`, quotes within quotes."""
-    at = expansion.span.start
-    return text[at - 1 : at] == '"' and text[at - 2 : at - 1] == "'" or text[at - 1 : at] == "'"
-
-
-def used_by_batch_shell(commands: Iterable[Invocation]) -> frozenset[Expansion]:
-    """What commands of the batch shell itself use, other than to print it or hand it to a step."""
-    found: set[Expansion] = set()
-    for command in commands:
-        if command.phase is not Phase.BATCH or command.name in PRINTING or command.name in ("srun", "cat", "tee"):
-            continue
-        for field in command.argv:
-            found.update(expansions(field))
-    return frozenset(found)
-
-
-class Repair(NamedTuple):
-    """How a use can be put right.
-
-    `kind` `escape`: `text` in place of what stands from `start` to `end`, which the task's shell then expands. `wrap`:
-    the command's words from `start` to `end` become the program of a shell in the task. `safe`: whether nothing else
-    uses the text.
-    """
-
-    kind: str
-    start: int
-    end: int
-    safe: bool
-    text: str = ""
-
-
-def repair(use: EarlyUse, text: str, used: frozenset[Expansion]) -> Repair | None:
-    """What makes each task expand the text itself; None where the script does not decide that.
-
-    `text`: of the file. `used`: what the batch shell itself uses (`used_by_batch_shell`).
-    """
-    postponed = _postponed(use.expansion, text)
-    container = container_of(use.command)
-    if postponed is None or container is not None and container.kind in ("docker", "podman"):
-        return None  # such a container gets none of the job's variables
-    if use.shells:
-        if not _expands_again(use, postponed[0]):
-            return None
-        safe = not _is_spliced(use.expansion, text) and use.expansion not in used
-        return Repair("escape", *use.expansion.span, safe, postponed[1])
-    if not of_task(use.expansion):
-        return None
-    words = _words_before(use)
-    if words is None or "'" in text[words[0] : words[1]]:
-        return None
-    if not words[0] <= use.expansion.span.start < words[1]:
-        return None
-    return Repair("wrap", *words, False)
-
-
-def _words_before(use: EarlyUse) -> tuple[int, int] | None:
-    """For a direct argument of srun: where the command's first word begins, and where the word of the use ends; None
-    unless all between stands literally in one place, or is a variable that tasks have too."""
-    command = use.command
-    if command.kind != "srun":
-        return None
-    index = next((number for number, field in enumerate(command.argv) if field is use.word), None)
-    if index is None:
-        return None
-    end = 0
-    for field in command.argv[: index + 1]:
-        span = span_of(field)
-        if span.start < end or not shown_text(field):
-            return None
-        end = span.end
-        for piece in field:
-            if piece.expansion is None or piece.expansion.name in TASK_VARIABLES:
-                continue
-            known = piece.expansion.name.startswith("SLURM_")
-            if not known and exported(command, piece.expansion.name) is None:
-                return None
-    return span_of(command.argv[0]).start, end

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
-
-# Files that are sourced everywhere, and set up one tool.
-_TOOLS = Regex(r"(?:.*/)?(?:activate|conda\.sh|mamba\.sh|modules?(?:\.\w+)?|lmod\w*)|/etc/.*")
+# Files that set up a shell or one tool, and define nothing that a job script would use under a name of its own.
+_SETUPS = Regex(
+    r"/etc/.*|(?:.*/)?(?:activate.*|(?:conda|(?:micro)?mamba).*|modules?(?:\.\w+)?|lmod\w*(?:\.sh)?|z00_lmod\.sh"
+    r"|bash|sh|setvars\.sh|bash_completion)"
+)
 # Those of the user's own shell.
 _PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|profile)")
-_HOOKS = ("conda", "mamba", "module", "spack")
+# `eval "$(conda shell.bash hook)"` and its kin.
+_HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
+
+
+def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
+    """Whether a command runs text in its own shell that cannot be read here, and may set variables of any name.
+
+    `personal`: the files of the user's shell count as well (~/.bashrc).
+    """
+    if command.name not in ("source", ".", "eval") or command.children or len(command.argv) < 2:
+        return False
+    if command.name == "eval":
+        names = " ".join(each.name for field in command.argv[1:] for each in expansions(field))
+        return _HOOKS.search(names) is None
+    name = shown_text(command.argv[1]).rpartition(UNKNOWN_CHARACTER)[2]
+    return _SETUPS.fullmatch(name) is None and (personal or _PERSONAL.fullmatch(name) is None)
+
+
+@once
+def unclear_sources(job: Job) -> list[Invocation]:
+    """The commands of a script that run such text, without those whose assignments are known."""
+    followed = {id(each.context.parent) for each in job.assigned}
+    return [each for each in job.invocations if is_unclear_source(each) and id(each) not in followed]
 
 
 def may_set_variables(job: Job, *, personal: bool = True) -> bool:
-    """Whether a file that cannot be read here may set variables of the script's own; `personal`: ~/.bashrc may, too."""
-    for command in job.invocations:
-        if command.name in ("source", ".") and not command.children and len(command.argv) > 1:
-            name = shown_text(command.argv[1]).rpartition("\ue000")[2]
-            if not _TOOLS.fullmatch(name) and (personal or not _PERSONAL.fullmatch(name)):
-                return True
-        elif command.name == "eval" and len(command.argv) > 1 and command.text is None:
-            found = " ".join(each.name for field in command.argv[1:] for each in expansions(field))
-            if not any(hook in found for hook in _HOOKS):
-                return True
-    return False
+    """Whether a file that cannot be read here may set variables of the script's own."""
+    return any(is_unclear_source(each, personal=personal) for each in job.invocations)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.expansion.uses import is_unclear_source
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.evidence import rank_sign, trains_alone
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import Repair

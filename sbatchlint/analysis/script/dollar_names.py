@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
@@ -100,7 +101,7 @@ def _values(job: Job, name: str) -> set[str] | None:
             return None
         used += text_and_program[0].string.count(name)
     # A file that is read may set it to a name; then nothing else would use the variable's own name.
-    if not values and used < 2 and _holds_name(name) and job.variables.uses.unclear_sources:
+    if not values and used < 2 and _holds_name(name) and unclear_sources(job):
         return None
     return values
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sbatchlint.job.rooms.asked import RequestRooms
-from sbatchlint.job.rooms.expansion import ExpansionRooms
 from sbatchlint.job.rooms.gpus import GpuRooms
 from sbatchlint.job.rooms.keeping import KeepingRooms
 from sbatchlint.job.rooms.launchers import LauncherRooms
@@ -14,7 +13,7 @@ from sbatchlint.job.rooms.training import TrainingRooms
 
 
 class Rooms(
-    ScriptRooms, RequestRooms, ExpansionRooms, LaunchRooms, LauncherRooms, TrainingRooms, GpuRooms,
+    ScriptRooms, RequestRooms, LaunchRooms, LauncherRooms, TrainingRooms, GpuRooms,
     KeepingRooms, ToolRooms,
 ):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

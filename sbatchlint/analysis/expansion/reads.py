@@ -1,0 +1,131 @@
+"""What the script reads its variables for, and whether it is prepared to find one unset."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from sbatchlint.bash.trace import Assigned, Invocation, Read
+from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+PRINTING = frozenset({"echo", "printf", "logger"})
+TESTS = frozenset({"[", "[[", "test"})
+# The operators of `${NAME:-default}` and its like.
+DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
+# `SLURM_…`, and what a slip of the fingers makes of it (`SLRUM_JOB_ID`).
+_NAME_OF_SLURM = Regex(r"S[A-Z]{2,6}_[A-Z]")
+# How many commands after a read may have been recorded before the one that it belongs to.
+_AHEAD = 12
+# How many assignments may begin behind the one that a place belongs to, in substitutions of its value.
+_NESTED = 4
+
+
+class Use(NamedTuple):
+    """A read of a variable, and what it is for.
+
+    `kind`: `print`, `test` (a comparison), `guard` (it asks whether the variable is set), `arithmetic`, `argument` (of
+    `command`), `assignment`, or `other`.
+    """
+
+    read: Read
+    kind: str
+    command: Invocation | None = None
+
+
+def use_of(job: Job, read: Read) -> Use:
+    """What a variable is read for."""
+    if read.operator == "arithmetic":
+        return Use(read, "arithmetic")
+    command = _reading_command(job, read)
+    if command is not None:
+        if command.name in TESTS:
+            return Use(read, "guard" if _asks_whether_set(command) else "test", command)
+        if command.name in PRINTING and not command.context.captured:
+            return Use(read, "print", command)
+        return Use(read, "argument", command)
+    assigned = assignment_around(job, read.span)
+    if assigned is None:
+        return Use(read, "other")
+    before = job.source.text[assigned.span.start : read.span.start]
+    return Use(read, "arithmetic" if before.rfind("$((") > before.rfind("))") else "assignment")
+
+
+def _reading_command(job: Job, read: Read) -> Invocation | None:
+    """The command among whose words the variable is read."""
+    for command in job.invocations[read.order : read.order + _AHEAD]:
+        inside = command.span.start <= read.span.start and read.span.end <= command.span.end
+        if inside and command.context.parent is read.context.parent:
+            return command
+    return None
+
+
+def _asks_whether_set(test: Invocation) -> bool:
+    """Whether `[ … ]` asks if a variable is set: by `-z`, `-n`, a comparison with nothing, or with one word alone."""
+    words = [text_of(field) for field in test.argv]
+    return not {"-z", "-n", ""}.isdisjoint(words) or len([word for word in words if word != "]"]) < 3
+
+
+@once
+def guarded_names(job: Job) -> frozenset[str]:
+    """Variables that the script tests for being set somewhere, or gives a default."""
+    found = {read.name for read in job.trace.reads if read.operator in DEFAULTS}
+    for command in job.invocations:
+        if command.name in TESTS:
+            words = [text_of(field) for field in command.argv]
+            if "-v" in words:
+                found.update(word for word in words if word)
+            if _asks_whether_set(command):
+                found.update(each.name for field in command.argv for each in expansions(field))
+        elif command.name in ("printenv", "declare", "export", "unset"):
+            found.update(word for field in command.argv if (word := text_of(field)))
+    for read in job.trace.reads:
+        test = _reading_command(job, read)
+        if test is not None and test.name in TESTS and _asks_whether_set(test):
+            found.add(read.name)
+    return frozenset(found)
+
+
+@once
+def assigned_names(job: Job) -> frozenset[str]:
+    """Variables that the script sets anywhere, in whatever way."""
+    found = {each.name for each in job.assigned}
+    for command in job.invocations:
+        if command.name in ("read", "mapfile", "readarray", "getopts", "printf", "export", "declare", "unset"):
+            found.update(word for field in command.argv[1:] if (word := text_of(field)))
+    return frozenset(found)
+
+
+@once
+def unprepared_reads(job: Job) -> list[Read]:
+    """Reads of what is called like a variable of Slurm that the script neither sets nor tests, each place once.
+
+    The submit environment and the command line of sbatch may set more than the script shows.
+    """
+    found: dict[Span, Read] = {}
+    for read in job.trace.reads:
+        own = read.variable is not None or read.name in assigned_names(job) or read.name in guarded_names(job)
+        if _NAME_OF_SLURM.match(read.name) and read.operator not in DEFAULTS and not own:
+            if read.context.phase is not Phase.SUBMIT and not read.context.handler:
+                found.setdefault(read.span, read)
+    return list(found.values())
+
+
+def assignment_around(job: Job, span: Span) -> Assigned | None:
+    """The assignment in which a place stands, the innermost of several."""
+    starts, assigned = _assignments(job)
+    end = bisect_right(starts, span.start)
+    for each in reversed(assigned[max(end - _NESTED, 0) : end]):
+        if span.end <= each.span.end:
+            return each
+    return None
+
+
+@once
+def _assignments(job: Job) -> tuple[list[int], list[Assigned]]:
+    """All assignments by their place: where they start, and the assignments themselves."""
+    assigned = sorted(job.assigned, key=lambda each: each.span)
+    return [each.span.start for each in assigned], assigned
