@@ -91,20 +91,20 @@ PIPEFAIL_TRIED = re.compile(r"\(\s*set\s+-\w*o\s+pipefail\b[^()]*\)")
 # The ways to have bash after all.
 GUARDS = ("BASH", "BASH_VERSION", "BASH_VERSINFO")
 
-# A construct: where it stands, what it is (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
-Bashism = tuple[Node, str, str, str]
+# A construct: its start and end, what it is (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
+Bashism = tuple[int, int, str, str, str]
 
 
 def check(job: Job) -> Iterator[Finding]:
     shell = job.interpreter_line[0]
     if job.phase is not Phase.BATCH or shell not in ("sh", "dash"):
         return
-    found = sorted(_bashisms(job), key=lambda each: (each[0].start, each[0].end, *each[1:]))
+    found = sorted(_bashisms(job))
     if not found:
         return
-    spans = [_first_line(job, node) for node, *_ in found]
+    spans = [_first_line(job, start, end) for start, end, *_ in found]
     first: dict[str, str] = {}
-    for span, (_, what, _, _) in zip(spans, found, strict=True):
+    for span, (_, _, what, _, _) in zip(spans, found, strict=True):
         first.setdefault(what, f"{_shown(what)} (line {job.line(span.start)})")
     shown = list(first.values())
     more = len(shown) - MOST
@@ -129,14 +129,14 @@ def check(job: Job) -> Iterator[Finding]:
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
         "error" if fatal else "warning",
-        [(spans[at], f"{_shown(what)} is {effect}") for at, (_, what, effect, _) in enumerate(found[:MOST])],
+        [(spans[at], f"{_shown(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )
 
 
-def _first_line(job: Job, node: Node) -> Span:
-    newline = job.text.string.find("\n", node.start, node.end)
-    return job.span(node.start, newline if newline > node.start else node.end)
+def _first_line(job: Job, start: int, end: int) -> Span:
+    newline = job.text.string.find("\n", start, end)
+    return job.span(start, newline if newline > start else end)
 
 
 def _end_of_name(line: str) -> int:
@@ -151,6 +151,10 @@ def _shown(what: str) -> str:
 
 
 # --- what dash does not understand ---------------------------------------------------------------
+
+
+def _at(node: Node, what: str, effect: str, severity: str) -> Bashism:
+    return node.start, node.end, what, effect, severity  # type: ignore[attr-defined]
 
 
 def _bashisms(job: Job) -> Iterator[Bashism]:
@@ -174,7 +178,7 @@ def _bashisms(job: Job) -> Iterator[Bashism]:
             defined = defined or names[0] in (".", "source", "eval")
     for node in tree:
         for what, effect, severity in _in_node(node, string, absent):
-            yield node, what, effect, severity
+            yield _at(node, what, effect, severity)
         if isinstance(node, For):
             yield from _in_braces(node.words or (), string)
 
@@ -182,51 +186,51 @@ def _bashisms(job: Job) -> Iterator[Bashism]:
 def _in_command(command: Simple, names: list[str], string: str, absent: str, defined: bool) -> Iterator[Bashism]:
     first, name, words = command.words[0], names[0], names[1:]
     if name == "source":
-        yield first, "source", NOT_FOUND, absent
+        yield _at(first, "source", NOT_FOUND, absent)
     elif name in ("module", "ml") and not defined:
-        yield command, name, f"{NOT_FOUND}, as it is a function of bash", absent
+        yield _at(command, name, f"{NOT_FOUND}, as it is a function of bash", absent)
     elif name == "conda" and words[:1] in (["activate"], ["deactivate"]) and not defined:
-        yield command, f"conda {words[0]}", "not set up, as it needs a function of bash", absent
+        yield _at(command, f"conda {words[0]}", "not set up, as it needs a function of bash", absent)
     elif name in COMMANDS:
-        yield first, name, NOT_FOUND, WRONG
+        yield _at(first, name, NOT_FOUND, WRONG)
     elif name in ("[", "test"):
         for word, text in zip(command.words, names, strict=True):
             if text in ("==", "-v"):
-                yield word, f"{text} in a test", "an unexpected operator, so that the test fails", WRONG
+                yield _at(word, f"{text} in a test", "an unexpected operator, so that the test fails", WRONG)
     elif name == "set":
         for option, text, word in zip(names[1:], names[2:], command.words[2:], strict=False):
             if not re.fullmatch(r"[-+]\w*o", option):
                 continue
             if text == "pipefail" and not PIPEFAIL_TRIED.search(string):
-                yield word, "set -o pipefail", "an illegal option, which ends the script", WRONG
+                yield _at(word, "set -o pipefail", "an illegal option, which ends the script", WRONG)
             elif text in SET_NAMES:
-                yield word, f"set -o {text}", "an illegal option, which ends the script", FATAL
+                yield _at(word, f"set -o {text}", "an illegal option, which ends the script", FATAL)
     elif name == "trap":
         for word, text in list(zip(command.words, names, strict=True))[2:]:
             if text in ("ERR", "DEBUG", "RETURN") or text.startswith("SIG"):
-                yield word, f"trap … {text}", "a bad trap, which is not set", WRONG
+                yield _at(word, f"trap … {text}", "a bad trap, which is not set", WRONG)
     elif name == "kill" and words and words[0].startswith("-SIG"):
-        yield command.words[1], f"kill {words[0]}", "an illegal option", WRONG
+        yield _at(command.words[1], f"kill {words[0]}", "an illegal option", WRONG)
     elif name in OPTIONS:
         letters, ends = OPTIONS[name]
         for word, text in zip(command.words[1:], words, strict=True):
             if text[:1] != "-" or len(text) < 2:
                 break
             if set(letters) & set(text[1:]):
-                yield word, f"{name} {text}", "an illegal option", FATAL if ends else WRONG
+                yield _at(word, f"{name} {text}", "an illegal option", FATAL if ends else WRONG)
                 break
             if name == "read" and text == "-p":
                 break
         for directive in ("%q", "%("):
             if name == "printf" and words and directive in words[0].replace("%%", ""):
-                yield command.words[1], f"printf {directive}", "an invalid directive", WRONG
+                yield _at(command.words[1], f"printf {directive}", "an invalid directive", WRONG)
     yield from _in_braces([word for word in command.words if isinstance(word, Word)], string)
 
 
 def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
     for word in words:
         if BRACES.search("".join(_shape(part, string) for part in word.parts)):
-            yield word, "a brace expansion", "left as it stands", WRONG
+            yield _at(word, "a brace expansion", "left as it stands", WRONG)
 
 
 def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, str]]:

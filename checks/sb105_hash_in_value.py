@@ -16,56 +16,131 @@ was meant, it gets a blank before it, which changes nothing. Directives in one l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.near_misses import read_as_directive
+from sbatchlint.analysis.directives.typos import INVISIBLE, swallowed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
+from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import quote
+from sbatchlint.triggers import Written
 
-CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0", when=Written("comment"))
+
+# Kinds of options whose values never hold a `#`.
+WITHOUT_HASH = frozenset({
+    "array-spec", "count[@time]", "cpu-freq", "dependency", "dist", "enum", "enum-list", "flag", "gpu-freq", "gpu-spec",
+    "gres", "int", "int>=0", "int>=1", "mail-type", "mem", "node-count", "rlimit-list", "S[:C[:T]]", "signal-spec",
+    "time", "timestamp", "uint16",
+})  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cut in job.directives.cuts():
-        yield _finding(job, cut)
+    for line in job.directives.lines:
+        if line.comment is None:
+            continue
+        parts = _directives_in(job, line)
+        if parts:
+            yield _pasted(job, line, parts)
+        elif line.tokens:
+            yield from _missing(job, line)
+            for setting in job.directives.settings:
+                if setting.line is line and setting.versions is None:
+                    yield from _cut(job, line, setting)
 
 
-def _finding(job: Job, cut: Any) -> Finding:
+def _directives_in(job: Job, line: DirectiveLine) -> list[int]:
+    """Where further directives begin in a comment that begins with one."""
+    string = job.directives.text.string
+    if magic_of(string, line.comment_start) is None:
+        return []
+    starts = [each.start() for each in re.finditer("#SBATCH", string[: line.end]) if each.start() >= line.comment_start]
+    for start, end in zip(starts, [*starts[1:], line.end], strict=True):
+        if not read_as_directive(job.directives, start + len("#SBATCH"), end)[0]:
+            return []
+    return starts
+
+
+def _pasted(job: Job, line: DirectiveLine, parts: list[int]) -> Finding:
+    """The finding on several directives in one line."""
     text = job.directives.text
-    if cut.kind == "directive":
-        span = text.span(cut.start, cut.end)
-        newline = job.source.newline
-        edits = [replace(text.span(_before(text.string, part), part), newline) for part in cut.parts]
-        if not cut.line.tokens:
-            edits[0] = remove(text.span(cut.line.start, cut.start))
-        message = (
-            "`#SBATCH` inside of a directive begins a comment, so what follows is not read; write one line for each"
+    edits = [replace(text.span(_before(text.string, part), part), job.source.newline) for part in parts]
+    if not line.tokens:
+        edits[0] = remove(text.span(line.start, parts[0]))
+    message = "sbatch reads a second `#SBATCH` on a line as a comment; write one line for each"
+    return Finding(text.span(parts[0], line.end), message, fix=Fix("write one line for each", edits))
+
+
+def _missing(job: Job, line: DirectiveLine) -> Iterator[Finding]:
+    """The finding on `-J #3` at the end of the block, where the option gets no value at all."""
+    if job.directives.text.string[line.comment_start + 1 : line.comment_start + 2] in ("", "#", *BLANKS):
+        return  # plainly a comment
+    for problem in job.directives.problems:
+        if problem.kind == "missing-value" and problem.token is line.tokens[-1] and problem.versions is None:
+            what = "has no value, and sbatch refuses the script"
+            yield _without_value(job, line, problem.candidates[0], what, quotable=True)
+
+
+def _without_value(job: Job, line: DirectiveLine, name: str, what: str, quotable: bool) -> Finding:
+    """The finding on `-J #3`: the value of the line's last option is taken for a comment."""
+    text = job.directives.text
+    start = line.comment_start
+    end = _word_end(text.string, start, line.end)
+    word = text.string[start:end]
+    advice, fix = "write its value in front of the `#`", None
+    if quotable and word.strip("#") and end == line.end and not set(word) & set("\"'\\"):
+        advice = f"write `{line.tokens[-1].text} {quote(word)}`"
+        fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
+    message = f"`#` begins a comment, so --{name} {what}; {advice}"
+    return Finding(text.span(line.tokens[-1].start, end), message, fix=fix)
+
+
+def _cut(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:
+    """The finding on an option whose value ends at the `#`, or that takes its value from a later line."""
+    text, token, value = job.directives.text, setting.value_token, setting.value
+    string, hash_at = text.string, line.comment_start
+    if token is None or value is None or not setting.known:
+        return
+    without_hash = setting.option is not None and setting.option.kind in WITHOUT_HASH
+    if setting.value_line is not line:
+        if swallowed(setting) and setting.value_line is not None:
+            taken = f"takes `{value}` of line {job.line(setting.value_line.offset)} as its value"
+            yield _without_value(job, line, setting.name, taken, quotable=not without_hash)
+        return
+    if token.end != hash_at or INVISIBLE.match(string, hash_at - 1) or string[hash_at - 2 : hash_at] == "${":
+        return
+    start, end = token.part(setting.value_start)[0], _word_end(string, hash_at, line.end)
+    rest, following = string[hash_at + 1 : line.end], string[end : line.end].strip(BLANKS)
+    settings, accepted = read_as_directive(job.directives, end, line.end)
+    option_follows = not rest[:1].strip() and accepted and following[:1] == "-"
+    if rest[:1].isspace() and not option_follows or without_hash and value:
+        yield Finding(
+            text.span(start, hash_at + 1),
+            f"sbatch ends the word at the `#`, and reads `{value}`; write a blank before a comment",
+            "warning",
+            fix=Fix("write a blank before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
         )
-        return Finding(span, message, fix=Fix("write one line for each", edits))
-    name = cut.name
-    value = cut.setting.value if cut.setting is not None else None
-    if cut.kind in ("swallowed", "lost"):
-        span = text.span(cut.start, cut.end)
-        what = f"gets the next directive, `{value}`, for its value" if value is not None else "has no value"
-        advice = "write its own in front of the `#`" if cut.whole is None else f"quote its own: {cut.whole}"
-        message = f"`#` begins a comment, so --{name} {what}; {advice}"
-        quoted = None
-        if cut.whole is not None:
-            quoted = Fix("quote the value", [replace(text.span(cut.hash, cut.end), cut.whole)])
-        return Finding(span, message, fix=quoted)
-    span = text.span(cut.start, cut.end)
-    if cut.kind == "comment":
-        fix = Fix("write a blank before the comment", [insert(text.span(cut.hash, cut.hash).start, " ")], safe=True)
-        message = f"the `#` stands inside of a word, which sbatch cuts to `{value}`; write a blank before a comment"
-        return Finding(text.span(cut.start, cut.hash + 1), message, "warning", fix=fix)
-    advice = "quote the value"
-    repair = None
-    if cut.whole is not None:
-        advice = f"quote the value: {cut.whole}"
-        repair = Fix("quote the value", [replace(span, cut.whole)], safe=name == "container-image")
-    gets = f"`{value}`" if value else "an empty value"
-    if not value and cut.whole is None and cut.setting is not None and cut.setting.option is not None:
+        return
+    span = text.span(start, end)
+    advice, fix = "quote the value", None
+    plain = string[start:hash_at] == value and rest[:1] != "#" and not set(string[start:end]) & set("\"'\\")
+    if plain and not without_hash:
+        if (accepted and settings) if following[:1] == "-" else following[:1] in ("", "#"):
+            whole = quote(string[start:end])
+            advice = f"quote the value: {whole}"
+            fix = Fix("quote the value", [replace(span, whole)], safe=setting.name == "container-image")
+    if not value and fix is None and setting.option is not None:
         advice = "remove the `#`"
-    return Finding(span, f"an unquoted `#` begins a comment, so --{name} gets {gets}; {advice}", fix=repair)
+    gets = f"`{value}`" if value else "an empty value"
+    yield Finding(span, f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}", fix=fix)
+
+
+def _word_end(string: str, start: int, end: int) -> int:
+    while start < end and string[start] not in BLANKS:
+        start += 1
+    return start
 
 
 def _before(string: str, offset: int) -> int:

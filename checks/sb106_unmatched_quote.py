@@ -1,7 +1,7 @@
 """A quote in a directive that is not closed.
 
-sbatch reads quotes as a shell does, within one line: ``fatal: job.sh: line 2: Unmatched `'` in [--comment=don't]``, and
-nothing is submitted. An apostrophe is a quote as well.
+sbatch reads quotes as a shell does: they begin and end anywhere in a word, and an apostrophe is one as well. They do
+not reach beyond the line: ``fatal: job.sh: line 2: Unmatched `'` in [--comment=don't]``, and nothing is submitted.
 
 ## Fix
 
@@ -15,23 +15,51 @@ removes one that was never opened. Unsafe: where the value should end is a guess
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.directives.typos import CURLY
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from sbatchlint.triggers import Problems
 
-CARD = Card("SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when=Problems())
+CARD = Card(
+    "SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when=Problems("unmatched-quote")
+)
+
+# A further option, or a comment, behind the text that was meant to be quoted.
+NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")
+# A value in single quotes that holds an apostrophe.
+APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
+OPTION = re.compile(r"[ \t]+--?[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for each in job.directives.open_quotes():
-        fix = Fix("mend the quotes", [each.edit]) if each.edit is not None else None
-        advice = "close the quote on the same line"
-        if each.instead is not None:
-            advice = f"write `{_option(text.string, each.start)}{each.instead}`"
+    string = text.string
+    for line in job.directives.lines:
+        fault = line.fault
+        if fault is None or fault.kind != "unmatched-quote":
+            continue
+        if line.magic == "#SLURM" and not (line.tokens and line.tokens[0].text[:1] == "-"):
+            continue  # a comment that should not be read at all
+        shown = string[line.words_start : line.end]
+        if UNKNOWN in shown or TEMPLATED.search(shown) or CURLY.search(shown):
+            continue
+        start = _value_start(string, line, fault.start)
+        close = NEXT.search(string, fault.start, line.end)
+        end = close.start() if close is not None else line.end
+        instead = _repair(string, line, start, fault.start, end)
+        quoted = APOSTROPHE.search(string, line.words_start, line.end)
+        if quoted is not None and quoted.start() < fault.start < quoted.end():
+            start, end, instead = quoted.start(), quoted.end(), f'"{quoted.group(1)}"'
+        advice, fix = "close the quote on the same line", None
+        if instead is not None:
+            advice = f"write `{_option(string, start)}{instead}`"
+            fix = Fix("correct the quotes", [replace(text.span(start, end), instead)])
         message = f"this quote is not closed on its line, and sbatch refuses the script; {advice}"
-        yield Finding(text.span(each.quote, each.end), message, fix=fix)
+        yield Finding(text.span(fault.start, end), message, fix=fix)
 
 
 def _option(string: str, value: int) -> str:
@@ -40,6 +68,68 @@ def _option(string: str, value: int) -> str:
     while start > 0 and string[start - 1] not in " \t\n":
         start -= 1
     return string[start:value]
+
+
+def _value_start(string: str, line: DirectiveLine, quote: int) -> int:
+    """Where the value begins in which the quote stands: behind the option's `=`, or the word."""
+    start = quote
+    while start > line.words_start and string[start - 1] not in BLANKS:
+        start -= 1
+    # An earlier quote of the value may have blanks in it.
+    words = read_words(string, line.words_start, quote, strict_separator=False)
+    if words.tokens and words.tokens[-1].end == quote:
+        start = words.tokens[-1].start
+    word = string[start:quote]
+    if word.startswith("--"):
+        return start + word.index("=") + 1 if "=" in word else start
+    if len(word) > 1 and word[0] == "-" and word[1].isalpha():
+        return start + 2
+    return start
+
+
+def _repair(string: str, line: DirectiveLine, value: int, quote: int, end: int) -> str | None:
+    """The value between these offsets, so that sbatch can read the line; None where it is not plain what it is."""
+    sign = string[quote]
+    other = '"' if sign == "'" else "'"
+    before, behind = string[value:quote], string[quote + 1 : end]
+    for each in _candidates(sign, other, before, behind):
+        changed = string[line.words_start : value] + each + string[end : line.end]
+        words = read_words(changed, 0, len(changed))
+        if words.fault is None and words.dropped is None:
+            return each
+    return None
+
+
+def _candidates(sign: str, other: str, before: str, behind: str) -> list[str]:
+    if not before:
+        if not behind:
+            return []
+        if behind[-1] == other and other not in behind[:-1]:
+            # `"my job'`
+            return [sign + behind[:-1] + sign]
+        # `"my job`
+        return [sign + behind + sign]
+    option = OPTION.search(before)
+    if option is not None and before[0] == sign:
+        # `"a --error="b"`: the first one is not closed.
+        at = option.start()
+        return [before[:at] + sign + before[at:] + sign + behind]
+    if not behind:
+        if before[0] == other and other not in before[1:]:
+            return [other + before[1:] + other]
+        if not set(before) & set("\"'\\"):
+            # `train"`: nothing was opened.
+            return [before] if not re.search(r"[ \t#]", before) else [sign + before + sign]
+        inner = before[1:] if before[0] == sign else before
+        return [other + inner + other] if other not in inner and sign in inner else []
+    whole = before + sign + behind
+    if whole[0] == sign == whole[-1]:
+        # `'it's'`
+        whole = whole[1:-1]
+    if other in whole or "\\" in whole:
+        return []
+    # `don't`
+    return [other + whole + other]
 
 
 CASES = [

@@ -17,18 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import Written
 
-CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0", when=Written("equals"))
 
 
 def check(job: Job) -> Iterator[Finding]:
     for setting in job.directives.settings:
         value = setting.value_span
-        if value is None or setting.value is None or setting.value[:1] != "=" or setting.written[:2] == "--":
-            continue
-        if setting.separate or typo(job.directives, setting) != "short-equals":
+        if value is None or setting.value is None or typo(job.directives, setting) != SHORT_EQUALS:
             continue
         given = setting.value[1:]
         shown = job.source.slice(value)[1:]
@@ -38,7 +38,7 @@ def check(job: Job) -> Iterator[Finding]:
         if given:
             edit = replace(Span(value.start, value.start + 1), blank)
             if job.source.text[value.start] != "=":  # in quotes with its option
-                edit, shown = job.directives.replacement(setting, given), given
+                edit, shown = replacement(job.directives, setting, given), given
             fix = Fix("remove the `=`", [edit], safe=True)
         advice = f"`{setting.written}{blank}{shown}`" if given else f"`--{setting.name}=VALUE`"
         yield Finding(
@@ -53,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
             letter = token.text[problem.start - 1]
             edit = remove(Span(span.start + 1, span.end))
             repair = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
-            message = f"-{letter} takes no value, and sbatch refuses the script for the `=`; write -{letter} alone"
+            message = f"-{letter} takes no value, so sbatch refuses the script for the `=`; write -{letter} alone"
             yield Finding(span, message, fix=repair)
 
 

@@ -16,23 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import gap_at_equals
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.triggers import Written
 
-CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0", when=Written("equals"))
 
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for setting, gap in job.directives.gaps():
-        shown = f"the value `{gap.value}`" if gap.value else "an empty value"
-        fix = None
+    for setting in job.directives.settings:
+        gap = gap_at_equals(job.directives, setting)
+        if gap is None:
+            continue
+        taken = f"the value `{gap.value}`" if gap.value else "an empty value"
+        advice, fix = "write no blanks around the `=`", None
         if gap.end is not None:
+            advice = f"write `{setting.written}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("close the gap", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
-        yield Finding(
-            Span(setting.option_span.start, text.span(gap.start, gap.last).end),
-            f"the blank ends the option, so --{setting.name} gets {shown}; write no blanks around the `=`",
-            fix=fix,
-        )
+        span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
+        yield Finding(span, f"the blank ends the option, so --{setting.name} gets {taken}; {advice}", fix=fix)
 
 
 CASES = [

@@ -17,19 +17,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.slurm.model import Problem, Setting
+from sbatchlint.triggers import Written
 
-CARD = Card("SB109", "single-dash-option", severity="error", fix="always", since="0.1.0")
+CARD = Card("SB109", "single-dash-option", severity="error", fix="always", since="0.1.0", when=Written("dashes"))
 
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for each in job.directives.misdashed():
-        span = text.span(each.start, each.end)
-        written = job.source.slice(span)
-        effect = f"sbatch takes {written} for `{each.read_as}`" if each.read_as else f"sbatch has no option {written}"
-        fix = Fix("write two dashes", [replace(span, f"--{each.name}")], safe=True)
-        yield Finding(span, f"{effect}; a long option has two dashes: write --{each.name}", fix=fix)
+    written: list[Setting | Problem] = [*job.directives.settings, *job.directives.problems]
+    seen = set()
+    for each in written:
+        token = each.token
+        if token is None or token.start in seen or each.written.startswith("--") and not each.written.startswith("---"):
+            continue
+        name = dashed(token.text)
+        if name is None:
+            continue
+        dashes = len(token.text) - len(token.text.lstrip("-"))
+        span = text.span(token.start, token.offset(dashes + len(name)))
+        word = token.text[: dashes + len(name)]
+        if job.source.slice(span) != word:
+            continue  # quotes or backslashes in it
+        seen.add(token.start)
+        effect = f"sbatch has no option {word}"
+        if dashes == 1 and isinstance(each, Setting):
+            effect = f"sbatch reads {word} as `{token.text[:2]} {token.text[2:]}`"
+        fix = Fix("write two dashes", [replace(span, f"--{name}")], safe=True)
+        yield Finding(span, f"{effect}; write --{name}, with two dashes", fix=fix)
 
 
 CASES = [

@@ -20,6 +20,7 @@ from sbatchlint.triggers import (
     Trigger,
     Unread,
     Variables,
+    Written,
 )
 
 TRIGGERS: dict[str, Trigger] = {
@@ -27,7 +28,11 @@ TRIGGERS: dict[str, Trigger] = {
     "sb002_missing_shebang": Shebang(""),
     "sb006_sh_shebang": Shebang("sh", "dash"),
     "sb101_directive_after_command": Unread(),
-    "sb106_unmatched_quote": Problems(),
+    "sb105_hash_in_value": Written("comment"),
+    "sb106_unmatched_quote": Problems("unmatched-quote"),
+    "sb107_short_option_equals": Written("equals"),
+    "sb108_space_around_equals": Written("equals"),
+    "sb109_single_dash_option": Written("dashes"),
     "sb113_step_option_in_directive": Problems(),
     "sb114_submission_option_on_step": Problems("unknown-option") | StepOptions("wait"),
     "sb116_repeated_option": Options(),

@@ -13,7 +13,10 @@ from sbatchlint.job.commands.argv import basename
 from sbatchlint.job.launches import entered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sbatchlint.job import Job
+    from sbatchlint.slurm.directives import Directives
 
 __all__ = [
     "AnyOf",
@@ -33,6 +36,7 @@ __all__ = [
     "Trigger",
     "Unread",
     "Variables",
+    "Written",
 ]
 
 
@@ -138,12 +142,46 @@ class Variables(Trigger):
 
 
 class Options(Trigger):
-    """One of these options is set for the job (by its canonical name)."""
+    """One of these options is set for the job (by its canonical name), also on the command line of its own sbatch."""
 
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        return any(self.has(each.name) for each in job.directives.settings)
+        return any(self.has(each.name) for each in (*job.directives.settings, *job.directives.overriding))
+
+
+class Written(Trigger):
+    """The option block is written in one of these ways.
+
+    `comment`: text behind a `#` on a directive's line; `comments`: other comment lines among the directives; `dropped`:
+    words that sbatch leaves out, or `hetjob`; `quoted`: a word with quotes or backslashes; `equals`: a word with a `=`
+    where none belongs; `dashes`: a word with one dash and more than a letter, or with three; `short`: a long option
+    that is not written in full; `foreign`: directives of PBS or LSF; `plugin`: an option that a plugin adds.
+    """
+
+    __slots__ = ()
+
+    def holds(self, job: Job) -> bool:
+        return any(_WAYS[word](job.directives) for word in self.words)
+
+
+def _any_word(test: Callable[[str], bool]) -> Callable[[Directives], bool]:
+    return lambda directives: any(test(token.text) for line in directives.lines for token in line.tokens)
+
+
+_WAYS: dict[str, Callable[[Directives], bool]] = {
+    "comment": lambda directives: any(line.comment is not None for line in directives.lines),
+    "comments": lambda directives: directives.has_comments,
+    "dropped": lambda directives: any(line.dropped is not None or line.separator for line in directives.lines),
+    "quoted": lambda directives: any(token.positions is not None for line in directives.lines for token in line.tokens),
+    "equals": _any_word(lambda word: "=" in (word[0], word[-1]) or word[0] == "-" != word[1:2] and "=" in word),
+    "dashes": _any_word(lambda word: word[0] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--")),
+    "short": lambda directives: any(
+        each.written[:2] == "--" and each.written[2:] != each.name for each in directives.settings
+    ),
+    "foreign": lambda directives: directives.foreign is not None,
+    "plugin": lambda directives: any(each.plugin is not None for each in directives.settings),
+}
 
 
 class StepOptions(Trigger):

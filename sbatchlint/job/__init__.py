@@ -55,12 +55,11 @@ class Job(Rooms):
         self.submission, self.outer = submission, outer
         if submission is None:
             self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
-            self.request = Request(self.directives)
         else:
-            from sbatchlint.job.submission import SubmittedDirectives
+            from sbatchlint.job.submission import submitted_directives
 
-            self.directives = directives = SubmittedDirectives(submission, self.versions, site)
-            self.request = Request(directives, overriding=directives.overriding)
+            self.directives = submitted_directives(submission, self.versions, site)
+        self.request = Request(self.directives)
         self.interpreter_line = _interpreter(text.string)
         text = self.text
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS

@@ -91,7 +91,7 @@ class Request:
     together is `counts`. `asks_for_gpus`: whether a GPU is asked for in any form (a shard or MPS share counts too),
     None where that is not known. `exclusive`: '' for the whole node, or `user`, `mcs`, `topo`; None without it.
     `requeue`: None where the site's default holds. `version`: the release whose reading counts, the newest one
-    unless it is named. `overriding`: what the command line of its own sbatch sets, where the script shows that.
+    unless it is named.
     """
 
     __slots__ = (
@@ -124,12 +124,11 @@ class Request:
         directives: Directives,
         component: int = 0,
         version: str | None = None,
-        overriding: Iterable[Setting] = (),
     ) -> None:
         self.directives = directives
         self.component = component
         self.version = version or directives.versions.last
-        settings = [*directives.reaching(component, version), *overriding]
+        settings = [*directives.reaching(component, version), *directives.overriding]
         self._settings = {each.name: each for each in settings}
         self._values = self._values_of(settings)
         self._counts: Counts | Literal[False] | None = False

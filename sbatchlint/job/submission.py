@@ -10,46 +10,24 @@ from __future__ import annotations
 from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation, Submission
 from sbatchlint.bash.values import Text, shown_text
-from sbatchlint.job.commands.argv import quoted
 from sbatchlint.job.site import Site
 from sbatchlint.slurm.directives import Directives, Setting
 from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.reading import parse_words, read
 from sbatchlint.slurm.versions import Range
-from sbatchlint.source.edits import Edit
-from sbatchlint.source.text import Span
 
 
-class SubmittedDirectives(Directives):
-    """The option block of a submitted script. `command`: its sbatch; `overriding`: what that is given in its own words;
-    `wrapped`: whether the script is the text of --wrap, which has no option block."""
-
-    __slots__ = ("command", "overriding", "wrapped")
-
-    def __init__(self, submission: Submission, versions: Range, site: Site) -> None:
-        text = submission.text
-        self.command = submission.command
-        self.wrapped = submission.wrapped
-        if self.wrapped:
-            text = Text(text.field[:1])
-        super().__init__(text, versions, site.plugin_options, read(text, versions, site.plugin_options))
-        self.overriding: tuple[Setting, ...] = ()
-        if self.command is not None:
-            self.overriding, certain = _own_settings(self.command, submission.rest, versions, site.plugin_options)
-            self.certain = self.certain and certain
-
-    def insertion(self, options: str, component: int = 0) -> Edit:
-        if not self.wrapped or self.command is None:
-            return super().insertion(options, component)
-        end = self.command.span.end
-        return Edit(Span(end, end), f" {options}")
-
-    def replacement(self, setting: Setting, value: str) -> Edit:
-        if setting not in self.overriding:
-            return super().replacement(setting, value)
-        if setting.value_span is None:
-            return Edit(Span(setting.option_span.end, setting.option_span.end), f"={quoted(value)}")
-        return Edit(setting.value_span, quoted(value))
+def submitted_directives(submission: Submission, versions: Range, site: Site) -> Directives:
+    """The option block of a submitted script, and what the command line of its sbatch sets."""
+    text = Text(submission.text.field[:1]) if submission.wrapped else submission.text
+    directives = Directives(text, versions, site.plugin_options, read(text, versions, site.plugin_options))
+    command = submission.command
+    if command is not None:
+        directives.overriding, certain = _own_settings(command, submission.rest, versions, site.plugin_options)
+        directives.certain = directives.certain and certain
+        if submission.wrapped:
+            directives.appended_at = command.span.end
+    return directives
 
 
 def _own_settings(

@@ -22,11 +22,8 @@ from sbatchlint.source.edits import Edit
 if TYPE_CHECKING:
     from sbatchlint.analysis.directives.abbreviations import Abbreviation
     from sbatchlint.analysis.directives.continuations import Continuation
-    from sbatchlint.analysis.directives.cuts import Cut
     from sbatchlint.analysis.directives.near_misses import NearMiss
-    from sbatchlint.analysis.directives.open_quotes import OpenQuote
     from sbatchlint.analysis.directives.positional_words import Stray
-    from sbatchlint.analysis.directives.typos import Gap, Misdashed
     from sbatchlint.analysis.directives.unknown_options import Unknown
     from sbatchlint.slurm.foreign import Foreign
     from sbatchlint.slurm.suggestions import Suggestion
@@ -65,16 +62,19 @@ class Directives:
     `lines`: the directive lines that are read; `unread`: those behind `stop`, the line that ended the reading.
     `settings`: in order. `problems`: in the order in which sbatch meets them; it gives up at the first. `certain`:
     whether there can be no other options than these: no unknown words, nothing left out.
-    `components`: how many a heterogeneous job has; 1 for others.
+    `components`: how many a heterogeneous job has; 1 for others. `overriding`: what the command line of its own sbatch
+    sets, where a script shows it. `appended_at`: where options are added for the text of a --wrap; None otherwise.
     """
 
     __slots__ = (
         "_foreign",
         "_refused",
+        "appended_at",
         "certain",
         "components",
         "extra",
         "lines",
+        "overriding",
         "problems",
         "settings",
         "stop",
@@ -94,6 +94,8 @@ class Directives:
         self.problems: tuple[Problem, ...] = tuple(reading.problems)
         self.certain = reading.certain
         self.components = reading.components
+        self.overriding: tuple[Setting, ...] = ()
+        self.appended_at: int | None = None
         self._refused: tuple[Refused, ...] | None = None
         self._foreign: Foreign | Literal[False] | None = False
 
@@ -130,33 +132,6 @@ class Directives:
         from sbatchlint.analysis.directives.typos import typo
 
         return typo(self, setting)
-
-    def gap(self, setting: Setting) -> Gap | None:
-        """The blanks beside the `=` of an option (`--time = 5`)."""
-        from sbatchlint.analysis.directives.typos import gap
-
-        return gap(self, setting)
-
-    def gaps(self) -> list[tuple[Setting, Gap]]:
-        """The options with blanks beside their `=`."""
-        if not any("=" in (token.text[0], token.text[-1]) for line in self.lines for token in line.tokens):
-            return []
-        found = [(setting, self.gap(setting)) for setting in self.settings]
-        return [(setting, gap) for setting, gap in found if gap is not None]
-
-    @property
-    def has_other_dashes(self) -> bool:
-        """Whether an option is written with another number of dashes than two."""
-        words = [each.written for each in self.settings] + [each.written for each in self.problems]
-        return any(word[:2] != "--" or word[2:3] == "-" for word in words)
-
-    def misdashed(self) -> list[Misdashed]:
-        """Long options with one dash or three (`-nodes=2`)."""
-        if not self.has_other_dashes:
-            return []
-        from sbatchlint.analysis.directives.typos import misdashed
-
-        return misdashed(self)
 
     @property
     def may_conflict(self) -> bool:
@@ -200,22 +175,6 @@ class Directives:
         from sbatchlint.analysis.directives.positional_words import strays
 
         return strays(self)
-
-    def cuts(self) -> list[Cut]:
-        """Comments that begin inside of a value, or hold another directive."""
-        if not any(line.comment is not None for line in self.lines):
-            return []
-        from sbatchlint.analysis.directives.cuts import cuts
-
-        return cuts(self)
-
-    def open_quotes(self) -> list[OpenQuote]:
-        """Quotes that are not closed."""
-        if not any(each.kind == "unmatched-quote" for each in self.problems):
-            return []
-        from sbatchlint.analysis.directives.open_quotes import open_quotes
-
-        return open_quotes(self)
 
     def lost_lines(self) -> Iterator[str]:
         """The text of lines that were meant to ask for something, and of which sbatch does not read all."""

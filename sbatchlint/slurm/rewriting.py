@@ -25,8 +25,13 @@ def quote(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def insertion(directives: Directives, options: str, component: int) -> Edit:
-    """See `Directives.insertion`."""
+def insertion(directives: Directives, options: str, component: int = 0) -> Edit:
+    """Adds a line `#SBATCH options` behind the last one of a component, or else behind the shebang.
+
+    For the text of `sbatch --wrap` the options are added to that command.
+    """
+    if directives.appended_at is not None:
+        return Edit(Span(directives.appended_at, directives.appended_at), f" {options}")
     text = directives.text
     string = text.string
     lines = [line for line in directives.lines if line.component == component]
@@ -43,7 +48,13 @@ def insertion(directives: Directives, options: str, component: int) -> Edit:
 
 
 def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
-    """See `Directives.replacement`."""
+    """Gives a setting another value, quoted as sbatch needs it, or the shell that runs sbatch with it."""
+    if setting in directives.overriding:
+        from shlex import quote as shell_quote  # rarely needed
+
+        if setting.value_span is None:
+            return Edit(Span(setting.option_span.end, setting.option_span.end), f"={shell_quote(value)}")
+        return Edit(setting.value_span, shell_quote(value))
     quoted = quote(value)
     if setting.value_token is None or setting.value_span is None:
         equals = "=" if setting.written.startswith("--") else ""
@@ -56,7 +67,10 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
 
 
 def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> list[Edit]:
-    """See `Directives.removal`."""
+    """Takes settings, or options that were refused, out.
+
+    A line of which nothing is left goes with its newline; its comment stays as a line.
+    """
     # By line, and by word of it, the characters to go (as indexes into the word).
     lines: dict[int, tuple[DirectiveLine, dict[Token, set[int]]]] = {}
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.directives.invisible_characters import find_invisible
+from sbatchlint.analysis.directives.typos import swallowed
+from sbatchlint.slurm.lines import magic_of
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives
@@ -24,6 +26,8 @@ def lost_lines(directives: Directives) -> Iterator[str]:
     for line in directives.lines:
         if line.start in faulty or line.fault is not None or line.dropped is not None:
             yield string[line.start : line.end]
+        elif line.comment is not None and magic_of(string, line.comment_start) is not None:
+            yield string[line.comment_start : line.end]
     for line in directives.unread:
         yield string[line.start : line.end]
     for miss in directives.near_misses():
@@ -32,8 +36,10 @@ def lost_lines(directives: Directives) -> Iterator[str]:
     for each in directives.continuations():
         for piece in each.pieces:
             yield string[piece.start : piece.end]
-    for cut in directives.cuts():
-        yield string[cut.start : cut.line.end]
+    for setting in directives.settings:
+        token, line = setting.value_token, setting.line
+        if line.comment is not None and (swallowed(setting) or token is not None and token.end == line.comment_start):
+            yield string[setting.token.start : line.end]
     if not string.isascii():
         for found in find_invisible(directives):
             end = string.find("\n", found.start)

@@ -17,6 +17,7 @@ from sbatchlint.analysis.directives.typos import (
     INVISIBLE,
     SINGLE_DASH,
     dashed,
+    gap_at_equals,
     took_an_option,
     typo,
 )
@@ -190,7 +191,7 @@ class _Place:
             # Behind `--time =`: the words in front belong to an option that lost its value.
             for setting in self.directives.settings:
                 if setting.line.start == self.line.start:
-                    gap = self.directives.gap(setting)
+                    gap = gap_at_equals(self.directives, setting)
                     if gap is not None and gap.start <= self.start <= gap.last:
                         return True
         return False

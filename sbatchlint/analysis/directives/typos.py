@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import around, may_be_words, opens, placeholder
 from sbatchlint.slurm.lines import Token
-from sbatchlint.slurm.model import Problem, Setting
+from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
 from sbatchlint.source.regex import Regex
 
@@ -56,38 +56,6 @@ def dashed(word: str) -> str | None:
     return name if find(name) is not None else None
 
 
-class Misdashed(NamedTuple):
-    """A long option with one dash or three. `start`, `end`: its dashes and name in the text.
-
-    `read_as`: what sbatch takes a single dash for (`-n odes=2`); '' where it knows no such option.
-    """
-
-    name: str
-    start: int
-    end: int
-    read_as: str
-
-
-def misdashed(directives: Directives) -> list[Misdashed]:
-    """Long options that are not written with two dashes, in order of the lines."""
-    found: dict[int, Misdashed] = {}
-    written: list[Setting | Problem] = [*directives.settings, *directives.problems]
-    for each in written:
-        token = each.token
-        if token is None or each.written.startswith("--") and not each.written.startswith("---"):
-            continue
-        name = dashed(token.text)
-        if name is None or token.start in found:
-            continue
-        dashes = len(token.text) - len(token.text.lstrip("-"))
-        end = token.offset(dashes + len(name))
-        if directives.text.string[token.start : end] == token.text[: dashes + len(name)]:
-            letter = token.text[:2]
-            read_as = f"{letter} {token.text[2:]}" if dashes == 1 and isinstance(each, Setting) else ""
-            found[token.start] = Misdashed(name, token.start, end, read_as)
-    return [found[start] for start in sorted(found)]
-
-
 class Gap(NamedTuple):
     """Blanks beside the `=` of an option. All offsets are of the text.
 
@@ -102,7 +70,7 @@ class Gap(NamedTuple):
     value: str
 
 
-def gap(directives: Directives, setting: Setting) -> Gap | None:
+def gap_at_equals(directives: Directives, setting: Setting) -> Gap | None:
     """The blanks of `--time = 5`, `--time =5`, `--time= 5`, `-t = 5` and `-t= 5`; None where the option has none."""
     string, token = directives.text.string, setting.token
     long = setting.written.startswith("--")
@@ -145,7 +113,7 @@ def typo(directives: Directives, setting: Setting) -> str | None:
     if not setting.written.startswith("--"):
         if dashed(setting.token.text) is not None:
             return SINGLE_DASH
-    if gap(directives, setting) is not None:
+    if gap_at_equals(directives, setting) is not None:
         return BLANK_AT_EQUALS
     if value is not None and value[:1] == "=" and setting.written[:2] != "--" and not setting.separate:
         if raw_value(directives, setting)[0] == "=":
@@ -199,25 +167,3 @@ def took_an_option(setting: Setting) -> bool:
         return False
     is_long = value[:2] == "--" and find(value[2:].partition("=")[0]) is not None
     return is_long or value[:1] == "-" and value[1:2].isalpha()
-
-
-__all__ = [
-    "BLANK_AT_EQUALS",
-    "EXPANSION",
-    "HASH",
-    "INVISIBLE",
-    "INVISIBLE_CHARACTER",
-    "PLACEHOLDER",
-    "SHELL_EXPANSION",
-    "SHORT_EQUALS",
-    "SINGLE_DASH",
-    "Gap",
-    "Misdashed",
-    "dashed",
-    "gap",
-    "misdashed",
-    "raw_value",
-    "swallowed",
-    "took_an_option",
-    "typo",
-]

@@ -1,26 +1,29 @@
 """Faults in the writing of directive lines: what is one, who reports it, and that what it says is what Slurm does.
 
-tests/data/slips.jsonl holds option blocks and the verdicts of live Slurms 22.05.8 and 26.05.3: accepted or not, with
+tests/data/typos.jsonl holds option blocks and the verdicts of live Slurms 22.05.8 and 26.05.3: accepted or not, with
 which message, and the options as sbatch read them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.near_misses import near_misses
-from sbatchlint.analysis.directives.typos import dashed
+from sbatchlint.analysis.directives.typos import dashed, gap_at_equals, typo
 from sbatchlint.bash.values import Text
+from sbatchlint.engine import Diagnostic, lint_source
+from sbatchlint.settings import Settings
 from sbatchlint.slurm.directives import Directives, read_directives
-from sbatchlint.source.edits import Edit, apply, overlap
+from sbatchlint.source.edits import apply
+from sbatchlint.source.text import Source
 
-DATA = Path(__file__).parent / "data" / "slips.jsonl"
+DATA = Path(__file__).parent / "data" / "typos.jsonl"
 VERSIONS = ("22.05", "26.05")
 # What only a cluster decides, or the value's own grammar.
 _NOT_HERE = (
@@ -41,6 +44,11 @@ def rows() -> list[dict[str, object]]:
 def read(block: str, version: str | None = None) -> Directives:
     versions = (version, version) if version else ("22.05", "26.05")
     return read_directives(Text.of_file(f"#!/bin/bash\n{block}\n"), versions, ())
+
+
+def findings(block: str, version: str | None = None, *checks: str) -> list[Diagnostic]:
+    table = {} if version is None else {"slurm-version": version}
+    return lint_source(Source(f"#!/bin/bash\n{block}\n", "job.sbatch"), Settings.of_table(table, select=list(checks)))
 
 
 def line(options: str) -> Directives:
@@ -68,18 +76,15 @@ def test_blocks_are_refused_as_slurm_does(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_said_to_be_refused_is_refused(version: str) -> None:
-    counts = {"stray": 0, "quote": 0}
+    counts = {"SB104": 0, "SB106": 0}
     for row in rows():
         verdict = row[version]
         assert isinstance(verdict, dict)
-        directives = read(str(row["block"]), version)
-        for stray in directives.strays():
-            counts["stray"] += 1
-            assert not verdict["accepted"], (row["block"], stray)
-        for quote in directives.open_quotes():
-            counts["quote"] += 1
-            assert not verdict["accepted"], (row["block"], quote)
-    assert counts["stray"] > 60 and counts["quote"] > 10
+        for each in findings(str(row["block"]), version, *counts):
+            if "refuses the script" in each.message:
+                counts[each.code] += 1
+                assert not verdict["accepted"], (row["block"], each)
+    assert counts["SB104"] > 60 and counts["SB106"] > 10
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -132,10 +137,10 @@ def test_near_misses_set_nothing(version: str) -> None:
         ("-J", "job-name", None),
     ],
 )
-def test_slip(options: str, name: str, expected: str | None) -> None:
+def test_typo(options: str, name: str, expected: str | None) -> None:
     directives = line(options)
     setting = next(each for each in directives.settings if each.name == name)
-    assert directives.slip(setting) == expected
+    assert typo(directives, setting) == expected
 
 
 @pytest.mark.parametrize(
@@ -171,22 +176,13 @@ def test_dashed(word: str, expected: str | None) -> None:
     ],
 )
 def test_continuation(block: str, pieces: int, swallowed: bool) -> None:
-    (found,) = read(block).continuations()
+    (found,) = continuations(read(block))
     assert (len(found.pieces), found.swallowed) == (pieces, swallowed)
 
 
 @pytest.mark.parametrize("options", ["-J a\\\\", "-J 'a\\", "-N2 # \\", "-N2#\\", "-J \\a", '-J "a\\"'])
 def test_no_continuation(options: str) -> None:
-    assert line(options).continuations() == []
-
-
-def edits_of(directives: Directives) -> Iterator[list[Edit]]:
-    for stray in directives.strays():
-        if stray.edits:
-            yield list(stray.edits)
-    for quote in directives.open_quotes():
-        if quote.edit is not None:
-            yield [quote.edit]
+    assert continuations(line(options)) == []
 
 
 PARTS = st.sampled_from(
@@ -241,34 +237,28 @@ LINES = st.builds(
     st.sampled_from([("22.05", "26.05"), ("22.05", "22.05"), ("20.11", "26.05")]),
 )
 def test_anything_can_be_looked_at(lines: list[str], versions: tuple[str, str]) -> None:
-    string = "#!/bin/bash\n" + "\n".join(lines) + "\n"
+    block = "\n".join(lines)
+    string = f"#!/bin/bash\n{block}\n"
     directives = read_directives(Text.of_file(string), versions, ())
     for setting in directives.settings:
-        directives.slip(setting)
-        gap = directives.gap(setting)
+        gap = gap_at_equals(directives, setting)
         assert gap is None or 0 < gap.start < gap.last <= len(string)
-    for misdashed in directives.misdashed():
-        assert string[misdashed.start : misdashed.end].lstrip("-") == misdashed.name
-    for cut in directives.cuts():
-        assert string[cut.hash] == "#" and cut.start <= cut.hash < cut.end
-    for miss in directives.near_misses():
+    for miss in near_misses(directives):
         assert miss.start < miss.end <= miss.last and "#" in string[miss.start : miss.end]
-    for found in directives.continuations():
+    for found in continuations(directives):
         assert string[found.backslash] == "\\" and found.start <= found.backslash < found.end
         for piece in found.pieces:
             assert found.end <= piece.start <= piece.words < piece.last <= piece.end
-    for edits in edits_of(directives):
-        assert not overlap(edits[1:], edits[:1])
-        changed = apply(string, edits)
-        assert changed != string
+    for each in findings(block, "-".join(versions), "SB1"):
+        if each.fix is not None:
+            assert apply(string, each.fix.edits) != string, each
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PARTS, min_size=1, max_size=5))
-def test_a_mended_line_has_one_fault_less(parts: list[str]) -> None:
-    string = "#!/bin/bash\n#SBATCH " + " ".join(parts) + "\n"
-    directives = read_directives(Text.of_file(string), ("26.05", "26.05"), ())
-    for quote in directives.open_quotes():
-        if quote.edit is not None:
-            changed = read_directives(Text.of_file(apply(string, [quote.edit])), ("26.05", "26.05"), ())
-            assert changed.open_quotes() == []
+def test_a_corrected_quote_is_one_no_more(parts: list[str]) -> None:
+    block = "#SBATCH " + " ".join(parts)
+    for each in findings(block, "26.05", "SB106"):
+        if each.fix is not None:
+            changed = apply(f"#!/bin/bash\n{block}\n", each.fix.edits)
+            assert findings(changed.removeprefix("#!/bin/bash\n"), "26.05", "SB106") == []
