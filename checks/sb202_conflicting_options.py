@@ -23,9 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
+from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
+from sbatchlint.analysis.directives.wrong_values import SUBMISSION_FAILED
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB202", "conflicting-options", severity="error", fix="sometimes", since="0.1.0",
+    when=Options(
+        "array", "batch", "bbf", "cpus-per-gpu", "deadline", "distribution", "external", "extra-node-info", "hint",
+        "licenses", "mem-per-cpu", "mem-per-gpu", "nodelist", "ntasks-per-core", "oversubscribe", "resources",
+        "segment", "thread-spec", "time-min", "tres-per-task", "wckey",
+    ),
+)  # fmt: skip
 
 # What to do, where it is not to keep one of the two.
 ADVICE = {
@@ -37,7 +47,7 @@ ADVICE = {
     "licenses-in-het-job": "ask for the licenses in the first component",
     "no-tasks": "ask for a socket or more",
     "time-min": "let --time-min be no longer than --time",
-    "wckey": "let the key begin with another sign",
+    "wckey": "begin the key with another character",
     "arbitrary": "give the nodes with --nodelist, or drop the distribution",
     "arbitrary-without-nodes": "name the nodes with --nodelist, one for each task",
     "begin": "let the deadline be later than the begin",
@@ -51,51 +61,43 @@ KINDS = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    causes = job.conflicts()
-    kinds = {cause.kind for cause in causes}
-    for cause in causes:
-        if cause.kind == "arbitrary-without-nodes" and "arbitrary" in kinds:
+    kinds = {conflict.kind for conflict in conflicts(job)}
+    for conflict in conflicts(job):
+        if conflict.kind == "arbitrary-without-nodes" and "arbitrary" in kinds:
             continue
-        if cause.kind in KINDS and not (cause.kind == "tres-per-task" and cause.setting("gpus-per-task")):
-            yield _finding(job, cause)
+        if conflict.kind == "hint":
+            yield _dropped_hint(job, conflict)
+        elif conflict.kind in KINDS and not (conflict.kind == "tres-per-task" and conflict.setting("gpus-per-task")):
+            yield _finding(job, conflict)
 
 
-def _finding(job: Job, cause: Cause) -> Finding:
-    if cause.kind == "hint":
-        return _dropped_hint(job, cause)
-    *others, last = cause.settings
-    majors = job.versions.majors
-    shown = _named([(each.name, job.line(each.span.start)) for each in cause.settings], job.line(last.span.start))
+def _finding(job: Job, conflict: Conflict) -> Finding:
+    *others, last = conflict.settings
+    shown = named(job, conflict.settings, last)
     related = [(each.span, "with this") for each in others]
-    if not cause.refused:
-        return Finding(last.span, f"of {shown} only the last counts; remove the other", "warning", related)
-    when = job.versions.said(cause.refused)
-    if cause.kind in ADVICE:
-        reason = f"sbatch refuses {shown}{' together' if others else ''}{when}: `{cause.message.strip()}`"
+    if not conflict.refused:
+        return Finding(last.span, f"only the last of {shown} counts; remove the other", "warning", related)
+    when = job.versions.said(conflict.refused)
+    if conflict.kind in ADVICE:
+        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
+        message = f"{refuser} refuses {shown}{' together' if others else ''}{when}"
+        message = f"{message}: `{conflict.message.removeprefix(SUBMISSION_FAILED).strip()}`"
     else:
-        reason = f"{shown} exclude each other, so sbatch refuses the script{when}"
-    severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"
-    return Finding(last.span, f"{reason}; {ADVICE.get(cause.kind, 'keep one of them')}", severity, related)
+        message = f"{shown} exclude each other, so sbatch refuses the script{when}"
+    severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
+    return Finding(last.span, f"{message}; {ADVICE.get(conflict.kind, 'keep one of them')}", severity, related)
 
 
-def _dropped_hint(job: Job, cause: Cause) -> Finding:
-    hint = next(each for each in cause.settings if each.name == "hint")
-    rivals = [each for each in cause.settings if each is not hint]
-    majors = job.versions.majors
-    when = job.versions.said(cause.ignored)
-    shown = _named([(each.name, job.line(each.span.start)) for each in rivals], job.line(hint.span.start))
-    message = f"sbatch drops --hint beside {shown}{when}, and does not say so; remove one of them"
+def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
+    hint = next(each for each in conflict.settings if each.name == "hint")
+    rivals = [each for each in conflict.settings if each is not hint]
+    when = job.versions.said(conflict.ignored)
+    message = f"sbatch drops --hint beside {named(job, rivals, hint)}{when} without an error; remove one of them"
     fix = None
-    if len(cause.ignored) == len(majors):
+    if conflict.ignored == job.versions.majors:
         settings = job.directives.all("hint", hint.line.component)
         fix = Fix("remove --hint", job.directives.removal(settings), safe=True)
     return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in rivals], fix)
-
-
-def _named(rows: list[tuple[str, int]], here: int) -> str:
-    """`--mem (line 3) and --mem-per-cpu`: the options, and the lines of those on other lines than the finding."""
-    names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
 CASES = [

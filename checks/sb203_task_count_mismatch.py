@@ -18,16 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.conflicts import task_counts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0")
+CARD = Card(
+    "SB203", "task-count-mismatch", severity="warning", fix="never", since="0.1.0", when=Options("ntasks")
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for component, counts in enumerate(job.counts()):
+    for component, counts in enumerate(task_counts(job)):
         given = [job.directives.last(name, component) for name in ("nodes", "ntasks", "ntasks-per-node")]
         settings = [each for each in given if each is not None]
-        # With fewer tasks than nodes there are fewer nodes: another check.
+        # With fewer tasks than nodes there are fewer nodes, which fewer-tasks-than-nodes reports.
         if counts is None or len(settings) < 3 or counts.asked_nodes is None or counts.shrunk_from is not None:
             continue
         least, most = counts.asked_nodes
@@ -39,15 +43,15 @@ def check(job: Job) -> Iterator[Finding]:
         nodes = "1 node" if most == 1 else f"{most} nodes"
         if tasks > most * per_node:
             message = (
-                f"{tasks} tasks do not fit on {nodes} with {per_node} each, so slurmctld refuses the job; make --ntasks"
-                f" {most * per_node}, or remove it or --ntasks-per-node"
+                f"{tasks} tasks do not fit on {nodes} with {per_node} each, so slurmctld refuses the job; write"
+                f" --ntasks={most * per_node}, or remove --ntasks or --ntasks-per-node"
             )
             yield Finding(last.span, message, related=related)
         elif least == most and tasks < most * per_node:
             fill = "task does" if tasks == 1 else "tasks do"
             message = (
-                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node is only"
-                " the most that a node runs; remove one of them unless that is meant"
+                f"{tasks} {fill} not fill {nodes} with {per_node} each: --ntasks counts, and --ntasks-per-node only"
+                " limits it; remove one of the two unless that is meant"
             )
             yield Finding(last.span, message, "info", related)
 

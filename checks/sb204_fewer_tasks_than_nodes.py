@@ -17,21 +17,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Options
 
-CARD = Card("SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0")
+CARD = Card(
+    "SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0", when=Options("ntasks")
+)  # fmt: skip
 
 SHRUNK = re.compile(r"can't run (\d+) processes on (\d+) nodes")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cause in job.conflicts():
-        ntasks = cause.setting("ntasks")
-        shrunk = SHRUNK.search(cause.message)
-        if cause.kind != "fewer-tasks" or ntasks is None or shrunk is None:
+    for conflict in conflicts(job):
+        ntasks = conflict.setting("ntasks")
+        shrunk = SHRUNK.search(conflict.message)
+        if conflict.kind != "fewer-tasks" or ntasks is None or shrunk is None:
             continue
         tasks, nodes = (int(number) for number in shrunk.groups())
-        others = [each for each in cause.settings if each is not ntasks]
+        others = [each for each in conflict.settings if each is not ntasks]
         line = job.line(others[0].span.start) if others else 0
         where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""
         plural = "" if tasks == 1 else "s"

@@ -25,9 +25,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Cause, Finding, Fix, Good, Job
+from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
+from sbatchlint.analysis.directives.wrong_values import SUBMISSION_FAILED
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.slurm.conflicts.by_task import UnknownValue
+from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
+from sbatchlint.slurm.grammar.resources import Item
+from sbatchlint.slurm.model import Setting
+from sbatchlint.triggers import Options
 
-CARD = Card("SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0",
+    when=Options(
+        "cpus-per-gpu", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "mem-per-gpu",
+        "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
+    ),
+)  # fmt: skip
 
 ADVICE = {
     "gres-twice": "keep one of them",
@@ -61,48 +74,72 @@ WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus"
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cause in job.conflicts():
-        if cause.kind not in ADVICE or cause.kind == "tres-per-task" and not cause.setting("gpus-per-task"):
+    for conflict in conflicts(job):
+        if conflict.kind not in ADVICE or conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
             continue
-        # Where the commands show what is missing, it is GPUs: another check.
-        if not (cause.kind in WITHOUT_GPUS and job.gpu_need() is not None):
-            yield _finding(job, cause)
+        # Where the commands show what is missing, it is GPUs: gpus-not-requested reports them.
+        if conflict.kind not in WITHOUT_GPUS or job.gpu_need() is None:
+            yield _finding(job, conflict)
 
 
-def _finding(job: Job, cause: Cause) -> Finding:
-    majors = job.versions.majors
-    twice = job.twice_asked_gpus(cause)
-    at = cause.settings[-1] if twice is None else twice.gres
-    related = [(each.span, "with this") for each in cause.settings if each is not at]
-    rows = [(each.name, job.line(each.span.start)) for each in cause.settings]
-    here = job.line(at.span.start)
-    names = [f"--{name}" + ("" if row == here else f" (line {row})") for name, row in rows]
-    shown = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
-    when = job.versions.said(cause.refused)
-    severity = "error" if 2 * len(cause.refused) > len(majors) else "warning"
+def _finding(job: Job, conflict: Conflict) -> Finding:
+    gres, per_node = conflict.setting("gres"), conflict.setting("gpus-per-node")
+    at, fix, equal = conflict.settings[-1], None, None
+    if len(conflict.settings) == 2 and isinstance(gres, Setting) and isinstance(per_node, Setting):
+        at, equal = gres, _ask_for_the_same(job, gres, per_node)
+        fix = _without_gres(job, gres, per_node) if equal else None
+    shown, when = named(job, conflict.settings, at), job.versions.said(conflict.refused)
+    severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
     unless = ""
-    missing = MISSING.get(cause.kind)
+    missing = MISSING.get(conflict.kind)
     if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
         severity, unless = "warning", ", unless its command line adds what is missing"
-    fix = None
-    if twice is not None and twice.edits is not None:
-        fix = Fix("drop the GPUs from --gres", twice.edits, safe=True)
-    if twice is not None and twice.equal is False:
+    if equal is False:
         severity = "error"
-        message = f"{shown} do not ask for the same GPUs on a node{_unequal(cause, when)}"
-    elif not cause.refused:
+        message = f"{shown} do not ask for the same GPUs on a node{_unequal(conflict, when)}"
+    elif not conflict.refused:
         message = f"{shown} both say how many GPUs a node has, and --gres counts"
     else:
-        said = PREFIX.sub("", cause.message.strip())
-        together = " together" if len(names) > 1 else ""
-        message = f"sbatch refuses {shown}{together}{when}{unless}: `{said}`"
-    return Finding(at.span, f"{message}; {ADVICE[cause.kind]}", severity, related, fix)
+        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
+        together = " together" if len(conflict.settings) > 1 else ""
+        said = PREFIX.sub("", conflict.message.removeprefix(SUBMISSION_FAILED).strip())
+        message = f"{refuser} refuses {shown}{together}{when}{unless}: `{said}`"
+    related = [(each.span, "with this") for each in conflict.settings if each is not at]
+    return Finding(at.span, f"{message}; {ADVICE[conflict.kind]}", severity, related, fix)
 
 
-def _unequal(cause: Cause, when: str) -> str:
-    if not cause.refused:
+def _unequal(conflict: Conflict, when: str) -> str:
+    if not conflict.refused:
         return ", and --gres counts"
     return f": sbatch refuses them{when}, and --gres counts before" if when else ": sbatch refuses them"
+
+
+def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:
+    """Whether both ask for the same GPUs, a type that only one of them names taken for both; None for unknown."""
+    try:
+        first, second = _gpus_in(job, gres), list(gpus_of(per_node.text, job.versions.last))
+    except UnknownValue:
+        return None
+    if len(first) == len(second) == 1 and not (first[0].type and second[0].type):
+        return first[0].count == second[0].count
+    return sorted((each.type, each.count) for each in first) == sorted((each.type, each.count) for each in second)
+
+
+def _gpus_in(job: Job, gres: Setting) -> list[Item]:
+    return [item for item in resources_of(gres.text, job.versions.last) if item.name == "gpu"]
+
+
+def _without_gres(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
+    """Drops the GPUs from the only --gres, and keeps a type that only it names."""
+    if len(job.directives.all("gres", gres.component)) > 1:
+        return None
+    gpus = _gpus_in(job, gres)
+    texts = {gpu.text for gpu in gpus}
+    rest = [part for part in (gres.text or "").split(",") if part and part.removeprefix("gres/") not in texts]
+    edits: list[Edit] = [job.directives.replacement(gres, ",".join(rest))] if rest else job.directives.removal([gres])
+    if len(gpus) == 1 and gpus[0].type and gpus[0].type not in (per_node.text or ""):
+        edits = [*edits, job.directives.replacement(per_node, f"{gpus[0].type}:{gpus[0].count}")]
+    return Fix("drop the GPUs from --gres", edits, safe=True)
 
 
 CASES = [

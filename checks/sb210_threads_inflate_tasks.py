@@ -17,29 +17,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.conflicts import task_counts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-
-CARD = Card("SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0")
+from sbatchlint.triggers import Options
 
 FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 
+CARD = Card(
+    "SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0", when=Options(*FACTORS)
+)  # fmt: skip
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for component, counts in enumerate(job.counts()):
+    for component, counts in enumerate(task_counts(job)):
         if counts is None or not counts.multiplied or counts.ntasks <= counts.min_nodes:
             continue
         given = [job.directives.last(name, component) for name in FACTORS]
         settings = sorted((each for each in given if each is not None), key=lambda each: each.option_span.start)
         if not settings:
             continue
-        last = settings[-1]
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
         names = " and ".join(setting.written for setting in settings)
         message = (
             f"without --ntasks sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks"
-            " or --ntasks-per-node to what is meant"
+            " or --ntasks-per-node"
         )
-        yield Finding(last.span, message, related=[(each.span, "and this") for each in settings[:-1]])
+        yield Finding(settings[-1].span, message, related=[(each.span, "and this") for each in settings[:-1]])
 
 
 CASES = [

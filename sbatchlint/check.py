@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.commands.argv import quoted
 from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
-from sbatchlint.slurm.model import Cause
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
@@ -21,7 +20,6 @@ __all__ = [
     "PYXIS_OPTIONS",
     "Bad",
     "Card",
-    "Cause",
     "Edit",
     "Finding",
     "Fix",

@@ -142,12 +142,19 @@ class Variables(Trigger):
 
 
 class Options(Trigger):
-    """One of these options is set for the job (by its canonical name), also on the command line of its own sbatch."""
+    """One of these options is set for the job (by its canonical name).
+
+    Be it by a directive, one of PBS or LSF, or on the command line of its own sbatch.
+    """
 
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        return any(self.has(each.name) for each in (*job.directives.settings, *job.directives.overriding))
+        directives, foreign = job.directives, job.directives.foreign
+        names = {each.name for each in (*directives.settings, *directives.overriding)}
+        if foreign is not None:
+            names.update(each.name for each in foreign.settings)
+        return any(map(self.has, names))
 
 
 class Written(Trigger):

@@ -16,14 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sbatchlint.analysis.directives.conflicts import Conflict, conflicts
 from sbatchlint.bash.values import Text
-from sbatchlint.slurm.conflicts.causes import Conflict, causes, conflicts, values_of
-from sbatchlint.slurm.conflicts.counts import Counts, job_counts, shown
-from sbatchlint.slurm.conflicts.exclusions import clashes
-from sbatchlint.slurm.conflicts.gpu_arithmetic import UnknownValue, gpus_of, task_resources
+from sbatchlint.job import Job
+from sbatchlint.job.site import Site
+from sbatchlint.slurm.conflicts.by_task import UnknownValue
+from sbatchlint.slurm.conflicts.clashes import clashes
+from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clashing_settings, values_of
+from sbatchlint.slurm.conflicts.counts import Counts, job_counts
+from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, task_resources
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.slurm.versions import MAJORS
-from sbatchlint.source.edits import apply
+from sbatchlint.source.text import Source
+from shown import shown_counts
 
 FOLDER = Path(__file__).parent / "data"
 LIVE = ("22.05", "23.11", "24.11", "26.05")
@@ -50,7 +55,7 @@ def counts(line: str, version: str = "26.05") -> Counts:
 
 
 def refused(line: str, version: str = "26.05") -> str | None:
-    found = [each for each in conflicts(block(line, versions=(version, version))) if each.effect == "refused"]
+    found = [each for each in clashing_settings(block(line, versions=(version, version))) if each.effect == "refused"]
     return found[0].message if found else None
 
 
@@ -85,11 +90,15 @@ def test_live_counts() -> None:
         job = verdict.get("job")
         if not isinstance(job, dict):
             continue
-        ours = shown(values_of(block(line, versions=(version, version)), 0, version), version, NODE_CPUS, NODE_CPUS)
+        ours = shown_counts(
+            values_of(block(line, versions=(version, version)), 0, version), version, NODE_CPUS, NODE_CPUS
+        )
         if ours != {**PLAIN, **job}:
             wrong.append(f"{version} {line}: {ours}, Slurm: {job}")
         warned = [
-            each.message for each in conflicts(block(line, versions=(version, version))) if each.effect == "warning"
+            each.message
+            for each in clashing_settings(block(line, versions=(version, version)))
+            if each.effect == "warning"
         ]
         if warned != ([verdict["warning"]] if "warning" in verdict else []):
             wrong.append(f"{version} {line}: {warned}, Slurm: {verdict.get('warning')}")
@@ -113,7 +122,7 @@ def test_counts_of_whole_scripts() -> None:
                 continue
             directives = read_directives(Text.of_file(record["script"]), (version, version))
             for component, job in enumerate(verdict["jobs"]):
-                ours = shown(values_of(directives, component, version), version, NODE_CPUS, NODE_CPUS)
+                ours = shown_counts(values_of(directives, component, version), version, NODE_CPUS, NODE_CPUS)
                 if ours is None:
                     continue
                 compared += 1
@@ -184,14 +193,14 @@ def test_sizes() -> None:
 )
 def test_what_is_not_known_gives_no_counts(values: dict[str, str | None]) -> None:
     assert job_counts(values, "26.05") is None
-    assert shown(values, "26.05") is None
+    assert shown_counts(values, "26.05") is None
     assert [each for each in clashes(values, ["26.05"])["26.05"] if each.effect == "refused"] == []
 
 
 def test_nodes_that_depend_on_the_site_are_not_shown() -> None:
-    assert "NumNodes" not in (shown({"ntasks": "4"}, "26.05") or {})
-    assert (shown({"ntasks": "200"}, "26.05", 64) or {})["NumNodes"] == "4-200"
-    assert (shown({"nodes": "4", "ntasks": "4"}, "26.05") or {})["NumNodes"] == "4-4"
+    assert "NumNodes" not in (shown_counts({"ntasks": "4"}, "26.05") or {})
+    assert (shown_counts({"ntasks": "200"}, "26.05", 64) or {})["NumNodes"] == "4-200"
+    assert (shown_counts({"nodes": "4", "ntasks": "4"}, "26.05") or {})["NumNodes"] == "4-4"
 
 
 SINCE = [
@@ -221,7 +230,7 @@ def test_since(line: str, since: str) -> None:
 
 
 def test_20_11_leaves_the_sums_to_slurmctld() -> None:
-    found = conflicts(block("--gpus=8 --gpus-per-node=3", versions=("20.11", "20.11")))
+    found = clashing_settings(block("--gpus=8 --gpus-per-node=3", versions=("20.11", "20.11")))
     assert [(each.stage, each.message) for each in found] == [
         ("controller", "Invalid generic resource (gres) specification")
     ]
@@ -241,7 +250,7 @@ def test_only_the_last_setting_counts() -> None:
 
 def test_settings_in_order_and_the_first_message_first() -> None:
     directives = block("--mem-per-cpu=1G --oversubscribe", "--exclusive --mem=2G")
-    found = conflicts(directives, versions=("26.05",))
+    found = clashing_settings(directives, versions=("26.05",))
     assert [(each.kind, each.names) for each in found] == [
         ("memory", ("mem-per-cpu", "mem")),
         ("exclusive", ("oversubscribe", "exclusive")),
@@ -250,37 +259,42 @@ def test_settings_in_order_and_the_first_message_first() -> None:
 
 
 def test_versions_and_effects() -> None:
-    found: list[Conflict] = conflicts(block("--exclusive --oversubscribe"))
+    found: list[ClashingSettings] = clashing_settings(block("--exclusive --oversubscribe"))
     assert [(each.effect, each.versions) for each in found] == [
         ("refused", ("23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")),
         ("ignored", ("22.05",)),
     ]
-    assert conflicts(block("--exclusive --oversubscribe"), versions=("22.05",))[0].versions is None
+    assert clashing_settings(block("--exclusive --oversubscribe"), versions=("22.05",))[0].versions is None
 
 
-def test_causes_join_what_is_one_fault() -> None:
-    (cause,) = causes(block("--gpus-per-node=a100:4 --gres=gpu:4"))
-    assert cause.kind == "gres-twice"
-    assert cause.message == "--gpus-per-node and --gres=gpu are mutually exclusive."
-    assert cause.refused == block().versions.majors, "before 26.05 for the type that only one of them names"
-    (cause,) = causes(block("--ntasks-per-gpu=2 --gpus-per-task=1"))
-    assert cause.kind == "tasks-per-gpu", "the sum that does not come out either is no fault of its own"
-    (cause,) = causes(block("--gpus=4 --cpus-per-gpu=2 --cpus-per-task=2"))
-    assert cause.refused == block().versions.majors, "for two reasons, at two places of sbatch"
+def of_job(line: str) -> list[Conflict]:
+    text = f"#!/bin/bash\n#SBATCH {line}\nsrun ./a.out\n"
+    return conflicts(Job.from_source(Source(text, "job.sh"), Site(slurm_versions=("22.05", "26.05"))))
+
+
+def test_conflicts_join_what_is_one_fault() -> None:
+    (found,) = of_job("--gpus-per-node=a100:4 --gres=gpu:4")
+    assert found.kind == "gres-twice"
+    assert found.message == "--gpus-per-node and --gres=gpu are mutually exclusive."
+    assert found.refused == block().versions.majors, "before 26.05 for the type that only one of them names"
+    (found,) = of_job("--ntasks-per-gpu=2 --gpus-per-task=1")
+    assert found.kind == "tasks-per-gpu", "the sum that does not come out either is no fault of its own"
+    (found,) = of_job("--gpus=4 --cpus-per-gpu=2 --cpus-per-task=2")
+    assert found.refused == block().versions.majors, "for two reasons, at two places of sbatch"
 
 
 def test_components_of_a_heterogeneous_job() -> None:
     directives = block("--mem-per-cpu=1G", "hetjob", "--mem-per-gpu=1G --gpus=1")
-    assert [conflicts(directives, component) for component in (0, 1)] == [[], []]
+    assert [clashing_settings(directives, component) for component in (0, 1)] == [[], []]
     directives = block("--mem=1G", "hetjob", "--mem-per-cpu=1G")
-    assert [len(conflicts(directives, component)) for component in (0, 1)] == [0, 1], "--mem goes on to count"
+    assert [len(clashing_settings(directives, component)) for component in (0, 1)] == [0, 1], "--mem goes on to count"
 
 
 def test_words_of_another_scheduler_count() -> None:
     directives = read_directives(
         Text.of_file("#!/bin/bash\n#SBATCH --ntasks=1\n#PBS -l nodes=4\nsrun ./a.out\n"), ("26.05", "26.05")
     )
-    assert [(each.kind, each.names) for each in conflicts(directives)] == [("fewer-tasks", ("ntasks", "nodes"))]
+    assert [(each.kind, each.names) for each in clashing_settings(directives)] == [("fewer-tasks", ("ntasks", "nodes"))]
 
 
 def test_resources_of_a_task() -> None:
@@ -292,28 +306,6 @@ def test_resources_of_a_task() -> None:
         task_resources("energy=1", "26.05")
     with pytest.raises(UnknownValue):
         gpus_of("\ue000", "26.05")
-
-
-def test_dropping_the_gpus_from_gres() -> None:
-    from sbatchlint.slurm.conflicts.gpu_pairs import twice_asked
-
-    def fixed(*lines: str) -> str | None:
-        directives = block(*lines)
-        (cause,) = causes(directives)
-        twice = twice_asked(directives, cause)
-        if twice is None or twice.edits is None:
-            return None
-        return (
-            apply(directives.text.string, list(twice.edits))
-            .removeprefix("#!/bin/bash\n")
-            .removesuffix("srun ./a.out\n")
-        )
-
-    assert fixed("--gres=gpu:4,nvme:1 --gpus-per-node=4") == "#SBATCH --gres=nvme:1 --gpus-per-node=4\n"
-    assert fixed("--gpus-per-node=4", "--gres=gpu:a100:4") == "#SBATCH --gpus-per-node=a100:4\n"
-    assert fixed("--gpus-per-node=h100:1 --gres=gpu") == "#SBATCH --gpus-per-node=h100:1\n"
-    assert fixed("--gpus-per-node=4 --gres=gpu:2") is None
-    assert fixed("--gres=gpu:2", "--gpus-per-node=4 --gres=gpu:4") is None
 
 
 OPTIONS: dict[str, list[str | None]] = {

@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 
 from sbatchlint.analysis.directives.foreign import foreign_effects
 from sbatchlint.bash.values import Text
+from sbatchlint.job import Job
+from sbatchlint.job.site import Site
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
 from sbatchlint.slurm.foreign import Foreign, read_foreign
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.versions import MAJORS, is_before
+from sbatchlint.source.text import Source
 
 DATA = Path(__file__).parent / "data" / "foreign.jsonl"
 VERSIONS = ("22.05", "23.11", "24.11", "26.05")
@@ -170,8 +173,9 @@ def test_nothing_foreign() -> None:
     assert read_foreign(Text.of_file("echo '#PBS'\n"), MAJORS) is None
 
 
-def effects(*lines: str) -> list[tuple[str, str]]:
-    found = foreign_effects(read("#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)))
+def effects(*lines: str, versions: tuple[str, str] = ("22.05", "26.05")) -> list[tuple[str, str]]:
+    script = "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
+    found = foreign_effects(Job.from_source(Source(script), Site(slurm_versions=versions)))
     return [(each.kind, each.option or each.unknown) for each in found]
 
 
@@ -186,8 +190,7 @@ def test_effects() -> None:
     assert effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5") == [("refused", "-P")]
     assert effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb") == [("refused", "--mem=4g")]
     assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("replaces", "--mail-type=END")]
-    old = foreign_effects(read("#!/bin/bash\n#SBATCH --mail-type=ALL\n#PBS -m e\n", ("22.05", "24.11")))
-    assert old == []
+    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e", versions=("22.05", "24.11")) == []
     # An unknown value may well be the same.
     assert effects("#SBATCH -t {{ time }}", "#PBS -l walltime=5") == []
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from sbatchlint.bash.values import Text
-from sbatchlint.slurm import conflicts as combined
-from sbatchlint.slurm import grammar
-from sbatchlint.slurm.conflicts.causes import conflicts
+from sbatchlint.slurm import conflicts, grammar
+from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings
 from sbatchlint.slurm.directives import read_directives
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.versions import MAJORS, answers, is_before, is_release
 
-MODULES = [path for package in (grammar, combined) for path in sorted(Path(package.__path__[0]).glob("*.py"))]
+MODULES = [path for package in (grammar, conflicts) for path in sorted(Path(package.__path__[0]).glob("*.py"))]
 
 BLOCKS = (
     "--gres=gpu:0,gpu:a100:2|--gpus-per-node=2|--nodes=2",
@@ -53,10 +52,10 @@ def test_answers_are_those_of_each_release(block: str) -> None:
             alone = refusals(setting.option, setting.value, (version,))
             found = [each for each in together if each.versions is None or version in each.versions]
             assert [each._replace(versions=None) for each in found] == list(alone)
-    everywhere = conflicts(read)
+    everywhere = clashing_settings(read)
     for version in MAJORS:
         found_all = [each for each in everywhere if each.versions is None or version in each.versions]
-        assert {each._replace(versions=None) for each in found_all} == set(conflicts(read, versions=(version,)))
+        assert {each._replace(versions=None) for each in found_all} == set(clashing_settings(read, versions=(version,)))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")

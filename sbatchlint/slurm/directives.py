@@ -42,15 +42,6 @@ _RESET = (
 RESET_PER_COMPONENT = frozenset(_RESET.split())
 
 
-# Options that exclude none of each other, and with whose numbers nothing can be wrong but among themselves.
-_NO_RIVALS = (
-    "account array chdir comment constraint cpus-per-task dependency error exclude exclusive export gpus-per-node hold"
-    " input job-name mail-type mail-user mem nice no-requeue nodes ntasks-per-node open-mode output parsable partition"
-    " priority profile propagate qos requeue reservation signal time verbose wait"
-)
-_INERT = frozenset(_NO_RIVALS.split())
-
-
 def carried(name: str) -> bool:
     """Whether an option of one component of a heterogeneous job counts for the later ones too."""
     return name not in RESET_PER_COMPONENT
@@ -133,15 +124,6 @@ class Directives:
 
         return typo(self, setting)
 
-    @property
-    def may_conflict(self) -> bool:
-        """Whether there are options that others may exclude, or whose numbers may not fit; False is certain."""
-        if self.components > 1 or self.foreign is not None:
-            return True
-        return any(
-            each.name not in _INERT or each.name == "gpus-per-node" and "," in (each.value or "")
-            for each in self.settings
-        )
 
     def continuations(self) -> list[Continuation]:
         """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""

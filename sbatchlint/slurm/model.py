@@ -138,23 +138,3 @@ class Refused(NamedTuple):
 
     setting: Setting
     refusal: Refusal
-
-
-class Cause(NamedTuple):
-    """Settings that do not go together, with what each release makes of them.
-
-    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none.
-    `refused`, `warned`, `ignored`: the releases of the range in which the job is refused, made with a warning, or made
-    with one of the settings without effect.
-    """
-
-    kind: str
-    settings: tuple[Setting | ForeignSetting, ...]
-    message: str
-    refused: tuple[str, ...]
-    warned: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-    def setting(self, name: str) -> Setting | ForeignSetting | None:
-        """The setting of an option that is involved."""
-        return next((each for each in self.settings if each.name == name), None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.slurm.conflicts.causes import conflicts, values_of
+from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings, values_of
 from sbatchlint.slurm.conflicts.controller import BATCH, GRES, ORDERS
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -103,7 +103,7 @@ def _of_component(
         options.append((2, 0, rejected))
     for _, _, message in sorted(options):
         yield message, OPTION
-    for each in conflicts(directives, component, (version,), _is_certain(directives, component)):
+    for each in clashing_settings(directives, component, (version,), _is_certain(directives, component)):
         if each.effect == "refused":
             if each.stage == CONTROLLER:
                 late.append((component, each.order, each.message))
@@ -129,7 +129,7 @@ def _is_certain(directives: Directives, component: int) -> bool:
     return known and bool(faulty) and component < min(faulty)
 
 
-# Where in the order of `combined.exclusions` sbatch looks at the value of an option: most of them where it verifies
+# Where in the order of `conflicts.clashes` sbatch looks at the value of an option: most of them where it verifies
 # the options, generic resources when it describes the job.
 _PLACES = {"hint": 110, "exclude": 115, "nodelist": 116, "ntasks": 117, "cpus-per-task": 118, "nodes": 119}
 _PROPAGATE, _DESCRIPTION = 190, 205

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sbatchlint.analysis.directives.conflicts import conflicts
+from sbatchlint.job import Job
 from sbatchlint.slurm.directives import Directives, Setting
 from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
@@ -36,16 +38,16 @@ class ForeignEffect(NamedTuple):
     versions: tuple[str, ...] | None
 
 
-def foreign_effects(directives: Directives) -> list[ForeignEffect]:
+def foreign_effects(job: Job) -> list[ForeignEffect]:
     """The effects in the order in which sbatch meets them.
 
     Where it refuses one of the lines in all releases, it never comes to do anything with the others. What agrees with
     the block, or sbatch leaves out, has no effect.
     """
-    foreign = directives.foreign
+    directives, foreign = job.directives, job.directives.foreign
     if foreign is None:
         return []
-    refused = [*_problems(foreign), *_refused(foreign), *_conflicts(directives, foreign)]
+    refused = [*_problems(foreign), *_refused(foreign), *_conflicts(job, foreign)]
     if any(each.versions is None for each in refused):
         return refused
     gone = {(each.span.start, each.option) for each in refused}
@@ -80,23 +82,19 @@ def _refused(foreign: Foreign) -> list[ForeignEffect]:
     ]
 
 
-def _conflicts(directives: Directives, foreign: Foreign) -> list[ForeignEffect]:
+def _conflicts(job: Job, foreign: Foreign) -> list[ForeignEffect]:
     """Foreign settings that do not go with others of the job."""
     if not foreign.settings:
         return []
-    from sbatchlint.slurm.conflicts.causes import causes
-
-    majors = directives.versions.majors
     found: list[ForeignEffect] = []
-    for component in range(directives.components):
-        for cause in causes(directives, component):
-            own = [each for each in cause.settings if isinstance(each, Setting)]
-            others = [each for each in cause.settings if isinstance(each, ForeignSetting)]
-            if not others or not cause.refused:
-                continue
-            versions = None if len(cause.refused) == len(majors) else cause.refused
-            block, option = (own[-1] if own else None), written(others[-1])
-            found.append(ForeignEffect(REFUSED, others[-1].span, option, cause.message, "", "", block, versions))
+    for conflict in conflicts(job):
+        own = [each for each in conflict.settings if isinstance(each, Setting)]
+        others = [each for each in conflict.settings if isinstance(each, ForeignSetting)]
+        if not others or not conflict.refused:
+            continue
+        versions = None if conflict.refused == job.versions.majors else conflict.refused
+        block, option = (own[-1] if own else None), written(others[-1])
+        found.append(ForeignEffect(REFUSED, others[-1].span, option, conflict.message, "", "", block, versions))
     return list(dict.fromkeys(found))
 
 

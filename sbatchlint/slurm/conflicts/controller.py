@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_text
+from sbatchlint.slurm.conflicts.counts import client_counts
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values, gpus_of, resources_of
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.hosts import hosts
@@ -38,7 +39,7 @@ _FAILED = "Batch job submission failed: "
 
 
 class Late(NamedTuple):
-    """What slurmctld refuses: see `exclusions.Clash`."""
+    """What slurmctld refuses: see `clashes.Clash`."""
 
     kind: str
     names: tuple[str, ...]
@@ -159,8 +160,6 @@ def _excluded(values: Values, version: str) -> Iterator[Late]:
     if not wanted or not kept_out or set(wanted).isdisjoint(kept_out):
         return
     if "nodes" in values or "ntasks" in values:
-        from sbatchlint.slurm.conflicts.counts import client_counts
-
         # Before 23.02 sbatch cuts a list that is longer than there are tasks.
         if len(set(wanted)) > client_counts(values, version).min_nodes:
             return

@@ -12,22 +12,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sbatchlint.slurm.conflicts.gpu_arithmetic import (
-    Description,
-    Mismatch,
-    UnknownValue,
-    Values,
-    number,
-    settle,
-    task_resources,
-)
+from sbatchlint.slurm.conflicts.by_task import UnknownValue
+from sbatchlint.slurm.conflicts.gpu_arithmetic import Description, Mismatch, Values, number, settle, task_resources
 from sbatchlint.slurm.grammar.choices import distribution, hints, plane_size
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex
-
-__all__ = ["Counts", "UnknownValue", "Values", "hint_is_dropped", "job_counts", "shown"]
 
 
 class Counts(NamedTuple):
@@ -130,11 +121,6 @@ def hint_rivals(values: Values, version: str) -> tuple[str, ...]:
 
 def _hint_rivals(version: str) -> tuple[str, ...]:
     return _HINT_RIVALS if is_before(version, "25.11") else _HINT_RIVALS_NEW
-
-
-def hint_is_dropped(values: Values, version: str) -> bool:
-    """Whether sbatch drops `--hint`, which it says with `-v` only."""
-    return bool(hint_rivals(values, version))
 
 
 def job_counts(values: Values, version: str) -> Counts | None:
@@ -340,82 +326,3 @@ def _kept(client: Client, job: Description, values: Values, version: str) -> Cou
         client.cores,
         client.threads,
     )
-
-
-def shown(
-    values: Values, version: str, node_cpus: int | None = None, node_cores: int | None = None
-) -> dict[str, str] | None:
-    """What `scontrol show job` says of the job while it is held: `NumNodes`, `NumTasks`, `CPUs/Task` and so on.
-
-    `node_cpus`, `node_cores`: of the largest node of the partition; slurmctld guesses from them how many nodes the
-    tasks will need. Without them `NumNodes` is left out where they would matter. None as for `job_counts`.
-    """
-    counts = job_counts(values, version)
-    if counts is None:
-        return None
-    tasks = counts.ntasks if counts.ntasks_given else 0
-    found = {
-        "NumTasks": str(counts.ntasks),
-        "CPUs/Task": str(max(counts.cpus_per_task or 1, 1)),
-        "ReqB:S:C:T": f"0:0:{_star(counts.cores_per_socket)}:{_star(counts.threads_per_core)}",
-        "NtasksPerN:B:S:C": ":".join(
-            (
-                str(counts.ntasks_per_node or 0),
-                "0",
-                _star(counts.ntasks_per_socket),
-                _star(counts.ntasks_per_core),
-            )
-        ),
-        "Socks/Node": _star(counts.sockets_per_node),
-    }
-    if counts.sizes is not None:
-        found["NumNodes"] = _ranges(counts.sizes)
-        return found
-    nodes = _shown_nodes(counts, tasks, version, node_cpus, node_cores)
-    # With --spread-job the most is the tasks or all nodes of the site.
-    spread = "spread-job" in values and tasks > 0 and counts.max_nodes is None
-    if nodes is not None and not spread:
-        low, high = nodes
-        if high and high < low:
-            low = high
-        found["NumNodes"] = f"{low}-{high}" if high else str(low)
-    return found
-
-
-def _star(count: int | None) -> str:
-    return "*" if count is None else str(count)
-
-
-def _shown_nodes(
-    counts: Counts, tasks: int, version: str, cpus: int | None, cores: int | None
-) -> tuple[int, int] | None:
-    """The least and the most nodes as shown (`_pack_default_job_details()`, src/slurmctld/job_mgr.c)."""
-    low, high = counts.min_nodes, counts.max_nodes or 0
-    if counts.ntasks_per_node:
-        return max(tasks // counts.ntasks_per_node, low), high
-    if counts.cpus_per_task is not None and counts.cpus_per_task > 1:
-        if cpus is None:
-            return None if tasks > 1 else (max(low, 1), high)
-        on_node = max(cpus // counts.cpus_per_task, 1)
-        rounded = bool(tasks % on_node) and is_before(version, "23.11")
-        return max(tasks // on_node, low) + rounded, high
-    if counts.ntasks_per_core:
-        if tasks > counts.ntasks_per_core * low and cores is None:
-            return None
-        needed = -(-tasks // counts.ntasks_per_core)
-        return max(-(-needed // cores) if cores else 1, low), high
-    if tasks > low and cpus is None:
-        return None
-    low = max(-(-tasks // cpus) if cpus else low, low)
-    return low, high if is_before(version, "23.11") else max(low, high)
-
-
-def _ranges(sizes: tuple[int, ...]) -> str:
-    """`1-4,8`."""
-    runs: list[list[int]] = []
-    for size in sizes:
-        if runs and size == runs[-1][1] + 1:
-            runs[-1][1] = size
-        else:
-            runs.append([size, size])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

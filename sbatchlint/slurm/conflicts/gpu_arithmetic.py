@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sbatchlint.slurm.conflicts.by_task import UnknownValue as UnknownValue
-from sbatchlint.slurm.conflicts.by_task import task_cpus, task_items, task_text
+from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_cpus, task_items, task_text
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.resources import Fault, Item, gpu_list, gres_items, tres_items

@@ -1,30 +1,21 @@
-"""Settings of a script's option block that do not go together; see `exclusions` for the rules."""
+"""Settings of a script's option block that do not go together; the rules are in `clashes`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sbatchlint.slurm.conflicts.clashes import Clash, clashes
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
-from sbatchlint.slurm.conflicts.exclusions import CONTROLLER, IGNORED, JOB, REFUSED, VERIFY, WARNING, Clash, clashes
-from sbatchlint.slurm.directives import carried
-from sbatchlint.slurm.model import Cause, Setting
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.conflicts.counts import Values
-    from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.model import ForeignSetting
-
-__all__ = [
-    "CONTROLLER", "IGNORED", "JOB", "REFUSED", "VERIFY", "WARNING", "Cause", "Conflict", "causes", "conflicts",
-    "values_of",
-]  # fmt: skip
+from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
+from sbatchlint.slurm.directives import Directives, carried
+from sbatchlint.slurm.model import ForeignSetting, Setting
 
 
-class Conflict(NamedTuple):
+class ClashingSettings(NamedTuple):
     """Settings that do not go together.
 
-    `kind`: which rule of `exclusions`. `settings`: those involved, in order. `message`: what Slurm says, without
+    `kind`: which rule of `clashes`. `settings`: those involved, in order. `message`: what Slurm says, without
     `sbatch: error: `; '' where it says nothing. `versions`: the releases for which it holds, None for all that were
     asked for. `stage`, `order` and `effect`: see `Clash`.
     """
@@ -42,10 +33,10 @@ class Conflict(NamedTuple):
         return tuple(setting.name for setting in self.settings)
 
 
-def conflicts(
+def clashing_settings(
     directives: Directives, component: int = 0, versions: Sequence[str] | None = None, certain: bool | None = None
-) -> list[Conflict]:
-    """The conflicts of one component of a job, in the order in which sbatch meets them.
+) -> list[ClashingSettings]:
+    """What does not go together in one component of a job, in the order in which sbatch meets them.
 
     `versions`: the releases to ask about; all of the range without it. Of settings of one option only the last counts.
     Empty where it is not `certain` which options there are, which the directives know themselves.
@@ -66,56 +57,17 @@ def conflicts(
         for clash in said.get(version, ()):
             if clash.names:
                 found.setdefault(clash, []).append(version)
-    made: list[Conflict] = []
+    made: list[ClashingSettings] = []
     for clash, chosen in found.items():
         own = given[chosen[-1]]
         settings_of = sorted((own[name] for name in clash.names if name in own), key=lambda each: each.span.start)
         versions_of = None if len(chosen) == len(majors) else tuple(chosen)
         made.append(
-            Conflict(clash.kind, tuple(settings_of), clash.message, versions_of, clash.stage, clash.order, clash.effect)
+            ClashingSettings(
+                clash.kind, tuple(settings_of), clash.message, versions_of, clash.stage, clash.order, clash.effect
+            )
         )
     return sorted(made, key=lambda each: each.order)
-
-
-# Sums are made of what the exclusions have left: behind one of these they mean nothing.
-_SUMS = 200
-
-
-def causes(directives: Directives, component: int = 0) -> list[Cause]:
-    """The conflicts of one component, one for each set of settings, in the order in which sbatch meets them.
-
-    A sum that does not come out is no cause of its own where its settings exclude each other anyway. Settings that went
-    wrong in the writing (`analysis.directives.typos`) are left out.
-    """
-    majors = directives.versions.majors
-    groups: dict[tuple[Setting | ForeignSetting, ...], list[Conflict]] = {}
-    gone: list[Conflict] = []
-    for each in conflicts(directives, component):
-        if any(isinstance(setting, Setting) and directives.slip(setting) is not None for setting in each.settings):
-            continue
-        versions = each.versions or majors
-        if each.order >= _SUMS:
-            versions = tuple(version for version in versions if not any(_covers(one, each, version) for one in gone))
-        if versions:
-            each = each._replace(versions=versions)
-            groups.setdefault(each.settings, []).append(each)
-            if each.effect == REFUSED:
-                gone.append(each)
-    return [_cause(settings, found, majors) for settings, found in groups.items()]
-
-
-def _covers(first: Conflict, later: Conflict, version: str) -> bool:
-    return version in (first.versions or ()) and not set(first.settings).isdisjoint(later.settings)
-
-
-def _cause(settings: tuple[Setting | ForeignSetting, ...], found: list[Conflict], majors: tuple[str, ...]) -> Cause:
-    def releases(effect: str) -> tuple[str, ...]:
-        chosen = {version for each in found if each.effect == effect for version in each.versions or majors}
-        return tuple(version for version in majors if version in chosen)
-
-    speaking = [each for each in found if each.message]
-    newest = max(speaking, key=lambda each: majors.index((each.versions or majors)[-1]), default=found[0])
-    return Cause(found[0].kind, settings, newest.message, releases(REFUSED), releases(WARNING), releases(IGNORED))
 
 
 # Options that can be refused by themselves.

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from sbatchlint.slurm.conflicts.by_task import task_fault
+from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_fault
 from sbatchlint.slurm.conflicts.controller import GRES, NO_NODES, TASKS, moment, refused_late
-from sbatchlint.slurm.conflicts.counts import Client, UnknownValue, Values, client_counts, described, hint_rivals
-from sbatchlint.slurm.conflicts.gpu_arithmetic import INVALID, number, resources_of
+from sbatchlint.slurm.conflicts.counts import Client, client_counts, described, hint_rivals
+from sbatchlint.slurm.conflicts.gpu_arithmetic import INVALID, Values, number, resources_of
 from sbatchlint.slurm.grammar.choices import distribution
 from sbatchlint.slurm.versions import answers, is_before, is_release
 

@@ -1,0 +1,102 @@
+"""Options of the job that do not go together, with what each release of Slurm makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.conflicts.clashes import IGNORED, REFUSED, WARNING
+from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clashing_settings, values_of
+from sbatchlint.slurm.conflicts.counts import Counts, job_counts
+from sbatchlint.slurm.model import ForeignSetting, Setting
+
+# Sums are made of what the exclusions have left: behind one of these they mean nothing.
+_SUMS = 200
+
+
+class Conflict(NamedTuple):
+    """Settings that do not go together, with what each release makes of them.
+
+    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none.
+    `refused`, `warned`, `ignored`: the releases of the range in which the job is refused, made with a warning, or made
+    with one of the settings without effect.
+    """
+
+    kind: str
+    settings: tuple[Setting | ForeignSetting, ...]
+    message: str
+    refused: tuple[str, ...]
+    warned: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def setting(self, name: str) -> Setting | ForeignSetting | None:
+        """The setting of an option that is involved."""
+        return next((each for each in self.settings if each.name == name), None)
+
+
+def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | ForeignSetting) -> str:
+    """The options for a message, with the lines of those on other lines than `at`: `--mem (line 3) and --hint`."""
+    here = job.line(at.span.start)
+    lines = [job.line(each.span.start) for each in settings]
+    names = [
+        f"--{each.name}" if line == here else f"--{each.name} (line {line})"
+        for each, line in zip(settings, lines, strict=True)
+    ]
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+@once
+def conflicts(job: Job) -> list[Conflict]:
+    """The conflicts of all components, one for each set of settings, in the order in which sbatch meets them.
+
+    A sum that does not come out is none of its own where its settings exclude each other anyway. Settings with a typo
+    are left out.
+    """
+    return [conflict for component in range(job.directives.components) for conflict in _of_component(job, component)]
+
+
+def _of_component(job: Job, component: int) -> list[Conflict]:
+    majors = job.versions.majors
+    groups: dict[tuple[Setting | ForeignSetting, ...], list[ClashingSettings]] = {}
+    gone: list[ClashingSettings] = []
+    for each in clashing_settings(job.directives, component):
+        if any(isinstance(setting, Setting) and typo(job.directives, setting) is not None for setting in each.settings):
+            continue
+        versions = each.versions or majors
+        if each.order >= _SUMS:
+            versions = tuple(version for version in versions if not any(_covers(one, each, version) for one in gone))
+        if versions:
+            each = each._replace(versions=versions)
+            groups.setdefault(each.settings, []).append(each)
+            if each.effect == REFUSED:
+                gone.append(each)
+    return [_conflict(settings, found, majors) for settings, found in groups.items()]
+
+
+def _covers(first: ClashingSettings, later: ClashingSettings, version: str) -> bool:
+    return version in (first.versions or ()) and not set(first.settings).isdisjoint(later.settings)
+
+
+def _conflict(
+    settings: tuple[Setting | ForeignSetting, ...], found: list[ClashingSettings], majors: tuple[str, ...]
+) -> Conflict:
+    def releases(effect: str) -> tuple[str, ...]:
+        chosen = {version for each in found if each.effect == effect for version in each.versions or majors}
+        return tuple(version for version in majors if version in chosen)
+
+    speaking = [each for each in found if each.message]
+    newest = max(speaking, key=lambda each: majors.index((each.versions or majors)[-1]), default=found[0])
+    return Conflict(found[0].kind, settings, newest.message, releases(REFUSED), releases(WARNING), releases(IGNORED))
+
+
+def task_counts(job: Job) -> list[Counts | None]:
+    """The nodes and tasks of each component, as the newest release makes them of the options; None for unknown."""
+    directives, newest = job.directives, job.versions.last
+    if not directives.certain:
+        return [None] * directives.components
+    if job.submission is not None and directives.components == 1:
+        return [job.request.counts]
+    return [job_counts(values_of(directives, index, newest), newest) for index in range(directives.components)]
