@@ -15,7 +15,15 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint import __version__
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import Phase, span_of, text_of
+from sbatchlint.job import Job, Site
+from sbatchlint.job.commands.conditionals import is_asked_for
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.steps import step_around
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Parts of a command that cannot run here: they need a network, or are the whole of what a test would be.
@@ -157,6 +165,24 @@ def test_shown_output_is_true(fence: Fence, committed: Path, tmp_path: Path) -> 
     command, _, output = fence.text.partition("\n")
     assert command.startswith("$ ")
     assert Place(tmp_path, committed, fence.document).run(command.removeprefix("$ ")).stdout == output
+
+
+def test_the_first_questions_have_answers() -> None:
+    """What docs/job.md suggests to ask can be asked."""
+    script = "#!/bin/bash\n#SBATCH --partition=a -N2\nsleep 1\nsrun torchrun --nnodes=2 --nproc_per_node=8 t.py\n"
+    job = Job.from_source(Source(script, "job.sbatch"), Site())
+    (launch,) = job.launches
+    names = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
+    names |= {"world": find_worlds(job)[0], "text_of": text_of, "span_of": span_of, "Phase": Phase}
+    names |= {"exported": exported, "step_around": step_around, "container_of": container_of}
+    names |= {"find_worlds": find_worlds, "is_asked_for": is_asked_for}
+    table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").split("## ")[1]
+    answers = re.findall(r"`([^`]+)`", "".join(line.rpartition(" | ")[2] for line in table.splitlines()))
+    assert len(answers) > 25
+    found = {answer: eval(answer, dict(names)) for answer in answers}
+    assert found['job.request.text("partition")'] == "a"
+    assert found["text_of(command.argv[1])"] == "1"
+    assert found["world.size"] == 16
 
 
 def test_the_two_commands_of_the_readme() -> None:

@@ -3,7 +3,7 @@
     python tools/corpus_diff.py FOLDER...                        the last commit, and the working tree
     python tools/corpus_diff.py --before v0.1.0 FOLDER...        another revision, and the working tree
     python tools/corpus_diff.py --before ../other-tree FOLDER...  another checkout, and the working tree
-    python tools/corpus_diff.py --fired tests/data/fired.txt FOLDER...   only notes which checks report something
+    python tools/corpus_diff.py --fired tests/data/fired.txt FOLDER...   adds the checks that report something to a list
 
 All checks run, preview ones too, and advice is included. `-` is a finding that is gone, `+` a new one, `~` one with
 another severity, message, place or fix. Exit code: 0 the findings are the same, 1 they differ, 2 wrong usage, 3 one of
@@ -189,6 +189,14 @@ def shown(name: str, value: Any) -> str:
     return f"{value['row']}:{value['column']}" if isinstance(value, dict) else str(value)
 
 
+def note_fired(path: Path, codes: set[str]) -> None:
+    """Adds codes to a list of those that have reported something."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    known = {line for line in lines if not line.startswith("#")}
+    path.write_text(FIRED_NOTE + "".join(f"{code}\n" for code in sorted(known | codes)), encoding="utf-8")
+    print(f"{len(codes)} checks report something, {', '.join(sorted(codes - known)) or 'none'} for the first time")
+
+
 def report(changes: dict[str, Changes], names: dict[str, str]) -> Iterator[str]:
     """The lines of the diff."""
     for code, (gone, new, changed) in changes.items():
@@ -225,7 +233,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--before", default="HEAD", metavar="REVISION|TREE", help="default: HEAD, the last commit")
     parser.add_argument("--after", default=str(ROOT), metavar="REVISION|TREE", help="default: the working tree")
     parser.add_argument("--no-words", action="store_true", help="messages, labels and titles may differ")
-    parser.add_argument("--fired", metavar="FILE", help="write the codes of the checks that report something, and stop")
+    parser.add_argument(
+        "--fired",
+        metavar="FILE",
+        help="add the codes of the checks that report something to a list, and compare nothing",
+    )
     options = parser.parse_args(arguments)
     for path in options.paths:
         if not os.path.exists(path):
@@ -234,9 +246,7 @@ def main(arguments: list[str]) -> int:
         with tree_of(options.after) as tree:
             after = run(tree, options.paths)
         if options.fired:
-            codes = sorted({finding["code"] for finding in after.findings})
-            Path(options.fired).write_text(FIRED_NOTE + "".join(f"{code}\n" for code in codes), encoding="utf-8")
-            print(f"{len(codes)} checks report something")
+            note_fired(Path(options.fired), {finding["code"] for finding in after.findings})
             return 0
         with tree_of(options.before) as tree:
             before = run(tree, options.paths)

@@ -26,6 +26,32 @@ a command, piece by piece; `text_of` gives its text, or None where a piece of it
 file, however the text got where it runs.
 
 A check imports what it asks at its top, from the module that stands above each list.
+
+## The first questions
+
+| | |
+|---|---|
+| the value of an option of the job; None: not given, or not known | `job.request.text("partition")` |
+| where it is written | `job.request.given("partition").span` |
+| whether it is given at all | `job.request.asked("partition")` |
+| nodes of the job, tasks on each | `job.request.exact_nodes()`, `job.request.tasks_on_each_node()` |
+| every `sleep` that would run | `[each for each in job.invocations if each.name == "sleep"]` |
+| a word of a command; None: not known | `text_of(command.argv[1])` |
+| where this word is written | `span_of(command.argv[1])` |
+| whether the batch shell runs it, or each task | `command.phase is Phase.BATCH`, `command.phase is Phase.TASK` |
+| whether it only runs if some test says so | `is_asked_for(command)` |
+| whether it runs in a loop, in the background | `command.context.looped`, `command.context.background` |
+| what it is started by, and what it starts | `command.parent`, `command.children` |
+| a variable in its environment, set by the script | `exported(command, "MASTER_ADDR")` |
+| the step in whose tasks it runs, its container | `step_around(command.context)`, `container_of(command)` |
+| the steps, and how large each is | `job.steps`, `step.nodes`, `step.tasks_per_node` |
+| an option of its srun | `step.option("ntasks")` |
+| all commands that run in its tasks | `step.program` |
+| launchers, their kind | `job.launches`, `launch.launcher.kind` |
+| an option of a launcher, also from the environment | `launch.launcher.setting("nproc_per_node")` |
+| how many processes are to find each other | `find_worlds(job)`, `world.nodes`, `world.size` |
+| the batch scripts inside the script | `job.submits` |
+| for which releases it is asked | `job.versions` |
 """
 
 # Facts, primitives first: a title, the module, and what of it is shown (None: all that is public).
@@ -43,6 +69,7 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Commands", "sbatchlint.bash.trace", None),
     ("Words and their values", "sbatchlint.bash.values", None),
     ("Words of a command line", "sbatchlint.job.commands.argv", None),
+    ("Commands that a test decides on", "sbatchlint.job.commands.conditionals", None),
     ("Variables of a shell", "sbatchlint.bash.state", ("State", "Variable", "Alternative", "merge_guards")),
     ("The environment of the job's shells", "sbatchlint.job.environment", None),
     ("Directives", "sbatchlint.slurm.directives", ("Directives", "Setting", "Directive")),

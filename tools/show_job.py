@@ -192,7 +192,8 @@ def shown_guards(guards: Guards) -> list[str]:
     found = []
     for key, arm in guards:
         kind, *rest = key if isinstance(key, tuple) else (key,)
-        what = " ".join(str(each) for each in rest)
+        # a condition is known by its text; numbers only tell apart what is written alike
+        what = " ".join(str(each) for each in rest if isinstance(each, str) or kind == "loop")
         how = (
             f"round {arm + 1}"
             if kind == "loop"
