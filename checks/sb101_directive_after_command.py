@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Unread
 
 CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when=Unread())
@@ -104,7 +105,7 @@ def _fix(job: Job, lines: list[Any]) -> Fix | None:
     if repeated:
         return Fix("remove what the option block says already", removed, safe=True)
     text = "".join(job.source.slice(line.span) + job.source.newline for line in lines)
-    return Fix("move to the option block", [insert(directives.insert_offset, text), *removed])
+    return Fix("move to the option block", [insert(insertion(directives, "").span.start, text), *removed])
 
 
 CASES = [

@@ -26,6 +26,7 @@ from itertools import groupby
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import insertion
 
 CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0")
 
@@ -34,7 +35,7 @@ def check(job: Job) -> Iterator[Finding]:
     foreign = job.directives.foreign
     if foreign is None or not job.directives.lines:
         return
-    fix = Fix("add --ignore-pbs", [job.directives.insertion("--ignore-pbs")])
+    fix = Fix("add --ignore-pbs", [insertion(job.directives, "--ignore-pbs")])
     effects = sorted(job.foreign_effects(), key=lambda effect: (effect.span, effect.kind == "adds"))
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)

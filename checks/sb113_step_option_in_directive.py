@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Problems
 
 CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", when=Problems())
@@ -52,7 +53,7 @@ def _fix(job: Job, problem: Any, span: Span) -> Fix | None:
     place = job.steps[0].invocation.name_span
     if job.source.slice(place) != "srun":
         return None
-    edits = [*job.directives.removal([problem]), insert(place.end, " " + job.source.slice(span))]
+    edits = [*removal(job.directives, [problem]), insert(place.end, " " + job.source.slice(span))]
     return Fix("give it to the srun", edits)
 
 

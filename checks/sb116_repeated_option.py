@@ -27,6 +27,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
@@ -85,13 +86,13 @@ def _finding(job: Job, setting: Setting, given: Sequence[Setting]) -> Finding:
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
     related = [(last.span, "this one counts")]
-    fix: Fix | None = Fix(f"remove the first {name}", job.directives.removal([setting]))
+    fix: Fix | None = Fix(f"remove the first {name}", removal(job.directives, [setting]))
     if setting.name == "mail-type" and not all(_events(each) <= _events(last) for each in given):
         message, fix = _mail(job, given, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
-        fix = Fix(f"remove the first {name}", job.directives.removal([setting]), safe=True)
+        fix = Fix(f"remove the first {name}", removal(job.directives, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name in ONCE:
         message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
@@ -100,7 +101,7 @@ def _finding(job: Job, setting: Setting, given: Sequence[Setting]) -> Finding:
         message = f"{name} is given again {place}: the lists do not add up, and only the last counts"
         message += "; write one list" if merged else "; keep one of them, or write all of it there"
         if merged:
-            edits = [*job.directives.removal([setting]), job.directives.replacement(last, merged)]
+            edits = [*removal(job.directives, [setting]), replacement(job.directives, last, merged)]
             fix = Fix("write one list", edits)
     else:
         message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
@@ -124,7 +125,7 @@ def _mail(job: Job, given: Sequence[Setting], place: str) -> tuple[str, Fix | No
             if not re.fullmatch(r"[A-Za-z0-9_]+", word) or word.upper() == "NONE":
                 return message, None
             words.setdefault(word.upper(), word)
-    edits = [*job.directives.removal(given[:-1]), job.directives.replacement(given[-1], ",".join(words.values()))]
+    edits = [*removal(job.directives, given[:-1]), replacement(job.directives, given[-1], ",".join(words.values()))]
     return message, Fix("write one list", edits, safe=True)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options
 
 # What each does in a directive, and what to do instead; those that are not named here do nothing.
@@ -53,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         # All of a line at once, so that the line goes with them.
         same = [each for each in found if each.line is setting.line and (each.name in HARMLESS) == harmless]
         title = "remove " + ", ".join(each.written for each in same)
-        fix = Fix(title, directives.removal(same))
+        fix = Fix(title, removal(directives, same))
         severity = "info" if harmless else None
         last = setting
         for each in found[index + 1 :]:

@@ -27,6 +27,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -63,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         seconds = _seconds(int(days or 0), [int(each) for each in fields], bool(dash))
         if seconds >= 2**31:
             message = "a limit as long overflows in Slurm and becomes another one; write UNLIMITED"
-            fix = Fix("write UNLIMITED", [job.directives.replacement(setting, "UNLIMITED")])
+            fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
             yield Finding(setting.value_span, message, fix=fix)
         elif seconds == 0:
             yield Finding(setting.value_span, "a limit of 0 is no limit; write UNLIMITED if that is meant", "info")
@@ -122,7 +123,7 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
         message = f"`{setting.text}` is {gets}; write {instead} to be clear"
     fix = None
     if instead is not None:
-        fix = Fix(f"write {instead}", [job.directives.replacement(setting, instead)], safe=not evidence)
+        fix = Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=not evidence)
     return Finding(setting.value_span, message, "warning" if evidence else "info", fix=fix)
 
 

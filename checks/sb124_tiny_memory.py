@@ -22,6 +22,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes, times
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -53,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         if size > 512:
             yield Finding(setting.value_span, f"{message}; write the unit, G or M")
         else:
-            fix = Fix(f"write {size}G", [job.directives.replacement(setting, f"{size}G")])
+            fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
             yield Finding(setting.value_span, f"{message}; write {size}G", fix=fix)
 
 

@@ -23,6 +23,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -50,7 +51,7 @@ def _steps_behind_the_limit(job: Job) -> Iterator[Finding]:
         moved = indexes(meant, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
             message = f"the step `{step}` behind the limit is dropped, so all {array.tasks} tasks run; write {meant}"
-            fix = Fix(f"write {meant}", [job.directives.replacement(setting, meant)])
+            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 
 

@@ -23,6 +23,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import mail
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -53,7 +54,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             whole = mail.corrected(text)
             fix = None
             if instead is not None and whole is not None:
-                fix = Fix(f"write {instead}", [job.directives.replacement(setting, whole)])
+                fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
             what = "is no mail event" if len(read.unknown) == 1 else "are no mail events"
             message = f"{_named(read.unknown)} {what}, and sbatch drops such words without an error"
             message = f"{message}; {EVENTS if instead is None else f'write {instead}'}"

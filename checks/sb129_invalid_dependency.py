@@ -25,6 +25,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar.dependencies import Fault, parse
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -64,10 +65,8 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
         if bare:
             ids = " and ".join(f"`{each}`" for each in bare)
             message = f"{ids} without a type {'means' if len(bare) == 1 else 'mean'} afterany, not {kind}"
-            fix = Fix(f"write {meant}", [job.directives.replacement(setting, meant)])
-            yield Finding(
-                span_of_words(job.directives, setting, tuple(bare)), f"{message}; write {meant}", fix=fix
-            )
+            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
+            yield Finding(span_of_words(job.directives, setting, tuple(bare)), f"{message}; write {meant}", fix=fix)
 
 
 CASES = [

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import PLACEHOLDER, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -39,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is None or not setting.text or directives.last("mail-type", component) is not None:
             continue
         if typo(directives, setting) in (None, PLACEHOLDER):
-            fix = Fix("add --mail-type=END,FAIL", [directives.insertion("--mail-type=END,FAIL", component)])
+            fix = Fix("add --mail-type=END,FAIL", [insertion(directives, "--mail-type=END,FAIL", component)])
             message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
             yield Finding(setting.span, message, fix=fix)
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import NoGpus
 
 CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0", when=NoGpus())
@@ -44,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
         f"{where} it asks; write #SBATCH {option}",
         "info" if need.whole_nodes else "error" if job.site.gpus_required else "warning",
         related=[(each.span, each.words) for each in need.signs],
-        fix=Fix("ask for GPUs", [job.directives.insertion(option)], safe=False),
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)], safe=False),
     )
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
 from sbatchlint.analysis.directives.wrong_values import SUBMISSION_FAILED
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -96,7 +97,7 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     fix = None
     if conflict.ignored == job.versions.majors:
         settings = job.directives.all("hint", hint.line.component)
-        fix = Fix("remove --hint", job.directives.removal(settings), safe=True)
+        fix = Fix("remove --hint", removal(job.directives, settings), safe=True)
     return Finding(hint.span, message, "warning", [(each.span, "this counts") for each in rivals], fix)
 
 

@@ -32,6 +32,7 @@ from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
 from sbatchlint.slurm.grammar.resources import Item
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -136,9 +137,9 @@ def _without_gres(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
     gpus = _gpus_in(job, gres)
     texts = {gpu.text for gpu in gpus}
     rest = [part for part in (gres.text or "").split(",") if part and part.removeprefix("gres/") not in texts]
-    edits: list[Edit] = [job.directives.replacement(gres, ",".join(rest))] if rest else job.directives.removal([gres])
+    edits: list[Edit] = [replacement(job.directives, gres, ",".join(rest))] if rest else removal(job.directives, [gres])
     if len(gpus) == 1 and gpus[0].type and gpus[0].type not in (per_node.text or ""):
-        edits = [*edits, job.directives.replacement(per_node, f"{gpus[0].type}:{gpus[0].count}")]
+        edits = [*edits, replacement(job.directives, per_node, f"{gpus[0].type}:{gpus[0].count}")]
     return Fix("drop the GPUs from --gres", edits, safe=True)
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import NoGpus
 
 CARD = Card("SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when=NoGpus())
@@ -39,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         f"{job.line(unseen.step.span.start)} gets none, as nobody asks for any ({unseen.sign.words}), unless the site "
         f"does not manage GPUs; write #SBATCH {option} too",
         related=[(unseen.sign.span, unseen.sign.words)],
-        fix=Fix("ask for GPUs", [job.directives.insertion(option)], safe=False),
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)], safe=False),
     )
 
 

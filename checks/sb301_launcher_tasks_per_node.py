@@ -28,6 +28,7 @@ from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
@@ -166,7 +167,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
         target = 1 if setting.name == "ntasks-per-node" else nodes
         if target is None or literal_number(job, setting.value_span) is None:
             return None
-        edits.append(request.directives.replacement(setting, str(target)))
+        edits.append(replacement(request.directives, setting, str(target)))
     per_node = request.tasks_on_each_node()
     if per_node is None and request.tasks is not None and nodes and request.tasks % nodes == 0:
         per_node = request.tasks // nodes
@@ -178,7 +179,7 @@ def _change_directive(job: Job, reason: Span) -> Fix | None:
         number = literal_number(job, counted.value_span)
         if number is None or per_node is None:
             return None
-        edits.append(request.directives.replacement(counted, str(number * per_node)))
+        edits.append(replacement(request.directives, counted, str(number * per_node)))
         scaled.append(what)
     if scaled:
         return Fix(f"{title}, with the {' and '.join(scaled)} of {per_node}", edits)

@@ -26,6 +26,7 @@ from typing import Any
 
 from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
+from sbatchlint.slurm.rewriting import removal
 
 CARD = Card(
     "SB501", "container-option-in-directive", severity="warning", fix="sometimes",
@@ -69,7 +70,7 @@ def _named(places: dict[Any, int]) -> str:
 def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
     if job.directives.components > 1 or setting.versions is not None:
         return None
-    edits = job.directives.removal([setting])
+    edits = removal(job.directives, [setting])
     if job.is_embedded and edits != [remove(setting.line.full)] and "$" in job.source.slice(setting.line.full):
         return None  # what is expanded may stand elsewhere
     if not targets:

@@ -25,6 +25,7 @@ from sbatchlint.analysis.launch.step_options import remove_step_option
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.containers import opposite
+from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options, StepOptions
 
 CARD = Card(
@@ -87,7 +88,7 @@ def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption
             if not any(each.name == second.name and not each.inherited for each in pyxis_options(other)):
                 return []
     setting = next((each for each in job.directives.settings if each.span == first.span), None)
-    return [] if setting is None or job.is_embedded else job.directives.removal([setting])
+    return [] if setting is None or job.is_embedded else removal(job.directives, [setting])
 
 
 CASES = [

@@ -31,6 +31,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.commands.argv import read, syntax
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import directive_value
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Containers, Options
 
@@ -170,7 +171,7 @@ def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Fi
         setting = next(each for each in job.directives.settings if each.span == image.place)
         if setting.value is None or job.is_embedded:
             return instead, None
-        return instead, Fix(title, [job.directives.replacement(setting, instead)], safe=True)
+        return instead, Fix(title, [replacement(job.directives, setting, instead)], safe=True)
     offset = _offset(image.reference, at)
     if image.reader in ("pyxis", "enroot"):
         readers = [step.invocation for step in job.steps] + [each for each in job.invocations if each.name == "enroot"]

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
+from sbatchlint.slurm.rewriting import insertion
 
 CARD = Card("SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0")
 
@@ -73,7 +74,7 @@ def _pipefail(job: Job, hidden: list[Any]) -> Fix | None:
     if any(each.ran.context.parent is not None for each in hidden):
         return None  # a shell of its own, whose options are its own
     source = job.source.own
-    at = job.directives.insert_offset
+    at = insertion(job.directives, "").span.start
     line = source.line_of(at)
     if at != line.start or at >= len(source.text):
         return None

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sbatchlint.bash.values import Text
 from sbatchlint.job.request import Memory, Nodes, Request, fixed_nodes
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
-from sbatchlint.slurm.rewriting import quote
+from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
 from sbatchlint.slurm.verdict import verdict
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.edits import Edit, apply
@@ -284,13 +284,13 @@ def test_removal(name: str, old: str, new: str) -> None:
     directives = read(EDITED)
     setting = directives.last(name)
     assert setting is not None and EDITED.count(old) == 1
-    assert apply(EDITED, directives.removal([setting])) == EDITED.replace(old, new)
+    assert apply(EDITED, removal(directives, [setting])) == EDITED.replace(old, new)
 
 
 def test_removal_of_several() -> None:
     directives = read(EDITED)
     chosen = [each for each in directives.settings if each.name in ("verbose", "nodes", "job-name", "time")]
-    assert apply(EDITED, directives.removal(chosen)) == EDITED.replace(
+    assert apply(EDITED, removal(directives, chosen)) == EDITED.replace(
         '#SBATCH -vN2 --job-name="a b" -t 10  # hi', "# hi"
     )
 
@@ -310,7 +310,7 @@ def test_replacement(name: str, old: str, new: str) -> None:
     directives = read(EDITED)
     setting = directives.last(name)
     assert setting is not None
-    assert apply(EDITED, [directives.replacement(setting, "4")]) == EDITED.replace(old, new)
+    assert apply(EDITED, [replacement(directives, setting, "4")]) == EDITED.replace(old, new)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_replacement(name: str, old: str, new: str) -> None:
     ],
 )  # fmt: skip
 def test_insertion(text: str, expected: str) -> None:
-    assert apply(text, [read(text).insertion("-n2")]) == expected
+    assert apply(text, [insertion(read(text), "-n2")]) == expected
 
 
 @pytest.mark.parametrize(
@@ -398,12 +398,12 @@ def test_any_text(text: str, version: str, wide: bool) -> None:
     spans = [line.full for line in (*directives.lines, *directives.unread)]
     for setting in directives.settings:
         spans += [setting.span, setting.option_span, setting.value_span or setting.span]
-        for edit in [*directives.removal([setting]), directives.replacement(setting, "a b")]:
+        for edit in [*removal(directives, [setting]), replacement(directives, setting, "a b")]:
             spans.append(edit.span)
         assert whole[slice(*setting.option_span)].strip() != ""
     spans += [problem.span for problem in directives.problems]
     assert all(0 <= start <= end <= len(whole) for start, end in spans)
-    assert 0 <= directives.insert_offset <= len(whole)
+    assert 0 <= insertion(directives, "").span.start <= len(whole)
     Request(directives).gpus_per_node()
 
 
@@ -418,9 +418,9 @@ def test_edits_do_what_they_say(text: str, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(before.settings) - 1))
     setting = before.settings[index]
     others = values(before)[:index] + values(before)[index + 1 :]
-    assert values(read(apply(whole, before.removal([setting])), ("26.05", "26.05"))) == others
+    assert values(read(apply(whole, removal(before, [setting])), ("26.05", "26.05"))) == others
     if setting.value is not None:
-        changed = values(read(apply(whole, [before.replacement(setting, "new 'v#")]), ("26.05", "26.05")))
+        changed = values(read(apply(whole, [replacement(before, setting, "new 'v#")]), ("26.05", "26.05")))
         assert changed == [*values(before)[:index], (setting.name, "new 'v#"), *values(before)[index + 1 :]]
 
 
@@ -430,4 +430,4 @@ def test_quote(value: str) -> None:
 
 
 def test_edits_are_edits() -> None:
-    assert isinstance(block("-n1").insertion("-N1"), Edit)
+    assert isinstance(insertion(block("-n1"), "-N1"), Edit)

@@ -8,7 +8,7 @@ All spans are of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from sbatchlint.slurm.getopt import UNKNOWN, site_names
@@ -17,7 +17,6 @@ from sbatchlint.slurm.lines import DirectiveLine, Readable
 from sbatchlint.slurm.model import Problem, Refused, Setting, StopLine
 from sbatchlint.slurm.reading import Reading, parse_words, read
 from sbatchlint.slurm.versions import DEFAULT, Range
-from sbatchlint.source.edits import Edit
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.directives.abbreviations import Abbreviation
@@ -117,13 +116,6 @@ class Directives:
 
                 self._foreign = read_foreign(self.text, self.versions.majors)
         return self._foreign or None
-
-    def slip(self, setting: Setting) -> str | None:
-        """How a setting was miswritten, so that its value is not what was meant; see `analysis.directives.typos`."""
-        from sbatchlint.analysis.directives.typos import typo
-
-        return typo(self, setting)
-
 
     def continuations(self) -> list[Continuation]:
         """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
@@ -247,32 +239,6 @@ class Directives:
         words = [(line, token) for token in line.tokens]
         settings, problems, _ = parse_words(self.text, words, line.component, self.versions.majors, self.extra)
         return settings, not problems and line.fault is None
-
-    @property
-    def insert_offset(self) -> int:
-        """Where a new directive line of the first component would begin."""
-        return self.insertion("").span.start
-
-    def insertion(self, options: str, component: int = 0) -> Edit:
-        """Adds a line `#SBATCH options` behind the last one of a component, or else behind the shebang."""
-        from sbatchlint.slurm.rewriting import insertion
-
-        return insertion(self, options, component)
-
-    def removal(self, settings: Iterable[Setting | Problem]) -> list[Edit]:
-        """Takes settings, or options that were refused, out.
-
-        A line of which nothing is left goes with its newline; its comment stays as a line.
-        """
-        from sbatchlint.slurm.rewriting import removal
-
-        return removal(self, settings)
-
-    def replacement(self, setting: Setting, value: str) -> Edit:
-        """Gives a setting another value, quoted as sbatch needs it."""
-        from sbatchlint.slurm.rewriting import replacement
-
-        return replacement(self, setting, value)
 
 
 def read_directives(text: Readable, versions: tuple[str, str] = DEFAULT, extra: Sequence[str] = ()) -> Directives:

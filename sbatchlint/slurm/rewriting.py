@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Token
+from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives, Problem, Setting
 
 _PLAIN_VALUE = Regex(r"[^\s\"'\\#]+")
 # A comment that would come alive at the start of a line.

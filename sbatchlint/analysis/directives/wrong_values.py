@@ -12,6 +12,7 @@ from sbatchlint.job import Job
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
@@ -100,7 +101,7 @@ def _instead(directives: Directives, setting: Setting, suggested: Iterable[str |
 def _edit(directives: Directives, setting: Setting, value: str) -> Edit:
     if value == "" and setting.value_span is not None:
         return Edit(Span(setting.option_span.end, setting.value_span.end), "")
-    return directives.replacement(setting, value)
+    return replacement(directives, setting, value)
 
 
 def span_of_words(directives: Directives, setting: Setting, words: tuple[str, ...]) -> Span:

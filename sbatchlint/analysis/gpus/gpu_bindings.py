@@ -18,6 +18,7 @@ from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -151,7 +152,7 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
     if setting is None or literal_number(job, setting.value_span) is None:
         return None
     if other is None:
-        return job.directives.replacement(setting, str(number))
+        return replacement(job.directives, setting, str(number))
     return Edit(setting.span, f"--{other}={number}") if setting.value_line is setting.line else None
 
 

@@ -15,6 +15,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -127,7 +128,7 @@ def uneven_tasks(job: Job) -> Uneven | None:
         own = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
         option = f"--ntasks-per-node={each}"
         literal = whole(setting.text) is not None and literal_number(job, setting.value_span) is not None
-        edits = (job.directives.insertion(option),) if literal else ()
+        edits = (insertion(job.directives, option),) if literal else ()
         place = step.invocation.name_span
         return Uneven(setting, "tasks", tasks, nodes, each, step, place, each, option, edits, not own)
     return None

@@ -19,6 +19,7 @@ from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.rewriting import insertion, replacement
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -226,16 +227,16 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all
     if per_node is not None:
         if literal_number(job, per_node.value_span) is None:
             return None
-        edits.append(directives.replacement(per_node, str(expected)))
+        edits.append(replacement(directives, per_node, str(expected)))
     if tasks is not None:
         if literal_number(job, tasks.value_span) is None or step.nodes is None:
             return None
         if per_node is None and all_lightning and job.source.slice(tasks.span)[:1] == "-":
             edits.append(Edit(tasks.span, f"--ntasks-per-node={expected}"))  # it refuses --ntasks alone
         else:
-            edits.append(directives.replacement(tasks, str(expected * step.nodes)))
+            edits.append(replacement(directives, tasks, str(expected * step.nodes)))
     if not edits:
-        edits.append(directives.insertion(f"--ntasks-per-node={expected}"))
+        edits.append(insertion(directives, f"--ntasks-per-node={expected}"))
     shared = []
     for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
         setting = request.given(name)
@@ -244,7 +245,7 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all
         number = whole(setting.text)
         if number is None or literal_number(job, setting.value_span) is None or number < expected:
             return None
-        edits.append(directives.replacement(setting, str(number // expected)))
+        edits.append(replacement(directives, setting, str(number // expected)))
         shared.append(what)
     title = f"ask for {expected} tasks per node"
     if shared:

@@ -14,6 +14,7 @@ from sbatchlint.analysis.launch.rendezvous import common_address, missing_addres
 from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
 from sbatchlint.job.steps import job_nodes
 from sbatchlint.job.worlds import World, by_place, find_worlds, from_outside
+from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
@@ -299,4 +300,4 @@ def _change(job: Job, step: Step, argument: Span, number: int, nodes: int) -> tu
         return argument, None
     if not directives.certain or job.is_embedded and job.directives_expand:
         return tasks.span, None
-    return tasks.span, directives.insertion(f"--nodes={number}")
+    return tasks.span, insertion(directives, f"--nodes={number}")
