@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
 from sbatchlint.analysis.launch.step_options import add_step_option
-from sbatchlint.analysis.storage.caches import programs_of
+from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import PYXIS_OPTIONS
 from sbatchlint.triggers import StepOptions
@@ -48,14 +48,14 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if not step.certain or any(each.name in HOME_OPTIONS for each in pyxis_options(step)):
             continue
-        if is_heterogeneous(step) or not programs_of(step):
+        if is_heterogeneous(step) or not step_programs(step):
             continue
         seen.add(step.span)
         option = f"--{other.name}"
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
             step.place,
-            f"only the step of line {job.line(other_step.span.start)} says `{option}`, so the two may have different "
+            f"only the step on line {job.line(other_step.span.start)} says `{option}`, so the two may have different "
             f"~/.cache and ~/.local; add `{option}` here too",
             related=[(other.span, "said here")],
             fix=None if edits is None else Fix(f"add {option}", edits),

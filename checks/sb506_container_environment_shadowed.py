@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous
 from sbatchlint.analysis.launch.step_options import add_step_option
-from sbatchlint.analysis.storage.caches import programs_of
+from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.commands.argv import partition
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
             if each.exported and name not in container.passed and _may_be_shadowed(name, each, container)
         }
         # those that a program of the step has from the batch shell, and from nowhere else
-        programs = programs_of(step) if exported else []
+        programs = step_programs(step) if exported else []
         names = [
             name
             for name, each in exported.items()

@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.storage.outputs import names_output
+from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, cut, known_prefix, shown_text, span_of
@@ -140,23 +140,23 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
     shown = _shown(path)
     advice = ADVICE.get(use.container.kind, "mount it")
     if reason.kind == "home":
-        return f"the container of line {line} does not see the home folder, so {shown} is missing there; {advice}"
+        return f"the container on line {line} does not see the home folder, so {shown} is missing there; {advice}"
     if reason.mount is None:
-        return f"no mount of the container of line {line} holds {shown}, a path of the host; {advice}"
+        return f"no mount of the container on line {line} holds {shown}, a path of the host; {advice}"
     source, target = key(reason.mount.source), key(reason.mount.target)
     if reason.kind == "moved":
         instead = target.rstrip("/") + path[len(source.rstrip("/")) :]
         return (
-            f"{shown} is a path of the host: the container of line {line} sees {_shown(source)} as {_shown(target)}; "
+            f"{shown} is a path of the host: the container on line {line} sees {_shown(source)} as {_shown(target)}; "
             f"write {_shown(instead)}"
         )
     if reason.kind == "other" and reason.teller is not None:
         there = job.line(reason.teller.span.start)
         return (
-            f"the container of line {line} does not see {shown}, while that of line {there} mounts {_shown(source)}; "
+            f"the container on line {line} does not see {shown}, while that on line {there} mounts {_shown(source)}; "
             f"{advice} here too"
         )
-    return f"the container of line {line} mounts {_shown(source)}, but not {shown}; {advice}"
+    return f"the container on line {line} mounts {_shown(source)}, but not {shown}; {advice}"
 
 
 def _paths(command: Invocation, container: Container) -> Iterator[Use]:
@@ -313,7 +313,7 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 folder = _shown(key(container.workdir))
                 yield Finding(
                     span_of(field),
-                    f"{_shown(shown_text(field))} is written where sbatch runs, but the container of line "
+                    f"{_shown(shown_text(field))} is written where sbatch runs, but the container on line "
                     f"{job.line(container.span.start)} looks in {folder}, which is {_shown(source)} of the host; write "
                     f"it to {_shown(source)}",
                     related=[(mount.span, "what is mounted")],
@@ -345,7 +345,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
                     instead = key(mount.source).rstrip("/") + path[len(target.rstrip("/")) :]
                     yield Finding(
                         use.span,
-                        f"{_shown(path)} is a path inside the container of line {job.line(container.span.start)}, but "
+                        f"{_shown(path)} is a path inside the container on line {job.line(container.span.start)}, but "
                         f"this command runs on the host; write {_shown(instead)}, or run it in the container",
                         related=[(mount.span, "what is mounted")],
                     )

@@ -61,8 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
             written = "-t"
         if start.by_daemon and all(_takes_input(each) for each in ways):
             message = (
-                f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device is "
-                "not a TTY`); leave `-t` out"
+                f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
+                "is not a TTY`); leave `-t` out"
             )
             severity = "error" if any(job.request.asked(name) for name in RESOURCES) else "warning"
         else:

@@ -23,33 +23,84 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings
+from sbatchlint.analysis.storage.written_paths import COPYING
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
-from sbatchlint.triggers import Steps
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key, under
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+# What goes wrong where each node has a cache of its own, by variable: how bad it is, and what happens.
+CACHES = {
+    "NEMO_HOME": ("error", "what one node prepares there is missing on the others"),
+    "NEMO_DATASETS_CACHE": ("error", "datasets that one node packs there are missing on the others"),
+    "MODELSCOPE_CACHE": ("warning", "each node downloads and packs its own copy, and misses what another wrote"),
+    "HF_DATASETS_CACHE": ("warning", "each node prepares the datasets again, and misses what another wrote"),
+    "HF_HOME": ("info", "each node downloads the models again"),
+    "HF_HUB_CACHE": ("info", "each node downloads the models again"),
+    "HUGGINGFACE_HUB_CACHE": ("info", "each node downloads the models again"),
+    "TRANSFORMERS_CACHE": ("info", "each node downloads the models again"),
+    "TORCH_HOME": ("info", "each node downloads the models again"),
+    "UV_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
+    "PIP_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
+}
+CARD = Card(
+    "SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when=Variables(*CACHES),
+    seen="Megatron Bridge issues 4207 and 4715; ms-swift issue 4462",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for step, cache in job.private_caches():
-        severity = "warning" if cache.default and cache.severity == "error" else cache.severity
-        path = job.source.slice(cache.span)
-        sibling = None if cache.default else job.shared_sibling(step, cache)
-        fix = None
-        if sibling is not None and "$" not in path and " " not in path:
-            fix = Fix("keep it beside the other cache", [replace(cache.span, sibling)], safe=False)
-        yield Finding(
-            cache.span,
-            f"{cache.name} is {_place(cache.location.kind)} ({cache.location.reason}), and the step on line "
-            f"{job.line(step.span.start)} runs on {step.nodes} nodes: {cache.consequence}; "
-            "use a folder that all nodes see",
-            severity,
-            related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
-            fix=fix,
-        )
+    for step in job.steps:
+        if not step.several_nodes:
+            continue
+        caches = list(cache_settings(step, job.site, CACHES))
+        shared = {each.name for each in caches if each.location.kind == SHARED}
+        for cache in caches:
+            if not cache.location.private or cache.location.per_node or cache.location.per_task:
+                continue
+            if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(job, cache):
+                continue
+            severity, consequence = CACHES[cache.name]
+            if cache.default and severity == "error":
+                severity = "warning"
+            path, beside = job.source.slice(cache.span), _beside_shared_cache(job, cache)
+            fix = None
+            if beside is not None and not cache.default and "$" not in path and " " not in path:
+                fix = Fix("keep it beside the other cache", [replace(cache.span, beside)])
+            own = "is private to each node" if cache.location.kind == NODE_LOCAL else "lies in each node's container"
+            yield Finding(
+                cache.span,
+                f"`{cache.name}` {own} ({cache.location.reason}), and the step on line {job.line(step.span.start)} "
+                f"runs on {step.nodes}: {consequence}; use a folder that all nodes see",
+                severity,
+                related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
+                fix=fix,
+            )
 
 
-def _place(kind: str) -> str:
-    return "private to each node" if kind == "node-local" else "private to each node's container"
+def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
+    """Whether the script copies something into the folder on the nodes themselves."""
+    folder = key(cache.value)
+    for command in job.invocations:
+        if command.name not in COPYING or command.context.parent is None and command.name != "sbcast":
+            continue
+        if any(under(key(field), folder) or under(folder, key(field)) for field in command.argv[1:] if field):
+            return True
+    return False
+
+
+def _beside_shared_cache(job: Job, cache: CacheSetting) -> str | None:
+    """A folder beside another cache of the script that all nodes see, as it is written."""
+    for name in CACHES:
+        value = exported(cache.command, name) if name != cache.name else None
+        text = None if value is None else text_of(value)
+        if value is not None and text is not None and "/" in text.strip("/"):
+            if classify(value, job.site, container_of(cache.command)).kind == SHARED:
+                return text.rstrip("/").rpartition("/")[0] + "/" + cache.name.lower()
+    return None
 
 
 CASES = [

@@ -18,30 +18,76 @@ Megatron Bridge issues 4207 and 4715; uv's documentation of its cache.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.job import Step
+from sbatchlint.job.containers import Container
+from sbatchlint.job.launchers import recognise
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Containers, Launchers
 
-CARD = Card("SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB602", "cache-unset", severity="warning", fix="never", since="0.1.0", when=Containers() | Launchers("swift"),
+)  # fmt: skip
 
 CONSEQUENCE = {
     "NEMO_HOME": "datasets that one node packs are missing on the others",
     "MODELSCOPE_CACHE": "every node downloads and packs its own copy",
     "UV_CACHE_DIR": "every container downloads and builds the packages again",
 }
+FINETUNING = Regex(r"(?:^|[^a-z])(?:sft|peft|lora|dora|finetune|finetuning|fine_tune)(?:$|[^a-z])", re.IGNORECASE)
+NEMO_PROGRAM = Regex(r"nemo(?![_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE)
+OWN_DATA = Regex(r"dataset_root=|packed\w*path|dataset\.path=|mock", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for step, cache in job.unset_caches():
-        advice = cache.name != "NEMO_HOME" or cache.container is not None and cache.container.home_mounted
-        yield Finding(
-            cache.span,
-            f"{cache.name} is not set for the step on line {job.line(step.span.start)}: {CONSEQUENCE[cache.name]}; "
-            f"export {cache.name} with a folder that all nodes see",
-            "info" if advice else "warning",
-            related=[(step.invocation.name_span, "the step")],
-        )
+    for step in job.steps:
+        if not step.several_nodes and not step.geometry.several:
+            continue
+        for command in step_programs(step):
+            container = container_of(command)
+            if command.state.sourced or container is not None and container.hidden_environment:
+                continue
+            for name in _unset_caches(step, command, container):
+                severe = name == "NEMO_HOME" and not (container is not None and container.home_mounted)
+                yield Finding(
+                    command.name_span,
+                    f"`{name}` is not set for the step on line {job.line(step.span.start)}: {CONSEQUENCE[name]}; "
+                    f"export `{name}` with a folder that all nodes see",
+                    "warning" if severe else "info",
+                    related=[(step.invocation.name_span, "the step")],
+                )
+
+
+def _unset_caches(step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
+    """Caches that a program of a step needs in common, and that the script does not name."""
+    line = " ".join(shown_text(field) for field in command.argv)
+    launcher = recognise(command.argv)
+    if step.several_nodes and container is not None and FINETUNING.search(line) and NEMO_PROGRAM.search(line):
+        if not OWN_DATA.search(line) and not _is_named(command, container, "NEMO_HOME", "NEMO_DATASETS_CACHE"):
+            yield "NEMO_HOME"
+    if step.several_nodes and launcher is not None and launcher.kind == "swift":
+        if not _is_named(command, container, "MODELSCOPE_CACHE"):
+            yield "MODELSCOPE_CACHE"
+    if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":
+        if not _is_named(command, container, "UV_CACHE_DIR", "UV_NO_CACHE") and "--cache-dir" not in line:
+            yield "UV_CACHE_DIR"
+
+
+def _is_named(command: Invocation, container: Container | None, *names: str) -> bool:
+    """Whether the script gives one of the variables, in whatever way."""
+    return any(
+        is_set(command, name)
+        or container is not None and name in container.passed
+        or any(name in shown_text(field) for field in command.argv)
+        for name in names
+    )
 
 
 CASES = [

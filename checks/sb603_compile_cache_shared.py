@@ -19,28 +19,76 @@ https://github.com/PrimeIntellect-ai/prime-rl/pull/2305
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.expansion.varying import of_job
+from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.paths import SHARED
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0", when=Steps()
-)
+VANISHING = "files vanish while another reads them (`Stale file handle`)"
+LOCKED = "SQLite files are locked and damaged (`database is locked`)"
+# What may go wrong where several nodes write into one folder, by variable: how bad it is, and what happens.
+COMPILE_CACHES = {
+    "TRITON_CACHE_DIR": ("warning", VANISHING),
+    "TRITON_HOME": ("warning", VANISHING),
+    "TORCHINDUCTOR_CACHE_DIR": ("warning", VANISHING),
+    "TORCH_EXTENSIONS_DIR": ("warning", "all wait for one lock file, which a killed job leaves there for good"),
+    "MIOPEN_USER_DB_PATH": ("warning", LOCKED),
+    "MIOPEN_CUSTOM_CACHE_DIR": ("warning", LOCKED),
+    "NUMBA_CACHE_DIR": ("warning", VANISHING),
+    "CUDA_CACHE_PATH": ("info", "each kernel is written by all, and waits for network locks"),
+    "XDG_CACHE_HOME": ("info", "compilers that keep their results below it get in each other's way"),
+}
+CARD = Card(
+    "SB603", "compile-cache-shared", severity="warning", fix="sometimes", since="0.1.0",
+    when=Variables(*COMPILE_CACHES),
+    seen="Triton issues 2688 and 11512; PyTorch issue 173679; PrimeIntellect-ai/prime-rl pull request 2305",
+)  # fmt: skip
+
+# Variables that are the same in all tasks of a job.
+CONSTANT = frozenset({"HOME", "USER", "LOGNAME", "PWD", "SCRATCH", "WORK", "PROJECT", "SLURM_SUBMIT_DIR"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cache in job.shared_compile_caches():
-        step = cache.step
-        who = f"{step.nodes} nodes" if step.several_nodes else f"{step.tasks_per_node or 'several'} tasks"
-        yield Finding(
-            cache.setting.span,
-            f"{cache.setting.name} is one folder ({cache.setting.location.reason}) for the {who} of the step on line "
-            f"{job.line(step.span.start)}, which compile into it at the same time: {cache.consequence}; use a folder "
-            "on each node's own disk, such as /tmp/NAME-$USER-$SLURM_JOB_ID",
-            cache.severity,
-            related=[(step.invocation.name_span, f"runs on {who}" if step.several_nodes else f"runs {who} on a node")],
-            fix=Fix("keep it on each node's own disk", cache.edits) if cache.edits else None,
-        )
+    seen: set[Span] = set()
+    for step in job.steps:
+        names = [
+            name
+            for name in COMPILE_CACHES
+            if step.several_nodes or name.startswith("MIOPEN_") and step.geometry.several
+        ]
+        for cache in cache_settings(step, job.site, names):
+            if cache.location.kind != SHARED or cache.span in seen or _differs(cache):
+                continue
+            seen.add(cache.span)
+            severity, consequence = COMPILE_CACHES[cache.name]
+            who = f"{step.nodes} nodes" if step.several_nodes else f"{step.tasks_per_node or 'several'} tasks"
+            kind = cache.name.partition("_")[0].lower()
+            local = f"/tmp/{ {'torch': 'torch-extensions', 'xdg': 'cache'}.get(kind, kind) }-$USER-$SLURM_JOB_ID"
+            written = job.source.slice(cache.span)
+            quoted = job.source.text[cache.span.start - 1] == "'" or not re.fullmatch(r"[\w./${}-]+", written)
+            yield Finding(
+                cache.span,
+                f"the {who} of the step on line {job.line(step.span.start)} compile into one `{cache.name}` "
+                f"({cache.location.reason}): {consequence}; use each node's own disk, such as `{local}`",
+                severity,
+                related=[
+                    (step.invocation.name_span, f"runs on {who}" if step.several_nodes else f"runs {who} on a node")
+                ],
+                fix=None if quoted else Fix("keep it on each node's own disk", [replace(cache.span, local)]),
+            )
+
+
+def _differs(cache: CacheSetting) -> bool:
+    """Whether nodes or tasks have folders of their own, or are meant to, or nobody knows."""
+    if cache.location.per_node or cache.location.per_task:
+        return True
+    found = [piece.expansion for piece in cache.value if piece.expansion is not None and piece.text is None]
+    return any(each.phase is Phase.TASK and each.name not in CONSTANT and not of_job(each) for each in found)
 
 
 CASES = [

@@ -21,46 +21,353 @@ job a /tmp of its own, which is removed with the job; pyxis removes an unnamed c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.storage.written_paths import (
+    COPYING,
+    WRITING,
+    made_paths,
+    named_paths,
+    names_logs,
+    names_output,
+    operands,
+    redirected_paths,
+    values_in,
+    words,
+)
+from sbatchlint.analysis.tools.tool_environments import before
+from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job import Step
+from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.containers import Container
+from sbatchlint.job.launchers import is_python, recognise
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
+from sbatchlint.job.steps import directive_value, step_around
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0")
 
+# Programs for which such a name is a place to read from.
+READERS = Regex(r"litgpt|lit_gpt")
+TRANSFERS = COPYING | frozenset(
+    {"scp", "aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "globus", "zip", "7z", "pigz", "gzip", "zstd", "mc"}
+    | {"sgather", "hf", "huggingface-cli", "pdcp"}
+)
+# Commands that open every file that they are given.
+OPENING = frozenset(
+    {"bash", "sh", "source", ".", "tar", "cat", "cp", "mv", "rsync", "unzip", "head", "tail", "grep", "awk", "sed"}
+    | {"sort", "cd", "pushd", "sbatch", "jq", "Rscript", "julia", "perl"}
+)
+HOSTS = Regex(r"^-{1,2}(?:\w*[_-])?(?:host|node|machine)s?[_-]?(?:file|list)|^--hosts\b")
+ELSEWHERE = frozenset({"sbcast", "pdsh", "clush", "ssh", "scp", "pdcp", "parallel-ssh", "mpirun", "mpiexec", "dsh"})
+# Commands for which a file of their words need not be there.
+HANDLING = frozenset(
+    {"rm", "echo", "printf", "export", "[", "[[", "test", "mkdir", "touch", "tee", "ls", "chmod", "true"}
+)
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.lost_outputs():
-        why = each.location.reason
-        several = each.step is not None and bool(each.step.several_nodes)
-        nodes = f"the {each.step.nodes} nodes of the step on line {job.line(each.step.span.start)}" if each.step else ""
-        if each.kind == "log":
-            where = "the node that writes it" if each.step else "the job's first node"
-            message = f"{each.name} puts the log on {where} ({why}), where you do not find it afterwards; write it "
-            message += "to a folder that all nodes see"
-        elif each.kind in ("given", "submitted"):
-            where = "the first node" if each.kind == "given" else "the login node"
-            reader = f"{nodes} look" if each.kind == "given" else "the job that is submitted looks"
-            at = "" if each.user is None else f" (line {job.line(each.user.span.start)})"
-            message = (
-                f"{each.name} makes this on {where} alone ({why}), and {reader} for it{at}: No such file or directory; "
-                "use a folder that all nodes see"
-            )
-        elif each.location.kind == "node-local":
-            what = "the logs lie" if each.kind == "program log" else "results lie"
-            message = f"with {each.name} {what} on each node's own disk ({why})"
-            if each.kind == "result":
-                message += f", and each of {nodes} has only what its own processes wrote"
-            message += "; use a folder that all nodes see, or copy it there before the job ends"
-        else:
-            what = "the logs are" if each.kind == "program log" else "results are"
-            message = f"with {each.name} {what} written into the container ({why}), and are gone with it"
-            message += f" on each of {nodes}" if several else ""
-            message += "; mount a folder of the cluster there"
+    seen: set[int] = set()
+    for find in (_logs, _results, _made_for_tasks, _made_for_submitted):
+        for finding in find(job):
+            if finding.span.start not in seen:
+                seen.add(finding.span.start)
+                yield finding
+
+
+# --- logs --------------------------------------------------------------------------------------------
+
+
+def _logs(job: Job) -> Iterator[Finding]:
+    for name in ("output", "error"):
+        setting = job.request.given(name)
+        value = None if setting is None else directive_value(setting)
+        if setting is not None and value and setting.known:
+            yield from _log(job, name, value, None)
+    for step in job.steps:
+        for name in ("output", "error"):
+            option = step.option(name)
+            if option is not None and option.value:
+                yield from _log(job, name, option.value, step)
+
+
+def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Finding]:
+    location = classify(value, job.site)
+    index = -1 if step is None else step.invocation.index
+    if location.kind == NODE_LOCAL and not _is_fetched(job, value, index):
+        where = "the job's first node" if step is None else "the node that writes it"
         yield Finding(
-            each.span,
-            message,
-            related=[] if each.user is None else [(each.user.name_span, "looks for it")],
+            span_of(value),
+            f"`--{name}` leaves the log on {where} ({location.reason}), out of reach after the job; write it to a "
+            "folder that all nodes see",
         )
+
+
+def _is_fetched(job: Job, path: Pieces, index: int) -> bool:
+    """Whether something uses a path, or copies its folder, after the command of this index."""
+    wanted = key(path)
+    folder, _, name = wanted.rpartition("/")
+    for each in job.invocations:
+        if each.index <= index or each.name in HANDLING:
+            continue
+        if any(under(target, wanted) for target in named_paths(each)):
+            return True
+        if each.name in TRANSFERS:
+            for source in _sources(each):
+                if under(wanted, source) or "%" in name and under(source, folder) and _may_be(source, wanted):
+                    return True
+    return False
+
+
+def _may_be(path: str, pattern: str) -> bool:
+    """Whether a path can be a log's, whose name has Slurm's patterns (`%j`)."""
+    ending = re.split(r"%\w?", pattern)[-1]
+    return path.startswith(pattern.partition("%")[0]) and (path.endswith(ending) or "*" in path)
+
+
+def _sources(command: Invocation) -> list[str]:
+    """What a command that copies takes, a whole folder for `FOLDER/*`."""
+    if command.name == "tar" and any(re.match(r"-?\w*x|--(?:extract|get)", each) for each in words(command)[:2]):
+        return []
+    packing = command.name in ("tar", "zip", "7z", "gzip", "pigz", "zstd")
+    return [re.sub(r"/[*?]+$", "", each) for each in operands(command)[: None if packing else -1]]
+
+
+# --- results of programs -----------------------------------------------------------------------------
+
+
+def _results(job: Job) -> Iterator[Finding]:
+    """Those that are lost in every way in which their command may run."""
+    found: dict[tuple[Span, Span], list[Finding | None]] = {}
+    for command in job.invocations:
+        if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
+            continue
+        if any(READERS.search(shown_text(field)) for field in command.argv[:3]) or command.context.restricted:
+            continue
+        for name, value in _output_options(command):
+            found.setdefault((command.span, span_of(value)), []).append(_result(job, command, name, value))
+    yield from (first for first, *others in found.values() if first is not None and None not in others)
+
+
+def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
+    container, step = container_of(command), step_around(command.context)
+    several = step is not None and bool(step.several_nodes)
+    location = classify(value, job.site, container, _workdir(job, command, container))
+    if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
+        return None
+    in_container = location.kind in (CONTAINER_LOCAL, IMAGE)
+    if not (_is_removed(container) if in_container else location.kind == NODE_LOCAL and several):
+        return None
+    if _is_prepared(job, value, command) or _is_fetched(job, value, command.index):
+        return None
+    what = "logs" if names_logs(name) else "results"
+    nodes = "" if step is None else f"{step.nodes} nodes of the step on line {job.line(step.span.start)}"
+    if in_container:
+        where = f"the container{f' on each of the {nodes}' if several else ''}"
+        message = f"`{name}` writes {what} into {where} ({location.reason}), and they are gone with it; mount a folder "
+        return Finding(span_of(value), message + "of the cluster there")
+    own = f"; each of the {nodes} has only its own" if what == "results" else ""
+    return Finding(
+        span_of(value),
+        f"`{name}` writes {what} to each node's own disk ({location.reason}){own}; use a folder that all nodes see, or "
+        "copy them there before the job ends",
+    )
+
+
+def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
+    """The options that say where a program writes, with their values."""
+    argv = command.argv
+    for number, field in enumerate(argv[1:], 1):
+        name, value = partition(field, "=")
+        text = shown_text(name)
+        if not names_output(text) or value is None and not text.startswith("-"):
+            continue
+        if value is None and number + 1 < len(argv):
+            value = argv[number + 1]
+        if value and "/" in key(value):
+            yield text, value
+
+
+def _workdir(job: Job, command: Invocation, container: Container | None) -> Pieces | None:
+    """The folder in which a command runs, where the script says it."""
+    for each in before(job, command):
+        if each.name in ("cd", "pushd") and len(each.argv) == 2:
+            if (container_of(each) is None) == (container is None):
+                return each.argv[1]
+    return None if container is None else container.workdir
+
+
+def _is_removed(container: Container | None) -> bool:
+    """Whether a container's files are gone when its command ends."""
+    if container is None or container.kind not in ("pyxis", "docker", "podman", "enroot"):
+        return False
+    if container.image is not None and not shown_text(container.image):
+        return False  # to be filled in, the mounts too
+    if container.name is not None or container.option("container-save", "name") is not None:
+        return False
+    return container.kind in ("pyxis", "enroot") or container.option("rm") is not None
+
+
+def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
+    """Whether the path is where the script put something on the nodes, to be read."""
+    wanted = key(path)
+    copying = [each for each in job.invocations if each.index < command.index and each.name in TRANSFERS | ELSEWHERE]
+    return any(
+        under(wanted, target) and target.count("/") > 1
+        for each in copying
+        for target in (*redirected_paths(each), *made_paths(each))
+    )
+
+
+# --- files for others --------------------------------------------------------------------------------
+
+
+class Made(NamedTuple):
+    """A file or folder that a shell makes for itself. `folder`: it is one, which a program may make for itself too."""
+
+    path: str
+    name: str
+    span: Span
+    location: Location
+    order: int
+    folder: bool
+
+
+def _made_for_tasks(job: Job) -> Iterator[Finding]:
+    """What the batch shell makes on the first node, and tasks on other nodes are to find."""
+    steps = [step for step in job.steps if step.several_nodes]
+    made = _made(job, Phase.BATCH) if steps else []
+    for step in steps:
+        earlier = [each for each in made if each.order < step.invocation.index]
+        for command in step.program:
+            if command.context.restricted:
+                continue
+            for each in _used(job, command, earlier, Phase.BATCH):
+                if not _is_made_there(job, each, command):
+                    yield Finding(
+                        each.span,
+                        f"{each.name} makes this on the first node alone ({each.location.reason}), but {step.nodes} "
+                        f"nodes look for it (line {job.line(command.span.start)}); use a folder that all nodes see",
+                        related=[(command.name_span, "looks for it")],
+                    )
+
+
+def _made_for_submitted(job: Job) -> Iterator[Finding]:
+    """What a script of the login node makes on that, and a job that it submits is to find."""
+    sbatches = [each for each in job.invocations if each.name == "sbatch" and each.phase is Phase.SUBMIT]
+    if not sbatches:
+        return
+    made = _made(job, Phase.SUBMIT)
+    for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
+        # of an sbatch itself only the words for its script count, which stand behind that
+        start = len(command.argv) if command.name == "sbatch" else 0
+        if command.name == "sbatch" and isinstance(command.spawn, Spawn) and command.spawn.command is not None:
+            start = command.spawn.command + 1
+        for each in _used(job, command, made, Phase.SUBMIT, start):
+            yield Finding(
+                each.span,
+                f"{each.name} makes this on the login node alone ({each.location.reason}), but the submitted job looks "
+                f"for it (line {job.line(command.span.start)}); use a folder that all nodes see",
+                related=[(command.name_span, "looks for it")],
+            )
+
+
+def _made(job: Job, phase: Phase) -> list[Made]:
+    """What a script's own shell makes on the disk of its node, in this phase."""
+    found: list[Made] = []
+
+    def add(name: str, value: Pieces, index: int, *, folder: bool = False) -> None:
+        location = classify(value, job.site)
+        if location.kind == NODE_LOCAL and not location.per_node and not _by_mktemp(value):
+            found.append(Made(key(value), name, span_of(value), location, index, folder))
+
+    for each in job.invocations:
+        if each.phase is not phase or step_around(each.context) is not None or each.name == "srun":
+            continue
+        for redirect in each.redirects:
+            if redirect.operator in WRITING and redirect.target:
+                add("a redirection", redirect.target, each.index)
+        fields = [field for field in each.argv[1:] if field and not shown_text(field).startswith("-")]
+        if each.name in ("mkdir", "tee"):
+            for field in fields:
+                add(each.name, field, each.index, folder=each.name == "mkdir")
+        elif each.name in ("cp", "mv") and len(fields) > 1:
+            add(each.name, fields[-1], each.index)
+        elif each.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
+            add("git clone", fields[-1], each.index)
+    return found
+
+
+def _by_mktemp(value: Pieces) -> Expansion | None:
+    """The `$(mktemp …)` with which a path begins."""
+    first = value[0].expansion if value else None
+    return first if first is not None and any(command[:1] == ("mktemp",) for command in first.commands) else None
+
+
+def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: int = 0) -> Iterator[Made]:
+    """What of it a command is to find."""
+    if command.name in HANDLING:
+        return
+    if not made and not any("mktemp" in each.name for field in command.argv for each in expansions(field)):
+        if not any("mktemp" in each.name for to in command.redirects for each in expansions(to.target or ())):
+            return
+    fields = [(each, False) for field in _opened(command)[start:] for each in values_in(field)]
+    fields += [(each.target, True) for each in command.redirects if each.operator in WRITING and each.target]
+    for field, written in fields:
+        location = classify(field, job.site)
+        if location.kind != NODE_LOCAL or location.per_node:
+            continue
+        temporary = _by_mktemp(field)
+        if temporary is not None:
+            if temporary.phase is phase and (not written or len(field) > 1):
+                yield Made(key(field[:1]), "mktemp", temporary.span, location, -1, True)
+            continue
+        path = key(field)
+        for each in made:
+            if each.folder:
+                # a program makes the folders of its options itself, but the shell does not
+                found = under(path, each.path) and (written and path != each.path or command.name in ("cd", "pushd"))
+            else:
+                found = path == each.path and not written
+            if found:
+                yield each
+
+
+def _opened(command: Invocation) -> tuple[Pieces, ...]:
+    """The words that a command opens in every task: of an unknown program, maybe of MPI, only the first rank does.
+
+    Lists of hosts are read by one process.
+    """
+    argv = command.argv
+    if not argv or not (command.name in OPENING or is_python(argv[0]) or recognise(argv) is not None):
+        return argv[:1]
+    hosts = [HOSTS.search(shown_text(field)) is not None for field in argv]
+    return tuple(() if hosts[at] or at and hosts[at - 1] else field for at, field in enumerate(argv))
+
+
+def _is_made_there(job: Job, made: Made, user: Invocation) -> bool:
+    """Whether something makes it on the other nodes too: a task, sbcast, ssh, a program that was told of it before."""
+    path = made.path
+    for each in job.invocations:
+        if each.name in ELSEWHERE and any(path in word for word in words(each)):
+            return True
+        if each.phase is not Phase.TASK:
+            continue
+        # a redirection makes a file, and not its folder
+        targets = made_paths(each) if made.folder else [*redirected_paths(each), *made_paths(each)]
+        if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
+            return True
+        if made.folder and each.index < user.index and each.name not in UTILITIES and each.text is None:
+            if any(under(name, path) for name in named_paths(each)):
+                return True
+    return False
 
 
 CASES = [

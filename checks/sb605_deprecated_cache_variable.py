@@ -11,39 +11,50 @@ Writes HF_HUB_CACHE for the same folder, at every place of the script. Unsafe: o
 
 ## References
 
-transformers/utils/hub.py (4.57 and 5.23); huggingface_hub, environment variables:
+transformers/utils/hub.py (4.57 warns of its three names, 5.23 does not read them); constants.py of huggingface_hub 2.4,
+which still reads its two old names:
 https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Variables
 
+# The new name for the same folder.
+RENAMED = {
+    "TRANSFORMERS_CACHE": "HF_HUB_CACHE",
+    "PYTORCH_TRANSFORMERS_CACHE": "HF_HUB_CACHE",
+    "PYTORCH_PRETRAINED_BERT_CACHE": "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE": "HF_HUB_CACHE",
+    "HUGGINGFACE_ASSETS_CACHE": "HF_ASSETS_CACHE",
+}
 CARD = Card(
-    "SB605", "deprecated-cache-variable", severity="info", fix="sometimes", since="0.1.0",
-    when=Variables("TRANSFORMERS_CACHE", "PYTORCH_*", "HUGGINGFACE_*"),
+    "SB605", "deprecated-cache-variable", severity="info", fix="sometimes", since="0.1.0", when=Variables(*RENAMED),
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for cache in job.renamed_caches():
-        what = (
-            f"{cache.name} is an old name, of which Transformers 4 warns and which Transformers 5 does not read"
-            if cache.ignored
-            else f"{cache.name} is the old name of {cache.new}"
-        )
-        instead = f"write {cache.new} for the same folder"
-        if cache.ignored:
-            home = "HF_HOME, which is set too, is enough" if cache.home else "or HF_HOME for all such caches"
-            instead = f"{instead}; {home}" if cache.home else f"{instead}, {home}"
-        yield Finding(
-            cache.span,
-            f"{what}; {instead}",
-            fix=Fix(f"call it {cache.new}", cache.edits) if cache.edits else None,
-        )
+    names = {each.name for each in job.assigned}
+    seen: set[Span] = set()
+    for each in job.assigned:
+        old, new = each.name, RENAMED.get(each.name)
+        if new is None or not each.exported or each.name_span in seen or not any(a.fields for a in each.alternatives):
+            continue
+        seen.add(each.name_span)
+        if "HUGGINGFACE" in old:
+            message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
+        else:
+            other = "leave it out, as `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
+            message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
+        # another variable of the script may have the new name, or would get it too
+        taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
+        places = re.finditer(rf"\b{old}\b", job.source.text)
+        edits = [replace(Span(found.start(), found.end()), new) for found in places]
+        yield Finding(each.name_span, message, fix=None if taken else Fix(f"call it {new}", edits))
 
 
 CASES = [

@@ -20,39 +20,206 @@ sbatch(1), --requeue, SLURM_RESTART_COUNT; NeMo's exp_manager, `resume_if_exists
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.commands.conditionals import is_asked_for
+from sbatchlint.job.paths import classify, key, under
+from sbatchlint.job.steps import step_around
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card("SB811", "rm-before-resume", severity="warning", fix="never", since="0.1.0", when=Commands("rm"))
 
+# Options that say where a program keeps its checkpoints, or goes on from.
+KEEPING = Regex(
+    r"-{0,2}(?:[\w.]+\.)?(?:save(?:[_-](?:dir|path|folder))?|load(?:[_-](?:dir|path))?|output[_-]?(?:dir|path)|work[_-]?dir"
+    r"|(?:ckpt|checkpoints?)(?:[_-](?:dir|path|folder))?|resume(?:[_-]\w+)?|default[_-]root[_-]dir|exp(?:eriment)?[_-]dir"
+    r"|explicit_log_dir)"
+)
+RESUMING = Regex(
+    r"-{0,2}(?:[\w.+]+\.)?(?:auto[_-]?resume|resume[_-]if[_-]exists|resume(?:[_-]from[_-]checkpoint)?|load)(?:=.*)?|--resume\S*"
+)
+OFF = Regex(r"=(?:false|none|null|no|0)$", re.IGNORECASE)
+CHECKPOINT = Regex(r"check_?point|ckpt|iter_|global_?step|epoch|latest|\.pth?\b", re.IGNORECASE)
+# Where NeMo and Megatron Bridge keep their runs unless they are told.
+DEFAULT = "nemo_experiments"
+NEMO = Regex(r"nemo|megatron|run_recipe|pretrain_", re.IGNORECASE)
+# What differs between the runs of an array or of a chain of jobs, so that each has a folder of its own.
+OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"})
+
+
+class Restart(NamedTuple):
+    """Why the script runs again on the same files. `words`: as written; `same_job`: with the same number.
+
+    `habit`: many scripts have it though they are started once (`--load` of what they `--save`).
+    """
+
+    words: str
+    span: Span
+    same_job: bool
+    habit: bool = False
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.removals():
-        line = job.line(each.user.span.start)
-        if each.restart is not None:
-            again = f"each time it starts ({each.restart.words}, line {job.line(each.restart.span.start)})"
-            instead = (
-                'if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]' if each.restart.same_job else "a test for the first of them"
-            )
-            yield Finding(
-                each.span,
-                f"the job removes this {again}, and the command on line {line} keeps its checkpoints there: it never "
-                f"goes on from one, but begins anew; remove it in the first run only, under {instead}",
-                "info" if each.restart.habit else "warning",
-                related=[(each.restart.span, "starts it again"), (each.user.name_span, "keeps its checkpoints there")],
-            )
-        elif each.step is not None:
-            several = bool(each.step.geometry.several)
-            tasks = f"each of the {each.step.tasks} tasks" if each.step.tasks else "every task"
-            yield Finding(
-                each.span,
-                f"{tasks} of the step on line {job.line(each.step.span.start)} runs this, at a time of its own: a late "
-                f"one removes what an early one has made (line {line}); remove it once, before the srun",
-                "warning" if several else "info",
-                related=[(each.step.invocation.name_span, "the step"), (each.user.name_span, "makes it anew")],
-            )
+    restarts: list[Restart] | None = None
+    seen: set[Span] = set()
+    for command in job.invocations:
+        step = step_around(command.context)
+        if not _removes(command) or command.context.restricted:
+            continue
+        if is_asked_for(command, None if step is None else step.invocation):
+            continue
+        if restarts is None:
+            restarts = list(_restarts(job))
+        for field in command.argv[1:]:
+            if not field or shown_text(field).startswith("-") or span_of(field) in seen:
+                continue
+            found = None if is_asked_for(command) else _before_restart(job, command, field, restarts)
+            found = found or _in_every_task(job, command, field)
+            if found is not None:
+                seen.add(found.span)
+                yield found
+
+
+def _removes(command: Invocation) -> bool:
+    if command.name != "rm":
+        return False
+    words = [shown_text(field) for field in command.argv[1:]]
+    return any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) or word.endswith("*") for word in words)
+
+
+def _place(command: Invocation, field: Pieces) -> Span:
+    """The word that is removed; the whole command where that is written elsewhere."""
+    span, around = span_of(field), command.span
+    return span if around.start <= span.start and span.end <= around.end else around
+
+
+def _path(field: Pieces) -> str:
+    """The path that is removed; of `FOLDER/*` the folder."""
+    return re.sub(r"/[*?]+$", "", key(field)).removeprefix("./")
+
+
+# --- at each start -----------------------------------------------------------------------------------
+
+
+def _restarts(job: Job) -> Iterator[Restart]:
+    request = job.request
+    for name in ("requeue", "array", "dependency", "signal"):
+        setting = request.given(name)
+        if setting is None:
+            continue
+        text = setting.text or ""
+        written = job.source.slice(setting.span)
+        requeues = any(each.name in ("scontrol", "trap") for each in job.invocations)
+        if name == "requeue" and request.requeue or name == "signal" and requeues:
+            yield Restart(written, setting.span, True)
+        elif name == "array" and text.endswith("%1") or name == "dependency" and "singleton" in text:
+            yield Restart(written, setting.span, False)
+    for command in job.invocations:
+        if [text_of(field) for field in command.argv[:2]] == ["scontrol", "requeue"]:
+            yield Restart("scontrol requeue", command.span, True)
+
+
+def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list[Restart]) -> Finding | None:
+    user = _keeper(job, command, _path(field))
+    if user is None:
+        return None
+    fresh = any(each.name in OWN for each in expansions(field))
+    restart = next((each for each in restarts if each.same_job or not fresh), None)
+    resumed = _resuming_word(user) if restart is None and not fresh else None
+    if resumed is not None:
+        word = shown_text(resumed)
+        restart = Restart(word, span_of(resumed), True, word.startswith("--load"))
+    if restart is None:
+        return None
+    first = "if `[ \"${SLURM_RESTART_COUNT:-0}\" -eq 0 ]`" if restart.same_job else "in the first of these runs"
+    return Finding(
+        _place(command, field),
+        f"each start of the job (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of "
+        f"the command on line {job.line(user.span.start)}, which begins anew; remove them only {first}",
+        "info" if restart.habit else "warning",
+        related=[(restart.span, "starts it again"), (user.name_span, "keeps its checkpoints there")],
+    )
+
+
+def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
+    """The program behind a removal that keeps its checkpoints there."""
+    for each in job.invocations:
+        if each.index <= command.index or each.children or each.name in ("rm", "mkdir", "echo"):
+            continue
+        if _is_default_of(path, each):
+            return each
+        for kept in _kept(each):
+            if under(kept, path) or under(path, kept) and CHECKPOINT.search(path[len(kept) :]):
+                return each
+    return None
+
+
+def _is_default_of(path: str, command: Invocation) -> bool:
+    """Whether a path is where a program of NeMo's keeps its runs unless it is told."""
+    return path.rpartition("/")[2] == DEFAULT and any(NEMO.search(shown_text(field)) for field in command.argv)
+
+
+def _kept(command: Invocation) -> Iterator[str]:
+    """The folders in which a program keeps its checkpoints."""
+    argv = command.argv
+    for number, field in enumerate(argv[1:], 1):
+        name, value = partition(field, "=")
+        if KEEPING.fullmatch(shown_text(name)) is None:
+            continue
+        if value is None and shown_text(name).startswith("-") and number + 1 < len(argv):
+            value = argv[number + 1]
+        if value:
+            yield key(value).removeprefix("./")
+
+
+def _resuming_word(command: Invocation) -> Pieces | None:
+    """The word with which a program is told to go on from its own checkpoints."""
+    pairs = list(zip(command.argv, (*command.argv[1:], ())))
+    saved = next((key(value) for field, value in reversed(pairs) if value and shown_text(field) == "--save"), None)
+    for field, value in pairs:
+        word = shown_text(field)
+        if RESUMING.fullmatch(word) is None or OFF.search(word):
+            continue
+        if not word.startswith("--load") or word == "--load" and saved is not None and key(value) == saved:
+            return field
+    return None
+
+
+# --- in every task -----------------------------------------------------------------------------------
+
+
+def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | None:
+    step = step_around(command.context)
+    if step is None or step.geometry.several is None or not (step.geometry.several or step.several_nodes):
+        return None
+    location = classify(field, job.site)
+    own = any(each.name in OWN for each in expansions(field) if each.phase is Phase.TASK)
+    if own or location.per_task or location.per_node or location.private and not step.geometry.several:
+        return None
+    path = _path(field)
+    for each in job.invocations:
+        if each.index <= command.index or each.context.parent is not command.context.parent or each.name == "rm":
+            continue
+        paths = (*redirected_paths(each), *made_paths(each), *named_paths(each))
+        if not _is_default_of(path, each) and not any(under(name.removeprefix("./"), path) for name in paths):
+            continue
+        tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
+        return Finding(
+            _place(command, field),
+            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes what an early "
+            f"one has made (line {job.line(each.span.start)}); remove it once, before the srun",
+            "warning" if step.geometry.several else "info",
+            related=[(step.invocation.name_span, "the step"), (each.name_span, "makes it anew")],
+        )
+    return None
 
 
 CASES = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sbatchlint.job.rooms.asked import RequestRooms
 from sbatchlint.job.rooms.gpus import GpuRooms
-from sbatchlint.job.rooms.keeping import KeepingRooms
 from sbatchlint.job.rooms.launchers import LauncherRooms
 from sbatchlint.job.rooms.launching import LaunchRooms
 from sbatchlint.job.rooms.script import ScriptRooms
@@ -12,8 +11,5 @@ from sbatchlint.job.rooms.tools import ToolRooms
 from sbatchlint.job.rooms.training import TrainingRooms
 
 
-class Rooms(
-    ScriptRooms, RequestRooms, LaunchRooms, LauncherRooms, TrainingRooms, GpuRooms,
-    KeepingRooms, ToolRooms,
-):  # fmt: skip
+class Rooms(RequestRooms, GpuRooms, LauncherRooms, LaunchRooms, ScriptRooms, ToolRooms, TrainingRooms):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

@@ -1,0 +1,80 @@
+"""Where commands write: which of their options name a place for results, and which paths they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, cut, shown_text
+from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.paths import key
+from sbatchlint.source.regex import Regex
+
+COPYING = frozenset({"cp", "rsync", "tar", "sbcast", "dcp", "mv", "ln", "unzip"})
+# The operators of redirections that make a file.
+WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
+# Options and settings of programs that say where results go: `--save DIR`, `exp_manager.exp_dir=DIR`.
+_RESULTS = Regex(
+    r"-{0,2}(?:[\w.]+\.)?(?:save(?:[_-](?:dir|path|folder|directory))?|out(?:put)?[_-]?(?:dir|path|folder|directory)"
+    r"|checkpoints?[_-](?:dir|folder|save[_-]dir|save[_-]path)|ckpt[_-](?:dir|save[_-]dir)|default[_-]root[_-]dir"
+    r"|work[_-]?dir|results?[_-](?:dir|path)|exp(?:eriment)?[_-]dir|explicit_log_dir|run\.dir)"
+)
+_LOGS = Regex(
+    r"-{0,2}(?:[\w.]+\.)?(?:log(?:ging)?[_-]?dir|tensorboard(?:[_-](?:log)?[_-]?dir|[_-]path)|tb[_-](?:log)?[_-]?dir)"
+)
+# Options of commands that name where they write.
+_INTO = {"tar": ("-C", "--directory"), "unzip": ("-d",), "wget": ("-O", "-P"), "curl": ("-o",)}
+
+
+def names_logs(option: str) -> bool:
+    """Whether an option's name, with or without dashes, says that its value is a folder for logs."""
+    return _LOGS.fullmatch(option) is not None
+
+
+def names_output(option: str) -> bool:
+    """Whether an option's name, with or without dashes, says that its value is a place to write to."""
+    return names_logs(option) or _RESULTS.fullmatch(option) is not None
+
+
+def words(command: Invocation) -> list[str]:
+    """The words behind a command's name, as paths that can be compared."""
+    return [key(field) for field in command.argv[1:] if field]
+
+
+def operands(command: Invocation) -> list[str]:
+    """Those of them that are no options."""
+    return [key(field) for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+
+
+def values_in(field: Pieces) -> Iterator[Pieces]:
+    """A word, or the value of an option in it (`--out=FILE`, `@FILE`)."""
+    name, value = partition(field, "=")
+    if value:
+        yield value
+    elif name:
+        yield field
+    text = shown_text(field)
+    if text.startswith("@"):
+        yield cut(field, 1, len(text))
+
+
+def named_paths(command: Invocation) -> list[str]:
+    """The paths among a command's words, those in options too."""
+    return [key(each) for field in command.argv[1:] if field for each in values_in(field)]
+
+
+def redirected_paths(command: Invocation) -> list[str]:
+    """The files into which a command's output goes."""
+    return [key(each.target) for each in command.redirects if each.operator in WRITING and each.target]
+
+
+def made_paths(command: Invocation) -> list[str]:
+    """The paths that a command makes by its words."""
+    if command.name in ("mkdir", "touch", "tee", "virtualenv"):
+        return operands(command)
+    if command.name in ("cp", "mv", "rsync", "ln", "install", "scp", "sbcast", "dcp"):
+        return operands(command)[-1:]
+    if command.name == "git" and operands(command)[:1] == ["clone"]:
+        return operands(command)[2:]
+    options = _INTO.get(command.name or "", ())
+    return [path for option, path in zip(words(command), words(command)[1:]) if option in options]
