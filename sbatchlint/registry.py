@@ -20,12 +20,15 @@ PACKAGE = "sbatchlint.checks"
 DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/"
 
 
-class Group(NamedTuple):
+class Group:
     """A family of checks: those whose codes begin with `prefix`."""
 
-    prefix: str
-    name: str
-    summary: str
+    __slots__ = ("name", "prefix", "summary")
+
+    def __init__(self, prefix: str, name: str, summary: str) -> None:
+        self.prefix = prefix
+        self.name = name
+        self.summary = summary
 
 
 GROUPS = (
@@ -54,13 +57,16 @@ class Entry(NamedTuple):
         return f"{DOCUMENTATION}{self.name}.md"
 
 
-class Check(NamedTuple):
+class Check:
     """A loaded check. `run` takes the job, and the options as a mapping where the card declares any."""
 
-    entry: Entry
-    card: Card
-    run: Callable[..., Iterable[Finding]]
-    module: ModuleType
+    __slots__ = ("card", "entry", "module", "run")
+
+    def __init__(self, entry: Entry, card: Card, run: Callable[..., Iterable[Finding]], module: ModuleType) -> None:
+        self.entry = entry
+        self.card = card
+        self.run = run
+        self.module = module
 
     @property
     def summary(self) -> str:

@@ -10,13 +10,16 @@ from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, 
 from sbatchlint.source.text import Span
 
 
-class RedirectedTo(NamedTuple):
+class RedirectedTo:
     """A redirect of a command: operator, file descriptor, and the target's field (None for heredocs)."""
 
-    operator: str
-    fd: str | None
-    target: Pieces | None
-    span: Span
+    __slots__ = ("fd", "operator", "span", "target")
+
+    def __init__(self, operator: str, fd: str | None, target: Pieces | None, span: Span) -> None:
+        self.operator = operator
+        self.fd = fd
+        self.target = target
+        self.span = span
 
 
 class Context:
@@ -164,20 +167,26 @@ def is_set(invocation: Invocation, name: str) -> bool:
     return variable is not None and bool(variable.alternatives)
 
 
-class Ran(NamedTuple):
+class Ran:
     """A statement of a shell that has an exit status: a pipeline, by its elements' invocations.
 
     `errexit`, `pipefail`: whether the options are on there (None: not certain). `tested`: something looks at its
     status (`if`, `&&`, `||`, `!`). `order`: its place among all that ran.
     """
 
-    elements: tuple[tuple[Invocation, ...], ...]
-    span: Span
-    context: Context
-    errexit: bool | None
-    pipefail: bool | None
-    tested: bool
-    order: int
+    __slots__ = ("context", "elements", "errexit", "order", "pipefail", "span", "tested")
+
+    def __init__(
+        self, elements: tuple[tuple[Invocation, ...], ...], span: Span, context: Context, errexit: bool | None,
+        pipefail: bool | None, tested: bool, order: int,
+    ) -> None:  # fmt: skip
+        self.elements = elements
+        self.span = span
+        self.context = context
+        self.errexit = errexit
+        self.pipefail = pipefail
+        self.tested = tested
+        self.order = order
 
 
 class Submission(NamedTuple):
@@ -221,28 +230,39 @@ class Trace:
         self.reads.append(Read(name, span, operator, state.variables.get(name), context, len(self.invocations)))
 
 
-class Assigned(NamedTuple):
+class Assigned:
     """An assignment that ran: `exported` as of then; `invocation` is the command for `NAME=x command` (else None)."""
 
-    name: str
-    alternatives: tuple[Alternative, ...]
-    exported: bool
-    span: Span
-    name_span: Span
-    context: Context
-    order: int
+    __slots__ = ("alternatives", "context", "exported", "name", "name_span", "order", "span")
+
+    def __init__(
+        self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_span: Span,
+        context: Context, order: int,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.alternatives = alternatives
+        self.exported = exported
+        self.span = span
+        self.name_span = name_span
+        self.context = context
+        self.order = order
 
 
-class Read(NamedTuple):
+class Read:
     """A variable that was looked up by name; what a condition looks at may be noted twice.
 
     `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
     held it then, None where that shell had not set it. `order`: the number of commands that had been recorded.
     """
 
-    name: str
-    span: Span
-    operator: str
-    variable: Variable | None
-    context: Context
-    order: int
+    __slots__ = ("context", "name", "operator", "order", "span", "variable")
+
+    def __init__(
+        self, name: str, span: Span, operator: str, variable: Variable | None, context: Context, order: int
+    ) -> None:
+        self.name = name
+        self.span = span
+        self.operator = operator
+        self.variable = variable
+        self.context = context
+        self.order = order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sbatchlint.engine import Diagnostic, Fault, inspect
 from sbatchlint.report.model import shown_path
@@ -18,30 +18,42 @@ if TYPE_CHECKING:
 FILES_PER_PROCESS = 48
 
 
-class Mode(NamedTuple):
+class Mode:
     """What to do: write fixes, or only show them; also unsafe ones; the text comes from standard input."""
 
-    fix: bool
-    diff: bool
-    unsafe: bool
-    standard_input: bool
+    __slots__ = ("diff", "fix", "standard_input", "unsafe")
+
+    def __init__(self, fix: bool, diff: bool, unsafe: bool, standard_input: bool) -> None:
+        self.fix = fix
+        self.diff = diff
+        self.unsafe = unsafe
+        self.standard_input = standard_input
 
 
-class Outcome(NamedTuple):
+class Outcome:
     """What came of a file. `failing`: how many findings are at or above --fail-on; `applied`: code and name of each
     fix; `text`: the bytes after fixing, for standard input; `origin`: the configuration file that was followed."""
 
-    path: str
-    diagnostics: list[Diagnostic]
-    hidden: int = 0
-    failing: int = 0
-    applied: tuple[tuple[str, str], ...] = ()
-    refused: tuple[Refused, ...] = ()
-    diff: str = ""
-    text: bytes = b""
-    faults: tuple[Fault, ...] = ()
-    error: str = ""
-    origin: str = ""
+    __slots__ = (
+        "applied", "diagnostics", "diff", "error", "failing", "faults", "hidden", "origin", "path", "refused", "text",
+    )  # fmt: skip
+
+    def __init__(
+        self, path: str, diagnostics: list[Diagnostic], hidden: int = 0, failing: int = 0,
+        applied: tuple[tuple[str, str], ...] = (), refused: tuple[Refused, ...] = (), diff: str = "",
+        text: bytes = b"", faults: tuple[Fault, ...] = (), error: str = "", origin: str = "",
+    ) -> None:  # fmt: skip
+        self.path = path
+        self.diagnostics = diagnostics
+        self.hidden = hidden
+        self.failing = failing
+        self.applied = applied
+        self.refused = refused
+        self.diff = diff
+        self.text = text
+        self.faults = faults
+        self.error = error
+        self.origin = origin
 
 
 Script = tuple[str, bytes]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.job.containers import Container
@@ -11,16 +9,19 @@ from sbatchlint.job.launchers import Launcher, recognise
 from sbatchlint.job.steps import Step, step_around
 
 
-class Launch(NamedTuple):
+class Launch:
     """A launcher, the command that it is, and the step around it (None: the batch shell starts it itself).
 
     `restricted`: variables that differ between tasks and decide whether it runs; where there are any, not every task
     starts it.
     """
 
-    launcher: Launcher
-    invocation: Invocation
-    step: Step | None
+    __slots__ = ("invocation", "launcher", "step")
+
+    def __init__(self, launcher: Launcher, invocation: Invocation, step: Step | None) -> None:
+        self.launcher = launcher
+        self.invocation = invocation
+        self.step = step
 
     @property
     def restricted(self) -> frozenset[str]:

@@ -7,7 +7,6 @@ next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
@@ -54,7 +53,7 @@ _TASK_VARIABLES = frozenset(
 _HOSTNAME = Regex(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat /proc/sys/kernel/hostname)\b")
 
 
-class Location(NamedTuple):
+class Location:
     """Where a path leads.
 
     `kind`: `shared`, `node-local`, `container-local` (lost, and seen by nobody else, unless saved), `image` (a folder
@@ -63,10 +62,15 @@ class Location(NamedTuple):
     whether that succeeds).
     """
 
-    kind: str
-    reason: str = ""
-    per_node: tuple[Expansion, ...] = ()
-    per_task: tuple[Expansion, ...] = ()
+    __slots__ = ("kind", "per_node", "per_task", "reason")
+
+    def __init__(
+        self, kind: str, reason: str = "", per_node: tuple[Expansion, ...] = (), per_task: tuple[Expansion, ...] = ()
+    ) -> None:
+        self.kind = kind
+        self.reason = reason
+        self.per_node = per_node
+        self.per_task = per_task
 
     @property
     def private(self) -> bool:

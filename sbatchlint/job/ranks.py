@@ -7,7 +7,7 @@ that conditions, arithmetic and quoting come out as they would there. Nothing is
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.trace import Context, Invocation, exported
@@ -49,39 +49,51 @@ _QUIET = (
 QUIET = frozenset(_QUIET.split())
 
 
-class Place(NamedTuple):
+class Place:
     """Where a task runs: the index of its node in the step, and its number on that node; None where that is not known.
 
     Which node a task is on follows from the distribution of the step: blocks where there are more tasks than nodes.
     """
 
-    rank: int
-    node: int | None
-    local: int | None
+    __slots__ = ("local", "node", "rank")
+
+    def __init__(self, rank: int, node: int | None, local: int | None) -> None:
+        self.rank = rank
+        self.node = node
+        self.local = local
 
 
-class Workload(NamedTuple):
+class Workload:
     """What a step or a task is about: the launcher that it starts, or the command (None: not known, or nothing).
 
     `several`: other launchers or programs run as well, or instead.
     """
 
-    launch: Launch | None
-    invocation: Invocation | None
-    several: bool = False
+    __slots__ = ("invocation", "launch", "several")
+
+    def __init__(self, launch: Launch | None, invocation: Invocation | None, several: bool = False) -> None:
+        self.launch = launch
+        self.invocation = invocation
+        self.several = several
 
 
-class Task(NamedTuple):
+class Task:
     """One task of a step. `workload`: what it runs; `steps`: the steps of the job as this task's evaluation has them.
 
     `processes`: the ranks of each process that comes of it, None where their number is not known.
     """
 
-    place: Place
-    step: Step
-    workload: Workload
-    variables: dict[str, str]
-    processes: list[dict[str, str]] | None
+    __slots__ = ("place", "processes", "step", "variables", "workload")
+
+    def __init__(
+        self, place: Place, step: Step, workload: Workload, variables: dict[str, str],
+        processes: list[dict[str, str]] | None,
+    ) -> None:  # fmt: skip
+        self.place = place
+        self.step = step
+        self.workload = workload
+        self.variables = variables
+        self.processes = processes
 
 
 # --- where tasks run ---------------------------------------------------------------------------------

@@ -24,18 +24,21 @@ from sbatchlint.source.text import Span
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
 
 
-class StepOption(NamedTuple):
+class StepOption:
     """One option of an srun. `value`: None without one. `span`: option and value, where they stand in one place.
 
     `word`, `value_word`: indices in argv. `field_end`: where the last of its words ends in the file.
     """
 
-    name: str
-    written: str
-    value: Pieces | None
-    span: Span
-    word: int
-    value_word: int
+    __slots__ = ("name", "span", "value", "value_word", "word", "written")
+
+    def __init__(self, name: str, written: str, value: Pieces | None, span: Span, word: int, value_word: int) -> None:
+        self.name = name
+        self.written = written
+        self.value = value
+        self.span = span
+        self.word = word
+        self.value_word = value_word
 
     @property
     def text(self) -> str | None:

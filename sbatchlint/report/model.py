@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os.path
-from typing import NamedTuple
 
 from sbatchlint.engine import Diagnostic
 
 
-class Report(NamedTuple):
+class Report:
     """What a run found, in the order of its files.
 
     `diagnostics`: those that are shown. `scripts`: how many were looked at. `fixed`: findings that `--fix` repaired.
     `hidden`: findings of severity info that nobody asked for.
     """
 
-    diagnostics: list[Diagnostic]
-    scripts: int
-    fixed: int = 0
-    hidden: int = 0
+    __slots__ = ("diagnostics", "fixed", "hidden", "scripts")
+
+    def __init__(self, diagnostics: list[Diagnostic], scripts: int, fixed: int = 0, hidden: int = 0) -> None:
+        self.diagnostics = diagnostics
+        self.scripts = scripts
+        self.fixed = fixed
+        self.hidden = hidden
 
 
 def shown_path(path: str) -> str:

@@ -95,11 +95,14 @@ def known_names() -> frozenset[str]:
     return frozenset({*variables(), *_data()["others"], *read})
 
 
-class Slip(NamedTuple):
+class Slip:
     """A name that Slurm does not set, and the one that was probably meant; `certain`: nothing else is near."""
 
-    meant: str
-    certain: bool
+    __slots__ = ("certain", "meant")
+
+    def __init__(self, meant: str, certain: bool) -> None:
+        self.meant = meant
+        self.certain = certain
 
 
 def mistaken(name: str) -> Slip | None:

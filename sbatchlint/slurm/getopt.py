@@ -11,7 +11,6 @@ word that begins with it is skipped and makes the result uncertain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
 
@@ -19,7 +18,7 @@ from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings,
 UNKNOWN = "\ue000"
 
 
-class Given(NamedTuple):
+class Given:
     """One option that was given.
 
     `name`: its canonical long name. `written`: as written, `-N` or `--node`. `value`: None for an option without one.
@@ -28,15 +27,21 @@ class Given(NamedTuple):
     `versions`: the releases for which this holds, None for all. `option`: its row; None for one known by name only.
     """
 
-    name: str
-    written: str
-    value: str | None
-    word: int
-    start: int
-    value_word: int | None
-    value_start: int | None
-    versions: tuple[str, ...] | None
-    option: Option | None
+    __slots__ = ("name", "option", "start", "value", "value_start", "value_word", "versions", "word", "written")
+
+    def __init__(
+        self, name: str, written: str, value: str | None, word: int, start: int, value_word: int | None,
+        value_start: int | None, versions: tuple[str, ...] | None, option: Option | None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.written = written
+        self.value = value
+        self.word = word
+        self.start = start
+        self.value_word = value_word
+        self.value_start = value_start
+        self.versions = versions
+        self.option = option
 
     @property
     def separate(self) -> bool:
@@ -44,7 +49,7 @@ class Given(NamedTuple):
         return self.value_word is not None and self.value_word != self.word
 
 
-class Fault(NamedTuple):
+class Fault:
     """A word that getopt refuses.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value` or `unexpected-value`. `written`: the option without
@@ -52,27 +57,38 @@ class Fault(NamedTuple):
     that it is. `versions`: the releases that refuse it, None for all.
     """
 
-    kind: str
-    written: str
-    word: int
-    start: int
-    message: str
-    candidates: tuple[str, ...]
-    versions: tuple[str, ...] | None
+    __slots__ = ("candidates", "kind", "message", "start", "versions", "word", "written")
+
+    def __init__(
+        self, kind: str, written: str, word: int, start: int, message: str, candidates: tuple[str, ...],
+        versions: tuple[str, ...] | None,
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.written = written
+        self.word = word
+        self.start = start
+        self.message = message
+        self.candidates = candidates
+        self.versions = versions
 
 
-class Parsed(NamedTuple):
+class Parsed:
     """`rest`: the index of the first word that is no option (the command of an srun), or how many words there are.
 
     `ended`: whether `--` ended the options. `uncertain`: whether unknown words or options may hide other options, or
     may have moved `rest`.
     """
 
-    options: tuple[Given, ...]
-    rest: int
-    problems: tuple[Fault, ...]
-    uncertain: bool
-    ended: bool
+    __slots__ = ("ended", "options", "problems", "rest", "uncertain")
+
+    def __init__(
+        self, options: tuple[Given, ...], rest: int, problems: tuple[Fault, ...], uncertain: bool, ended: bool
+    ) -> None:
+        self.options = options
+        self.rest = rest
+        self.problems = problems
+        self.uncertain = uncertain
+        self.ended = ended
 
 
 def parse(

@@ -54,13 +54,16 @@ class Token(NamedTuple):
         return self.positions[index - 1] + 1, self.end
 
 
-class LineFault(NamedTuple):
+class LineFault:
     """Why sbatch gives up on a line: `unmatched-quote` or `leading-colon`, with what it says."""
 
-    kind: str
-    start: int
-    end: int
-    message: str
+    __slots__ = ("end", "kind", "message", "start")
+
+    def __init__(self, kind: str, start: int, end: int, message: str) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.message = message
 
 
 class DirectiveLine:
@@ -112,13 +115,18 @@ class DirectiveLine:
         return f"DirectiveLine({[token.text for token in self.tokens]})"
 
 
-class Words(NamedTuple):
+class Words:
     """The words of a line, where its comment begins, where what is left out begins, and why reading failed."""
 
-    tokens: tuple[Token, ...]
-    comment: int | None
-    dropped: int | None
-    fault: LineFault | None
+    __slots__ = ("comment", "dropped", "fault", "tokens")
+
+    def __init__(
+        self, tokens: tuple[Token, ...], comment: int | None, dropped: int | None, fault: LineFault | None
+    ) -> None:
+        self.tokens = tokens
+        self.comment = comment
+        self.dropped = dropped
+        self.fault = fault
 
 
 def magic_of(string: str, start: int) -> str | None:

@@ -11,19 +11,22 @@ from sbatchlint.slurm.options import Option
 from sbatchlint.source.text import Span
 
 
-class StopLine(NamedTuple):
+class StopLine:
     """The line that ended the reading. `offset`: its first character that is no blank; `start`: the line, in the text.
 
     `certain`: False where the line begins with something unknown, which may be no command at all.
     """
 
-    span: Span
-    offset: int
-    certain: bool
-    start: int
+    __slots__ = ("certain", "offset", "span", "start")
+
+    def __init__(self, span: Span, offset: int, certain: bool, start: int) -> None:
+        self.span = span
+        self.offset = offset
+        self.certain = certain
+        self.start = start
 
 
-class Setting(NamedTuple):
+class Setting:
     """One option in the block.
 
     `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one; it
@@ -33,22 +36,33 @@ class Setting(NamedTuple):
     `versions`: the releases that read it so, None for all.
     """
 
-    name: str
-    written: str
-    value: str | None
-    span: Span
-    option_span: Span
-    value_span: Span | None
-    line: DirectiveLine
-    value_line: DirectiveLine | None
-    component: int
-    plugin: str | None
-    versions: tuple[str, ...] | None
-    option: Option | None
-    token: Token
-    start: int
-    value_token: Token | None
-    value_start: int
+    __slots__ = (
+        "component", "line", "name", "option", "option_span", "plugin", "span", "start", "token", "value",
+        "value_line", "value_span", "value_start", "value_token", "versions", "written",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, written: str, value: str | None, span: Span, option_span: Span, value_span: Span | None,
+        line: DirectiveLine, value_line: DirectiveLine | None, component: int, plugin: str | None,
+        versions: tuple[str, ...] | None, option: Option | None, token: Token, start: int, value_token: Token | None,
+        value_start: int,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.written = written
+        self.value = value
+        self.span = span
+        self.option_span = option_span
+        self.value_span = value_span
+        self.line = line
+        self.value_line = value_line
+        self.component = component
+        self.plugin = plugin
+        self.versions = versions
+        self.option = option
+        self.token = token
+        self.start = start
+        self.value_token = value_token
+        self.value_start = value_start
 
     @property
     def known(self) -> bool:

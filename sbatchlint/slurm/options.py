@@ -10,7 +10,7 @@ import json
 import os.path
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from sbatchlint.slurm.versions import MAJORS, expand, is_before
 
@@ -103,11 +103,14 @@ def plugin_options() -> Mapping[str, Option]:
     return found
 
 
-class Table(NamedTuple):
+class Table:
     """The options of one command in one release, by long name (in the table's order) and by letter."""
 
-    names: Mapping[str, Option]
-    letters: Mapping[str, Option]
+    __slots__ = ("letters", "names")
+
+    def __init__(self, names: Mapping[str, Option], letters: Mapping[str, Option]) -> None:
+        self.names = names
+        self.letters = letters
 
 
 @cache
@@ -159,17 +162,22 @@ def matches(name: str, command: str, version: str) -> list[Option]:
     return [plugin] if plugin is not None and command in plugin.commands else []
 
 
-class Meaning(NamedTuple):
+class Meaning:
     """What a written option is in some releases.
 
     `option`: None when it is unknown or ambiguous; then `candidates` holds the long names it may stand for.
     `argument`: none, required or optional. `versions`: None for all that were asked for.
     """
 
-    option: Option | None
-    argument: str
-    candidates: tuple[str, ...]
-    versions: tuple[str, ...] | None
+    __slots__ = ("argument", "candidates", "option", "versions")
+
+    def __init__(
+        self, option: Option | None, argument: str, candidates: tuple[str, ...], versions: tuple[str, ...] | None
+    ) -> None:
+        self.option = option
+        self.argument = argument
+        self.candidates = candidates
+        self.versions = versions
 
 
 def _grouped(found: Iterable[tuple[str, Option | None, str, tuple[str, ...]]]) -> tuple[Meaning, ...]:

@@ -6,7 +6,6 @@ Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directiv
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from sbatchlint.slurm.getopt import UNKNOWN, Fault, Given, parse
 from sbatchlint.slurm.lines import (
@@ -24,14 +23,20 @@ from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.text import Span
 
 
-class Reading(NamedTuple):
-    lines: list[DirectiveLine]
-    unread: list[DirectiveLine]
-    stop: StopLine | None
-    settings: list[Setting]
-    problems: list[Problem]
-    certain: bool
-    components: int
+class Reading:
+    __slots__ = ("certain", "components", "lines", "problems", "settings", "stop", "unread")
+
+    def __init__(
+        self, lines: list[DirectiveLine], unread: list[DirectiveLine], stop: StopLine | None, settings: list[Setting],
+        problems: list[Problem], certain: bool, components: int,
+    ) -> None:  # fmt: skip
+        self.lines = lines
+        self.unread = unread
+        self.stop = stop
+        self.settings = settings
+        self.problems = problems
+        self.certain = certain
+        self.components = components
 
 
 def read(text: Readable, within: Range, extra: tuple[str, ...]) -> Reading:
@@ -76,16 +81,16 @@ def _merge(new: Reading, new_versions: tuple[str, ...], old: Reading, old_versio
         problems.append(each)
     old_settings = {(each.name, each.span, each.value) for each in old.settings}
     new_settings = {(each.name, each.span, each.value) for each in new.settings}
-    settings = [
-        each._replace(versions=narrow(each.versions, old_versions))
-        for each in old.settings
-        if (each.name, each.span, each.value) not in new_settings
-    ]
+    settings = [each for each in old.settings if (each.name, each.span, each.value) not in new_settings]
+    for setting in settings:
+        setting.versions = narrow(setting.versions, old_versions)
     for setting in new.settings:
         if (setting.name, setting.span, setting.value) not in old_settings:
-            setting = setting._replace(versions=narrow(setting.versions, new_versions))
-        settings.append(setting)
-    return new._replace(settings=settings, problems=problems, certain=new.certain and old.certain)
+            setting.versions = narrow(setting.versions, new_versions)
+    new.settings = [*settings, *new.settings]
+    new.problems = problems
+    new.certain = new.certain and old.certain
+    return new
 
 
 def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Reading:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from typing import NamedTuple
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
@@ -21,16 +20,19 @@ from sbatchlint.source.text import Span
 INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
-class Subject(NamedTuple):
+class Subject:
     """What an expansion is about: a parameter, an element, or all elements.
 
     `element`: a number or key, None without a subscript, "" where it is unknown. `several`: `@` or `*` (`star`).
     """
 
-    name: str
-    element: int | str | None
-    several: bool
-    star: bool
+    __slots__ = ("element", "name", "several", "star")
+
+    def __init__(self, name: str, element: int | str | None, several: bool, star: bool) -> None:
+        self.name = name
+        self.element = element
+        self.several = several
+        self.star = star
 
 
 class ParameterExpander:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from sbatchlint.bash.expansion.protocol import Environment, Expander, Scope, Substituter
 from sbatchlint.bash.state import State
@@ -15,7 +15,7 @@ from sbatchlint.source.text import Span
 T = TypeVar("T")
 
 
-class Spawn(NamedTuple):
+class Spawn:
     """What the job layer says of a command that starts another.
 
     `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
@@ -24,15 +24,22 @@ class Spawn(NamedTuple):
     layer's own record.
     """
 
-    kind: str
-    command: int | None
-    phase: Phase
-    variables: tuple[tuple[str, Pieces], ...] = ()
-    dropped: frozenset[str] = frozenset()
-    cleared: bool = False
-    info: object = None
-    prefix: tuple[Pieces, ...] = ()
-    kept: tuple[str, ...] = ()
+    __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
+
+    def __init__(
+        self, kind: str, command: int | None, phase: Phase, variables: tuple[tuple[str, Pieces], ...] = (),
+        dropped: frozenset[str] = frozenset(), cleared: bool = False, info: object = None,
+        prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.command = command
+        self.phase = phase
+        self.variables = variables
+        self.dropped = dropped
+        self.cleared = cleared
+        self.info = info
+        self.prefix = prefix
+        self.kept = kept
 
 
 class Hooks(Protocol):

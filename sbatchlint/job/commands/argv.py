@@ -27,7 +27,7 @@ PROGRAM_NAMES = Regex(
 )
 
 
-class Given(NamedTuple):
+class Given:
     """An option as a command was given it.
 
     `name`: its canonical name without dashes (the full one, of an abbreviation). `value`: None for a flag, and for an
@@ -35,11 +35,14 @@ class Given(NamedTuple):
     letter's cluster. `value_at`: of the word that holds the value (the same word for `--name=value`).
     """
 
-    name: str
-    value: Pieces | None
-    at: int
-    span: Span
-    value_at: int
+    __slots__ = ("at", "name", "span", "value", "value_at")
+
+    def __init__(self, name: str, value: Pieces | None, at: int, span: Span, value_at: int) -> None:
+        self.name = name
+        self.value = value
+        self.at = at
+        self.span = span
+        self.value_at = value_at
 
     @property
     def text(self) -> str | None:
@@ -47,7 +50,7 @@ class Given(NamedTuple):
         return None if self.value is None else text_of(self.value)
 
 
-class Syntax(NamedTuple):
+class Syntax:
     """Which options a command knows, and how they are written.
 
     `values`, `flags`: long names and single letters. `aliases`: other spelling to canonical name. `underscores`: `-`
@@ -57,16 +60,27 @@ class Syntax(NamedTuple):
     operand or an option by itself, never letters. `pairs`: options of `values` that take two words (`--mca key value`).
     """
 
-    values: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    aliases: Mapping[str, str] = {}
-    underscores: bool = False
-    abbreviations: bool = False
-    single_dash: bool = False
-    clusters: bool = True
-    greedy: bool = False
-    numbers: bool = False
-    pairs: frozenset[str] = frozenset()
+    __slots__ = (
+        "abbreviations", "aliases", "clusters", "flags", "greedy", "numbers", "pairs", "single_dash", "underscores",
+        "values",
+    )  # fmt: skip
+
+    def __init__(
+        self, values: frozenset[str] = frozenset(), flags: frozenset[str] = frozenset(),
+        aliases: Mapping[str, str] = {}, underscores: bool = False, abbreviations: bool = False,
+        single_dash: bool = False, clusters: bool = True, greedy: bool = False, numbers: bool = False,
+        pairs: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        self.values = values
+        self.flags = flags
+        self.aliases = aliases
+        self.underscores = underscores
+        self.abbreviations = abbreviations
+        self.single_dash = single_dash
+        self.clusters = clusters
+        self.greedy = greedy
+        self.numbers = numbers
+        self.pairs = pairs
 
 
 class Reading(NamedTuple):

@@ -6,8 +6,6 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import (
     Argv,
@@ -81,17 +79,22 @@ _CH_RUN = syntax(
 )
 
 
-class Entry(NamedTuple):
+class Entry:
     """How a command enters a container.
 
     `at`: index of the program's first word (None: the image's own program). `prefix`: words that stand before it
     (`--entrypoint`). `through_image`: the image's own script or entry point gets the words.
     """
 
-    container: Container
-    at: int | None
-    prefix: tuple[Pieces, ...] = ()
-    through_image: bool = False
+    __slots__ = ("at", "container", "prefix", "through_image")
+
+    def __init__(
+        self, container: Container, at: int | None, prefix: tuple[Pieces, ...] = (), through_image: bool = False
+    ) -> None:
+        self.container = container
+        self.at = at
+        self.prefix = prefix
+        self.through_image = through_image
 
 
 def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...], int | None, bool]:

@@ -6,19 +6,20 @@ between options and command, it alone counts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
 
 
-class Profiled(NamedTuple):
+class Profiled:
     """`kind`: the profiler; `at`: index of the command's first word (None: there is none, or nobody knows);
     `sets`: variables it sets for it."""
 
-    kind: str
-    at: int | None
-    sets: tuple[tuple[str, Pieces], ...] = ()
+    __slots__ = ("at", "kind", "sets")
+
+    def __init__(self, kind: str, at: int | None, sets: tuple[tuple[str, Pieces], ...] = ()) -> None:
+        self.kind = kind
+        self.at = at
+        self.sets = sets
 
 
 _NSYS = syntax("", "h/help help", greedy=True)

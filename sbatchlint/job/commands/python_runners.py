@@ -5,20 +5,23 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.argv import Argv, Reading, basename, read, syntax
 from sbatchlint.job.launchers.python import is_python, python_command
 
 
-class Run(NamedTuple):
+class Run:
     """`kind`: the runner; `at`: index of what it runs; `prefix`: what it puts before that (`python -m`)."""
 
-    kind: str
-    at: int | None
-    prefix: tuple[str, ...] = ()
-    loads_environment: bool = False
+    __slots__ = ("at", "kind", "loads_environment", "prefix")
+
+    def __init__(
+        self, kind: str, at: int | None, prefix: tuple[str, ...] = (), loads_environment: bool = False
+    ) -> None:
+        self.kind = kind
+        self.at = at
+        self.prefix = prefix
+        self.loads_environment = loads_environment
 
 
 _UV_VALUES = """extra no-extra group no-group only-group no-editable-package env-file w/with with with-editable

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.commands.argv import Argv, basename, hides_options
 from sbatchlint.source.regex import Regex
@@ -12,18 +10,21 @@ _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
 _FLAGS = frozenset("bBdEhiIOPqsSuvVx?")
 
 
-class Python(NamedTuple):
+class Python:
     """A call of the interpreter.
 
     `kind`: `script`, `module`, `code` (`-c`), `stdin`. `target`: the file, the module's name or the code; None where
     it is missing. `at`: index of the word that holds it. `after`: of the first argument. `certain`: it is no guess.
     """
 
-    kind: str
-    target: Pieces | None
-    at: int
-    after: int
-    certain: bool = True
+    __slots__ = ("after", "at", "certain", "kind", "target")
+
+    def __init__(self, kind: str, target: Pieces | None, at: int, after: int, certain: bool = True) -> None:
+        self.kind = kind
+        self.target = target
+        self.at = at
+        self.after = after
+        self.certain = certain
 
     @property
     def text(self) -> str | None:
