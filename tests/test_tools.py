@@ -33,8 +33,9 @@ def tree(tmp_path: Path) -> Path:
     copy.mkdir()
     for name in ("sbatchlint", "checks", "tools"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "tests" / "cases").mkdir(parents=True)
-    for name in ("pyproject.toml", "tests/conftest.py", "tests/test_checks.py"):
+    for name in ("cases", "data"):
+        (copy / "tests" / name).mkdir(parents=True)
+    for name in ("pyproject.toml", "tests/conftest.py", "tests/test_checks.py", "tests/data/fired.txt"):
         shutil.copy(ROOT / name, copy / name)
     return copy
 
@@ -177,7 +178,10 @@ def test_two_trees_are_compared(tree: Path, capsys: pytest.CaptureFixture[str], 
     assert "  + " in capsys.readouterr().out
     fired = tmp_path / "fired.txt"
     assert corpus_diff.main([str(scripts), "--fired", str(fired)]) == 0
-    assert fired.read_text().splitlines()[1:] == ["SB107"]
+    (scripts / "a.sbatch").write_text("#!/bin/bash\n#SBATCH -N 2\nsrun ./a\n#SBATCH -t 5\n")
+    assert corpus_diff.main([str(scripts), "--fired", str(fired)]) == 0
+    assert [line for line in fired.read_text().splitlines() if line[0] != "#"] == ["SB101", "SB107"]
+    assert "SB101 for the first time" in capsys.readouterr().out
 
 
 def test_a_revision_is_unpacked() -> None:

@@ -38,7 +38,10 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
-CARD = Card("{code}", "{name}", severity="warning", fix="never", since="{version}")
+CARD = Card(
+    "{code}", "{name}", severity="warning", fix="never", since="{version}",
+    seen="FILL IN what it is known from, while no real script has set it off",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
