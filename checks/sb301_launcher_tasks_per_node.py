@@ -130,7 +130,7 @@ def _change_option(job: Job, step: Step) -> Fix | None:
     if cpus is None:
         within = all(step.span.start <= each.span.start and each.span.end <= step.span.end for each in edits)
         return Fix(title, edits, within and _runs_only_launchers(job, step) and not READS_TASKS.search(job.source.text))
-    span = literal_span(cpus)
+    span = literal_span(cpus.value)
     number = literal_number(job, span)
     if span is None or number is None or step.tasks_per_node is None:
         return None

@@ -1,10 +1,10 @@
 """A launcher is started on several nodes, and is told of one: each node trains by itself.
 
-srun starts `torchrun` once on each node, but torchrun reckons with one node unless `--nnodes` says otherwise. Without
-an address in common each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite
-each other's checkpoints, and the job ends with exit status 0. With `--rdzv_backend=c10d` and an endpoint in common the
-first node trains alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one
-store, and clash there or not, as it happens. `accelerate launch` makes a copy on each node without `--num_machines`.
+srun starts `torchrun` once on each node, but torchrun expects one node unless `--nnodes` says otherwise. Without an
+address in common each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite
+each other's checkpoints, and the job exits with 0. With `--rdzv_backend=c10d` and an endpoint in common the first node
+trains alone, and the others wait for it, and fail; with `--master_addr` all claim the same ranks at one store, and
+clash there or not, as it happens. `accelerate launch` makes a copy on each node without `--num_machines`.
 
 ## Fix
 
@@ -16,47 +16,119 @@ torch/distributed/run.py; https://github.com/meta-llama/llama-cookbook/issues/49
 and 2.13 on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import add_launcher_options, replace_words
+from sbatchlint.analysis.launch.literal_counts import literal_digits
+from sbatchlint.analysis.launch.node_counts import (
+    WORLD_LAUNCHERS,
+    fills_node,
+    is_started_by_whole_step,
+    is_told_job_nodes,
+)
+from sbatchlint.analysis.launch.rendezvous import common_address, lacks_address
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds, from_outside
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB303", "launcher-nnodes-missing", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB303",
+    "launcher-nnodes-missing",
+    severity="error",
+    fix="sometimes",
+    since="0.1.0",
+    when=Launchers(*WORLD_LAUNCHERS),
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.lonely_launchers():
-        launcher = found.world.launcher
-        assert launcher is not None
-        nodes = "several nodes" if found.nodes is None else f"{found.nodes} nodes"
-        setting = found.world.asked.setting
-        accelerate = launcher.kind == "accelerate"
-        option = "--num_machines" if accelerate else "--nnodes"
-        told = f"without {option}" if setting is None else "told of one"
-        each = found.world.processes
-        own = f" ({each} processes in each world)" if each and not accelerate else ""
-        rendezvous = launcher.rendezvous
-        if found.alone:
-            consequence = f"each node trains a copy of its own{own}, and the job still ends with exit status 0"
-        elif rendezvous is not None and rendezvous.backend == "static":
-            consequence = "each trains a copy of its own, or they clash with the same ranks at the store of the first"
-        else:
-            consequence = "the first node trains alone, and the others fail to join it"
-        advice = f"write {option}=$SLURM_NNODES"
-        if accelerate:
-            advice += ", and --num_processes for all of them"
-        elif rendezvous is not None and rendezvous.address is None:
-            advice += " and --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's name"
-        step = found.world.step
+    for place in by_place(find_worlds(job)):
+        lonely = [world for world in place if _is_lonely(job, world)]
+        if not lonely or not all(world in lonely or _may_be_told(world) for world in place):
+            continue
+        always, world = len(lonely) == len(place), lonely[0]
+        launcher, setting, step = world.launcher, world.asked.setting, world.step
+        unclear = launcher.kind == "accelerate" and setting is None  # its own configuration file may say more
+        assert step is not None
         yield Finding(
-            found.place,
-            f"srun starts {launcher.name} on {nodes}, {told}: {consequence}; {advice}",
-            "warning" if accelerate and setting is None or not found.always else None,
-            related=[] if step is None else [(step.invocation.name_span, "started on each node here")],
-            fix=None if found.repair is None else Fix(*found.repair),
+            launcher.span if setting is None else setting.span,
+            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {_told(world)}: {_consequence(world)}; "
+            f"{_advice(world)}",
+            "warning" if unclear or not always else None,
+            related=[(step.invocation.name_span, "started on each node here")],
+            fix=_tell_all(job, world.launch) if always else None,
         )
+
+
+def _is_lonely(job: Job, world: LaunchWorld) -> bool:
+    """Whether a launcher runs on several nodes, each time for a node of its own, and expects one."""
+    launcher = world.launcher
+    if launcher.kind not in WORLD_LAUNCHERS or not launcher.spawns or launcher.standalone:
+        return False
+    if launcher.cpu or launcher.hostfile is not None or not world.certain or world.asked.number != 1:
+        return False
+    if world.several_nodes is not True or world.apart:
+        return False
+    return is_started_by_whole_step(job, world) and fills_node(job, world)
+
+
+def _may_be_told(world: LaunchWorld) -> bool:
+    """Whether the number is what the environment of the submission may have, as in `${NNODES:-1}`."""
+    return world.asked.setting is not None and from_outside(world.asked.setting.value)
+
+
+def _option(world: LaunchWorld) -> str:
+    return "--num_machines" if world.launcher.kind == "accelerate" else "--nnodes"
+
+
+def _told(world: LaunchWorld) -> str:
+    return f"without `{_option(world)}`" if world.asked.setting is None else "but tells it of one"
+
+
+def _consequence(world: LaunchWorld) -> str:
+    rendezvous = world.launcher.rendezvous
+    if world.launcher.kind == "accelerate":
+        return "each node trains a copy of its own, and the job still exits with 0"
+    if lacks_address(world.launch):
+        size = f" in a world of {world.processes}" if world.processes else ""
+        return f"each node trains a copy of its own{size}, and the job still exits with 0"
+    if rendezvous is not None and rendezvous.backend == "static":
+        return "all claim the same ranks, and clash or train a copy each"
+    return "the first node trains alone, and the others fail to join it"
+
+
+def _advice(world: LaunchWorld) -> str:
+    launcher, rendezvous = world.launcher, world.launcher.rendezvous
+    write = f"write `{_option(world)}=$SLURM_JOB_NUM_NODES"
+    if launcher.kind == "accelerate":
+        return f"{write}`, `--machine_rank`, `--main_process_ip`, and the `--num_processes` of all nodes"
+    if lacks_address(world.launch):
+        return f"{write} --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT`, with the first node as HOST"
+    if rendezvous is not None and rendezvous.backend == "static" and launcher.node_rank is None:
+        return f"{write}`, and `--node_rank=$SLURM_NODEID` in each task"
+    return f"{write}`"
+
+
+def _tell_all(job: Job, launch: Launch) -> Fix | None:
+    launcher, machines = launch.launcher, launch.launcher.machines
+    if launcher.kind == "accelerate" or launcher.rendezvous is None:
+        return None  # its total, rank and address have to change too
+    options, address = "--nnodes=$SLURM_JOB_NUM_NODES", None
+    if lacks_address(launch):
+        address = common_address(job, launch)
+        if address is None or machines is not None or launcher.setting("rdzv_backend", "master_port") is not None:
+            return None
+        options += f" --rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
+
+    def is_told(changed: Launch) -> bool:
+        return is_told_job_nodes(changed) and (address is None or address.is_met(changed))
+
+    if machines is None:
+        edits = add_launcher_options(job, launch, options, is_told, () if address is None else address.before)
+    else:
+        number = literal_digits(machines.value)
+        edits = None if number is None else replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", is_told)
+    return None if edits is None else Fix("tell it of all nodes", edits)
 
 
 CASES = [

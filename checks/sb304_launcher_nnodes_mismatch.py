@@ -15,57 +15,189 @@ the job then asks for more.
 torch/distributed/run.py; lightning/fabric/plugins/environments/slurm.py; runs of torch 2.6 on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.evidence import LIGHTNING_DEVICES, LIGHTNING_NODES, program_options
+from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.launch.literal_counts import literal_digits
+from sbatchlint.analysis.launch.node_counts import (
+    WORLD_LAUNCHERS,
+    fills_node,
+    is_started_by_whole_step,
+    is_told_job_nodes,
+)
+from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
+from sbatchlint.job.commands.argv import Argv
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.steps import Step, job_nodes
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Steps
 
 CARD = Card(
     "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers() | Steps(),
+    when=Launchers(*WORLD_LAUNCHERS) | Steps(),
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.node_count_mismatches():
-        launcher, nodes, step = found.world.launcher, found.nodes, found.world.step
-        assert launcher is not None and nodes is not None
-        started = f"srun starts it on {nodes}" if step is not None else "the batch script starts it on the only one"
-        # a command line may ask for more, where the script says nothing
-        silent = nodes == 1 and not job.request.asked("nodes")
-        if found.number > nodes:
-            rest = found.number - nodes
-            consequence = f"it waits for {rest} node{'s' * (rest > 1)} that nobody starts, and hangs until its time-out"
-        else:
-            consequence = f"{found.number} of them train, and the others fail or hang"
-        advice = f"ask for {found.number} with --nodes, or " if nodes == 1 else ""
-        yield Finding(
-            found.place,
-            f"{launcher.name} is told of {found.number} nodes, and {started}: {consequence}; "
-            f"{advice}write $SLURM_JOB_NUM_NODES",
-            "warning" if silent else None,
-            related=[] if step is None else [(step.invocation.name_span, f"started on {nodes} here")],
-            fix=None if found.repair is None else Fix(*found.repair),
-        )
-    for program in job.misled_programs():
-        where_it_is = f"{program.nodes} node{'s' * (program.nodes > 1)}"
-        elsewhere = program.place != program.argument
-        where = f" (line {job.line(program.argument.start)})" if elsewhere else ""
-        consequence = (
-            "it waits for ranks that nobody starts, or refuses to begin"
-            if program.number > program.nodes
-            else "it gets more ranks than it reckons with, or refuses to begin"
-        )
-        yield Finding(
-            program.place,
-            f"`{program.words}`{where} tells the program of {program.number} nodes, and the srun of line "
-            f"{job.line(program.step.span.start)} starts it on {where_it_is}: {consequence}; "
-            f"write --nodes={program.number} in the option block, or tell it of {program.nodes}",
-            related=[(program.argument, "what the program is told")],
-            fix=None if program.edit is None else Fix(f"ask for {program.number} nodes", [program.edit]),
-        )
+    for place in by_place(find_worlds(job)):
+        if all(_is_mismatch(job, world) for world in place):
+            yield _of_launcher(job, place[0])
+    yield from _of_programs(job)
+
+
+# --- launchers ---------------------------------------------------------------------------------------
+
+
+def _is_mismatch(job: Job, world: LaunchWorld) -> bool:
+    """Whether a launcher expects several nodes, but not as many as those on which it is started."""
+    launcher, asked, nodes = world.launcher, world.asked, world.nodes
+    if launcher.kind not in WORLD_LAUNCHERS or not launcher.spawns or launcher.standalone:
+        return False
+    if asked.least is None or asked.most is None or asked.most < 2 or nodes is None:
+        return False
+    if asked.least <= nodes <= asked.most or job.request.heterogeneous:
+        return False
+    if nodes == 1:
+        return _has_one_node(job, world)
+    if world.step is None or not is_started_by_whole_step(job, world):
+        return False
+    if world.apart == "part" and (asked.least > nodes or world.step.invocation.context.background):
+        return False  # the step is smaller than the job; or one of several that may be one world
+    return fills_node(job, world)  # else each task may count as a node
+
+
+def _has_one_node(job: Job, world: LaunchWorld) -> bool:
+    """Whether the whole job has one node, and nothing of it may be a part of something larger."""
+    if job_nodes(job.request) != 1 or job.request.array is not None or world.apart or job.phase is not Phase.BATCH:
+        return False
+    if job.directives.unread:
+        return False  # the number of nodes may stand where sbatch does not read it
+    if world.step is None:
+        return world.in_batch_shell and not world.invocation.context.conditional
+    return fills_node(job, world)
+
+
+def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
+    asked, nodes, step = world.asked, world.nodes, world.step
+    assert asked.setting is not None and nodes is not None and asked.least is not None and asked.most is not None
+    number = asked.most if asked.most < nodes else asked.least
+    started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
+    if number > nodes:
+        rest = number - nodes
+        consequence = f"it waits for {rest} node{'s' * (rest > 1)} that nobody starts, until the time-out"
+    else:
+        consequence = f"{number} of them train, and the others fail or hang"
+    ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
+    # a command line may ask for more, where the script says nothing
+    silent = nodes == 1 and not job.request.asked("nodes")
+    return Finding(
+        asked.setting.span,
+        f"{world.name} expects {number} nodes, but {started}: {consequence}; {ask}write `$SLURM_JOB_NUM_NODES`",
+        "warning" if silent else None,
+        related=[] if step is None else [(step.invocation.name_span, f"started on {nodes} here")],
+        fix=_count_nodes(job, world),
+    )
+
+
+def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
+    """The job's own count in the place of the number."""
+    setting, launch = world.asked.setting, world.launch
+    number = None if setting is None else literal_digits(setting.value)
+    if number is None or world.apart or world.launcher.kind == "accelerate":
+        return None  # accelerate's total of processes may be wrong too
+    edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", is_told_job_nodes)
+    if edits is None:
+        return None
+    own = launch.invocation.span.start <= number.start and number.end <= launch.invocation.span.end
+    return Fix("write the job's number of nodes", edits, world.nodes != 1 and (own or _is_for(job, number, launch)))
+
+
+def _is_for(job: Job, number: Span, launch: Launch) -> bool:
+    """Whether no other command gets the value."""
+    return not any(
+        piece.start < number.end and number.start < piece.end and piece.expansion is None
+        for each in job.invocations
+        if each is not launch.invocation and each not in launch.invocation.ancestors() and each.name != "echo"
+        for field in each.argv
+        for piece in field
+    )
+
+
+# --- programs without a launcher -----------------------------------------------------------------------
+
+_NODES = Regex(r"--(?:num[_-]?nodes|n[_-]?nodes|nodes)")
+_DEVICES = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--(?:gpu|device)s?[_-]per[_-]node")
+
+
+def _of_programs(job: Job) -> Iterator[Finding]:
+    """Programs of several tasks that are told of another number of nodes than their step has."""
+    reported: set[Span] = set()
+    spawning = {id(each.step) for each in job.launches if each.launcher.spawns or each.launcher.kind == "mpi"}
+    for step in job.steps:
+        nodes, context = step.nodes, step.invocation.context
+        if nodes is None or id(step) in spawning or step.geometry.ignored is not False or job.request.heterogeneous:
+            continue
+        if nodes == 1 and job.directives.unread or context.looped and context.background:
+            continue
+        if job.request.exact_nodes() not in (None, nodes):
+            continue
+        for each in step.program:
+            told = _told_nodes(each.argv, step.tasks_per_node)
+            if told is None or told[0] in (0, nodes) or each.context.restricted:
+                continue
+            number, argument, written = told
+            place, edit = _change(job, step, argument, number)
+            if place in reported:
+                continue
+            reported.add(place)
+            where = "" if place == argument else f" (line {job.line(argument.start)})"
+            more = "it waits for ranks that nobody starts" if number > nodes else "it gets more ranks than it expects"
+            yield Finding(
+                place,
+                f"`{written}`{where}, but the srun of line {job.line(step.span.start)} starts it on {nodes} "
+                f"node{'s' * (nodes > 1)}: {more}, or refuses to begin; ask for `--nodes={number}`, or tell it {nodes}",
+                related=[(argument, "what the program is told")],
+                fix=None if edit is None else Fix(f"ask for {number} nodes", [edit]),
+            )
+
+
+def _told_nodes(argv: Argv, tasks_per_node: int | None) -> tuple[int, Span, str] | None:
+    """How many nodes a Python program that is one rank a task is told to be on, where that stands, and how.
+
+    It is one where Lightning's options say so, or where its devices are as many as its node has tasks.
+    """
+    python = python_command(argv)
+    if python is None or python.kind not in ("script", "module"):
+        return None
+    found, is_rank = None, False
+    for option, value, field in program_options(argv[python.after :]):
+        text = None if value is None else text_of(value)
+        if text is None or not text.isdigit():
+            continue
+        lightning = bool(LIGHTNING_NODES.fullmatch(option))
+        if lightning or _NODES.fullmatch(option):
+            glue = "=" if "=" in shown_text(field) else " "
+            found = int(text), span_of(field), f"{option}{glue}{text}"
+            is_rank = is_rank or lightning
+        elif _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option):
+            is_rank = is_rank or int(text) == tasks_per_node and int(text) > 1
+    return found if is_rank else None
+
+
+def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Edit | None]:
+    """What to change: the directive that counts tasks where nothing counts nodes, else the argument."""
+    request, directives = job.request, job.directives
+    tasks = request.given("ntasks-per-node")
+    counted = "nodes" in step.options or "ntasks" in step.options or request.asked("nodes") or request.asked("ntasks")
+    if counted or tasks is None or step.nodes != 1:
+        return argument, None
+    if not directives.certain or job.is_embedded and job.directives_expand:
+        return tasks.span, None
+    return tasks.span, insertion(directives, f"--nodes={number}")
 
 
 CASES = [

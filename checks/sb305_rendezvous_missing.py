@@ -3,7 +3,7 @@
 torchrun does not read MASTER_ADDR and MASTER_PORT, however often a guide exports them: it sets them for its workers.
 Where its launchers meet is said by `--master_addr`, or `--rdzv_endpoint` for the c10d backend (or PET_MASTER_ADDR,
 PET_RDZV_ENDPOINT). Without one they meet at 127.0.0.1, each node at its own, and wait there until the time-out; with
-c10d and `--nnodes=1:2`, which is content with one node, each trains a copy by itself, and the job ends well.
+c10d and `--nnodes=1:2`, which is content with one node, each trains a copy by itself, and the job exits with 0.
 
 ## Fix
 
@@ -15,45 +15,80 @@ makes it is added too, which is unsafe.
 torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; runs of torch 2.6 on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import add_launcher_options
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rendezvous import TORCHRUN, begins_alone, common_address, lacks_address, meets_others
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB305", "rendezvous-missing", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB305", "rendezvous-missing", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers(*WORLD_LAUNCHERS), seen="runs of torch 2.6 on two hosts; pytorch/pytorch#76069",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.missing_rendezvous():
-        launcher, asked = found.world.launcher, found.world.asked
-        assert launcher is not None
-        backend = launcher.rendezvous.backend if launcher.rendezvous is not None else None
-        many = f"{asked.number} nodes" if asked.number else "several nodes"
-        exported = "" if launcher.environment("MASTER_ADDR") is None else " (it does not read MASTER_ADDR)"
-        if launcher.kind == "accelerate":
-            what, option = "is not told the address of the first", "--main_process_ip=HOST --main_process_port=PORT"
-            consequence = "they cannot find each other"
-        elif backend == "c10d":
-            what, option = "has no --rdzv_endpoint", "--rdzv_endpoint=HOST:PORT"
-            if "master_addr" in launcher.options:
-                exported = " (with c10d it does not look at --master_addr)"
-            consequence = f"each node waits at its own localhost{exported}, until the time-out"
-            if found.alone:
-                consequence = f"each node meets only itself at its own localhost{exported}, trains a copy of its own"
-                consequence += ", and the job still ends with exit status 0"
-        else:
-            what = "has neither --master_addr nor --rdzv_endpoint"
-            option = "--master_addr=HOST --master_port=PORT"
-            consequence = f"each node waits at its own 127.0.0.1{exported}, until the time-out"
-        when = "" if found.certain or launcher.kind == "accelerate" else "with more than one node "
-        yield Finding(
-            found.place,
-            f"{launcher.name} for {many} {what}: {when}{consequence}; write {option} with the first node's name",
-            None if found.certain else "warning",
-            fix=None if found.repair is None else Fix(*found.repair),
+    for place in by_place(find_worlds(job)):
+        meets = {meets_others(job, world) for world in place}
+        if False in meets or not all(_gets_no_address(world) for world in place):
+            continue
+        world = place[0]
+        certain = None not in meets and world.launcher.kind != "accelerate"
+        message = _message(world, certain)
+        yield Finding(world.span, message, None if certain else "warning", fix=_give_address(job, world.launch))
+
+
+def _gets_no_address(world: LaunchWorld) -> bool:
+    rendezvous = world.launcher.rendezvous
+    if not world.certain or rendezvous is None or rendezvous.backend not in ("static", "c10d"):
+        return False
+    return lacks_address(world.launch)
+
+
+def _message(world: LaunchWorld, certain: bool) -> str:
+    launcher, rendezvous, number = world.launcher, world.launcher.rendezvous, world.asked.number
+    if launcher.kind == "accelerate":
+        return (
+            f"{launcher.name} for {number or 'several'} nodes gets no `--main_process_ip`: unless its configuration "
+            "file has one, they cannot find each other; write `--main_process_ip=HOST --main_process_port=PORT`"
         )
+    nodes = f"each of the {number} nodes" if number else "each node"
+    unread = ", and does not read MASTER_ADDR" if launcher.environment("MASTER_ADDR") is not None else ""
+    if rendezvous is not None and rendezvous.backend == "c10d":
+        lacks, option, local = "no `--rdzv_endpoint`", "--rdzv_endpoint=HOST:PORT", "localhost"
+        if "master_addr" in launcher.options:
+            unread = ", and ignores `--master_addr` with c10d"
+    else:
+        lacks, option, local = "no `--master_addr`", "--master_addr=HOST --master_port=PORT", "127.0.0.1"
+    waits = f"{nodes} waits at its own {local} until the time-out"
+    if begins_alone(world):
+        waits = (
+            f"{nodes} meets only itself at its own {local}, trains a copy of its own, and the job still exits with 0"
+        )
+    when = "" if certain else "with more than one node "
+    return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; write `{option}`, with the first node as HOST"
+
+
+def _give_address(job: Job, launch: Launch) -> Fix | None:
+    launcher, container = launch.launcher, launch.container
+    if launcher.kind not in TORCHRUN or container is not None and container.kind in ("docker", "podman"):
+        return None
+    address, rendezvous = common_address(job, launch), launcher.rendezvous
+    if address is None or rendezvous is None:
+        return None
+    if rendezvous.backend == "c10d":
+        options = f"--rdzv_endpoint={address.endpoint}"
+    elif launcher.node_rank is None and address.before:
+        options = f"--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
+    else:
+        options = f"--master_addr={address.host}"
+        if launcher.setting("master_port") is None and address.port:
+            options += f" --master_port={address.port}"
+    edits = add_launcher_options(job, launch, options, address.is_met, address.before)
+    return None if edits is None else Fix("tell it where the first node is", edits, address.safe)
 
 
 CASES = [

@@ -15,57 +15,72 @@ everywhere the right address.
 torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; hostname(1); runs of torch 2.6 on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Launchers, Steps
+from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, begins_alone, unshared_addresses
+from sbatchlint.bash.values import expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.triggers import Launchers, Variables
 
 CARD = Card(
     "SB306", "rendezvous-not-shared", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers() | Steps(),
+    when=Launchers(*WORLD_LAUNCHERS) | Variables("MASTER_ADDR"),
 )  # fmt: skip
-
-FIRST = 'the first node: $(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1), in the batch shell'
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.unshared_rendezvous():
-        name, span = found.world.name, found.world.span
-        line = job.line(span.start)
-        severity = None if found.certain else "warning"
-        does = "waits for the others at its own address, until the time-out"
-        if found.alone:
-            does = "meets nobody at its own address, and each node trains a copy by itself, with exit status 0"
-        if found.kind == "local":
-            message = (
-                f"{found.words} is another machine on each node: the {name} of line {line} {does}; "
-                f"write {FIRST}"
-            )
-        elif found.kind == "task":
-            message = (
-                f"each task expands {found.words} to its own node, so that the {name} of line {line} "
-                f"{does}; write {FIRST}"
-            )
-        elif found.kind == "fallback":
-            message = (
-                "scontrol is asked inside the container, where it is most often missing, and then each node meets "
-                f"itself at localhost (line {line}); compute the address in the batch shell, and export it"
-            )
-        else:
-            severity = "info"
-            message = (
-                f"{found.words} answers 127.0.1.1 where /etc/hosts says so, and then the {name} of line "
-                f"{line} does not find the first node; write the node's name itself, or hostname -I"
-            )
-        yield Finding(
-            found.place,
-            message,
-            severity,
-            related=[(span, "what gets it")],
-            fix=None if found.repair is None else Fix(*found.repair),
+    for found in unshared_addresses(job):
+        span, launch = found.world.span, found.world.launch
+        severity = "info" if found.kind == "loopback" else None if found.certain else "warning"
+        fix = _meet_at_first_node(job, launch) if launch is not None and found.kind in ("local", "task") else None
+        yield Finding(found.place, _message(job, found), severity, related=[(span, "what gets it")], fix=fix)
+
+
+def _message(job: Job, found: UnsharedAddress) -> str:
+    name = f"{found.world.name} (line {job.line(found.world.span.start)})"
+    if found.kind == "fallback":
+        return (
+            f"most containers have no scontrol, and then every node meets at its own localhost: {name} finds no other; "
+            "compute the address in the batch shell, and export it"
         )
+    if found.kind == "loopback":
+        return (
+            f"`{found.words}` gives 127.0.1.1 where /etc/hosts says so, and then {name} does not find the first node; "
+            "write the node's name, or `hostname -I`"
+        )
+    waits = "waits at its own address until the time-out"
+    if begins_alone(found.world):
+        waits = "trains a copy of its own, and the job still exits with 0"
+    if found.kind == "local":
+        return f"`{found.words}` is a different machine on each node: every {name} {waits}; write `{HEAD_NODE}`"
+    return (
+        f"each task expands `{found.words}` to its own node: every {name} {waits}; "
+        f"write `{HEAD_NODE}` in the batch shell"
+    )
+
+
+def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
+    """The first node's name in the place of the address."""
+    rendezvous = launch.launcher.rendezvous
+    address = None if rendezvous is None else rendezvous.address
+    if address is None or not address.value or len(address.value) != 1 or launch.container is not None:
+        return None
+    piece = address.value[0]
+    span = piece.span if piece.expansion is None else piece.expansion.span
+    first = HEAD_NODE
+    if job.source.text[span.start - 1] == "\\":
+        # in double quotes, which quotes of its own would end
+        first = first.replace('"', "").replace("$S", "\\$S")
+
+    def meets(changed: Launch) -> bool:
+        other = changed.launcher.rendezvous
+        value = () if other is None or other.address is None else other.address.value or ()
+        return len(value) == 1 and any("scontrol show host" in each.name for each in expansions(value))
+
+    edits = replace_words(job, launch, span, first, meets)
+    return None if edits is None else Fix("meet at the first node", edits)
 
 
 CASES = [

@@ -1,7 +1,7 @@
 """A launcher of several nodes is not told which of them it is on.
 
 With the static rendezvous (that of `--master_addr`) torchrun numbers its node by `--node_rank`, and takes 0 where that
-is missing: every node holds itself for the first, and all wait for the others until the time-out. The c10d backend
+is missing: every node assumes that it is the first, and all wait for the others until the time-out. The c10d backend
 numbers the nodes itself. `accelerate launch` ends with a TypeError where `--num_machines` comes without
 `--machine_rank`, with any backend.
 
@@ -16,33 +16,72 @@ unsafe.
 torch/distributed/run.py; accelerate utils/launch.py; runs of torch 2.6 on two hosts and of accelerate 1.15
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import add_launcher_options, name_span, proven
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, replace
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB307", "node-rank-missing", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB307", "node-rank-missing", severity="error", fix="sometimes", since="0.1.0", when=Launchers(*WORLD_LAUNCHERS)
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.missing_node_ranks():
-        launcher, asked = found.world.launcher, found.world.asked
-        assert launcher is not None
-        many = f"{asked.number} nodes" if asked.number else "several nodes"
-        if launcher.kind == "accelerate":
-            option, consequence = "--machine_rank", "it ends with a TypeError on each of them"
-        else:
-            option, consequence = "--node_rank", "each takes itself for node 0, and all hang until the time-out"
-        text = f"{option}=$SLURM_NODEID"
-        how = f"have each task expand {text}" if found.repair is None or not found.repair.safe else f"write {text}"
+    for place in by_place(find_worlds(job)):
+        meets = {meets_others(job, world) for world in place}
+        if False in meets or not all(_lacks_rank(world) for world in place):
+            continue
+        world = place[0]
+        accelerate = world.launcher.kind == "accelerate"
+        option = "machine_rank" if accelerate else "node_rank"
+        consequence = "every node assumes rank 0, and the rendezvous hangs"
+        if accelerate:
+            consequence = "it ends with a TypeError on each node, unless its configuration file has one"
+        fix = _give_rank(job, world, f"--{option}=$SLURM_NODEID")
+        where = "" if fix is not None and fix.safe else ", expanded in each task"
         yield Finding(
-            found.place,
-            f"{launcher.name} for {many} has no {option}: {consequence}; {how}",
-            None if found.certain else "warning",
-            fix=None if found.repair is None else Fix(*found.repair),
+            world.span,
+            f"{world.name} for {world.asked.number or 'several'} nodes gets no `--{option}`: {consequence}; "
+            f"write `--{option}=$SLURM_NODEID`{where}",
+            "warning" if None in meets or accelerate else None,
+            fix=fix,
         )
+
+
+def _lacks_rank(world: LaunchWorld) -> bool:
+    launcher, rendezvous = world.launcher, world.launcher.rendezvous
+    if launcher.node_rank is not None or not world.certain or world.apart in ("restricted", "loop"):
+        return False
+    if world.apart == "part" and world.step is not None and world.step.invocation.context.background:
+        return False
+    return launcher.kind == "accelerate" or rendezvous is not None and rendezvous.backend == "static"
+
+
+def _give_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
+    container = world.launch.container
+    if world.step is None or container is not None and container.kind in ("docker", "podman"):
+        return None  # such a container gets none of the job's variables
+    edits = add_launcher_options(job, world.launch, option, is_told_node_id)
+    if edits is not None:
+        return Fix("tell it its node", edits, safe=True)
+    return _in_a_shell(job, world.launch, option)
+
+
+def _in_a_shell(job: Job, launch: Launch, option: str) -> Fix | None:
+    """A shell in the task that expands the option: `bash -c 'exec torchrun OPTION "$@"' torchrun …`."""
+    span = name_span(launch)
+    name = job.source.slice(span)
+    if any(letter in name for letter in "'\"\\$`\n") or name.split()[-1:] != launch.launcher.name.split()[-1:]:
+        return None
+    edit = replace(span, f"bash -c 'exec {name} {option} \"$@\"' {name.split()[0]}")
+    inner = span.start + edit.content.index("exec ") + len("exec ")
+    if not proven(job, launch, [edit], is_told_node_id, inner):
+        return None
+    return Fix("have a shell in each task tell it its node", [edit])
 
 
 CASES = [

@@ -1,9 +1,9 @@
 """The number that a launcher gets as its node's is that of a task.
 
 `--node_rank` counts nodes. SLURM_PROCID counts tasks: with several on a node it is larger than the number of nodes, and
-two launchers of one node hold themselves for two nodes, while the other nodes are left out. SLURM_LOCALID counts the
-tasks of one node, and is 0 on every node where there is one task on each; so is a literal number the same on all.
-With the static rendezvous all nodes then claim the same place, and hang.
+two launchers of one node pass for two nodes, while the other nodes are left out. SLURM_LOCALID counts the tasks of one
+node, and is 0 on every node where there is one task on each; so is a literal number the same on all. With the static
+rendezvous all nodes then claim the same place, and hang.
 
 ## Fix
 
@@ -15,40 +15,85 @@ by hand, node by node.
 torch/distributed/run.py; runs of torch 2.6 with several agents on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
+from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rendezvous import is_told_node_id, meets_others
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB308", "node-rank-not-node", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB308", "node-rank-not-node", severity="error", fix="sometimes", since="0.1.0", when=Launchers(*WORLD_LAUNCHERS)
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.wrong_node_ranks():
-        launcher, step = found.world.launcher, found.world.step
-        assert launcher is not None and launcher.node_rank is not None
-        option = launcher.node_rank.name if launcher.node_rank.from_environment else f"--{launcher.node_rank.name}"
-        if found.kind == "SLURM_PROCID":
-            tasks = step.tasks_per_node if step is not None else None
-            crowd = f"{tasks} tasks" if tasks else "several tasks"
-            fault = (
-                f"{option} gets SLURM_PROCID, the number of the task, with {crowd} on each node: the launchers of one "
-                "node take the places of the others, which are left out"
-            )
-        elif found.kind == "SLURM_LOCALID":
-            fault = (
-                f"{option} gets SLURM_LOCALID, which counts the tasks of one node and begins at 0 on each: the nodes "
-                "claim the same place, and hang"
-            )
-        else:
-            fault = f"{option} is {launcher.node_rank.text} on every node: all claim the same place, and hang"
+    for place in by_place(find_worlds(job)):
+        if any(meets_others(job, world) is False for world in place):
+            continue
+        wrong = [_wrong(job, world) for world in place]
+        if wrong[0] is None or None in wrong:
+            continue
+        kind, span = wrong[0]
         yield Finding(
-            found.place,
-            f"{fault}; write $SLURM_NODEID, to be expanded in the task",
-            fix=None if found.repair is None else Fix(*found.repair),
+            span,
+            f"{_fault(place[0], kind)}; write `$SLURM_NODEID`, expanded in each task",
+            fix=_write_node_id(job, place[0], kind),
         )
+
+
+def _wrong(job: Job, world: LaunchWorld) -> tuple[str, Span] | None:
+    """What a launcher takes for the number of its node (a variable, or "constant"), and where that stands."""
+    rank, step, rendezvous = world.launcher.node_rank, world.step, world.launcher.rendezvous
+    if rank is None or rank.value is None or step is None or rendezvous is None or rendezvous.backend != "static":
+        return None
+    if world.apart in ("restricted", "loop") or world.apart == "part" and step.invocation.context.background:
+        return None
+    found = expansions(rank.value)
+    if not found:
+        return ("constant", rank.span) if rank.number is not None and world.several_nodes is True else None
+    if len(found) != 1 or found[0].phase is not Phase.TASK or len(rank.value) != 1:
+        return None
+    name, span = found[0].name, found[0].span
+    if name == "SLURM_LOCALID" and world.several_nodes is True:
+        return name, span
+    if name == "SLURM_PROCID" and step.geometry.several is True and is_duplicated(job, world.launch):
+        return name, span
+    return None
+
+
+def _fault(world: LaunchWorld, kind: str) -> str:
+    rank, step = world.launcher.node_rank, world.step
+    assert rank is not None
+    option = rank.name if rank.from_environment else f"--{rank.name}"
+    if kind == "constant":
+        return f"`{option}={rank.text}` is the same on every node: all claim one place, and the rendezvous hangs"
+    if kind == "SLURM_LOCALID":
+        return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim one place, and the rendezvous hangs"
+    tasks = step.tasks_per_node if step is not None and step.tasks_per_node else "several"
+    return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node: the first nodes take the places of the others"
+
+
+def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
+    rank = world.launcher.node_rank
+    assert rank is not None and rank.value is not None
+    if kind == "constant":
+        if len(rank.value) != 1 or rank.from_environment:
+            return None
+        edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", is_told_node_id)
+        return None if edits is None else Fix("write its node", edits)
+    # the variable's name, where it is written in the expansion
+    (expansion,) = expansions(rank.value)
+    text = job.source.slice(expansion.span)
+    if text.count(kind) != 1:
+        return None
+    start = expansion.span.start + text.find(kind)
+    edits = replace_words(job, world.launch, Span(start, start + len(kind)), "SLURM_NODEID", is_told_node_id)
+    return None if edits is None else Fix("write $SLURM_NODEID", edits, safe=True)
 
 
 CASES = [

@@ -2,8 +2,8 @@
 
 `--standalone` makes torchrun open a rendezvous of its own on a free port of localhost, and overrides what the other
 options say of it. Started on several nodes it makes as many separate trainings, which overwrite each other's
-checkpoints, and the job ends with exit status 0. With `--nnodes` above one it waits for the others, who are at their
-own localhost, until its time-out.
+checkpoints, and the job exits with 0. With `--nnodes` above one it waits for the others, who are at their own
+localhost, until its time-out.
 
 ## Fix
 
@@ -14,44 +14,74 @@ Lets all nodes meet at the first of them, as one world. Unsafe: separate runs, o
 torch/distributed/run.py; runs of torch 2.6 on two hosts
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS, is_started_by_whole_step
+from sbatchlint.analysis.launch.rendezvous import common_address
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB309", "standalone-multi-node", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB309", "standalone-multi-node", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers(*WORLD_LAUNCHERS), seen="runs of torch 2.6 and 2.13 on two hosts",
+)  # fmt: skip
 
 INSTEAD = (
-    "write --nnodes=$SLURM_NNODES --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's name instead"
+    "write `--nnodes=$SLURM_JOB_NUM_NODES --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT`, with the first node as HOST"
 )
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.standalone_launchers():
-        launcher = found.world.launcher
-        assert launcher is not None
-        asked = found.world.asked
-        fix = None if found.repair is None else Fix(*found.repair)
-        if asked.several or asked.of_job:
-            many = f"{asked.number} nodes" if asked.number else "several nodes"
-            yield Finding(
-                found.place,
-                f"--standalone makes {launcher.name} meet at its own localhost, though it is told of {many}: each "
-                f"waits for the others, until the time-out; {INSTEAD}",
-                fix=fix,
-            )
+    for place in by_place(find_worlds(job)):
+        if not all(_is_standalone(job, world) for world in place):
             continue
-        nodes = "several nodes" if found.nodes is None else f"{found.nodes} nodes"
-        copies = "separate trainings" if found.nodes is None else f"{found.nodes} separate trainings"
-        yield Finding(
-            found.place,
-            f"srun starts {launcher.name} --standalone on {nodes}: that makes {copies}, and the job still ends with "
-            f"exit status 0; {INSTEAD}, or run the step with --nodes=1",
-            "warning",
-            fix=fix,
-        )
+        world, asked = place[0], place[0].asked
+        flag = world.launcher.setting("standalone")
+        if asked.several or asked.of_job:
+            severity = None
+            message = (
+                f"{world.name} expects {asked.number or 'several'} nodes, but `--standalone` makes each meet at its "
+                f"own localhost: all wait until the time-out; {INSTEAD}"
+            )
+        else:
+            severity = "warning"
+            message = (
+                f"srun starts {world.name} with `--standalone` on {world.nodes or 'several'} nodes: each node trains a "
+                f"copy of its own, and the job still exits with 0; {INSTEAD}, or run the step with `--nodes=1`"
+            )
+        span = world.launcher.span if flag is None else flag.span
+        yield Finding(span, message, severity, fix=_meet_at_first_node(job, world.launch))
+
+
+def _is_standalone(job: Job, world: LaunchWorld) -> bool:
+    """Whether a launcher makes a world of its own on each node, though there are several nodes."""
+    launcher, asked = world.launcher, world.asked
+    if not launcher.standalone or not launcher.spawns or launcher.kind not in WORLD_LAUNCHERS:
+        return False
+    if asked.several:
+        return True
+    if world.several_nodes is not True or world.apart or not is_started_by_whole_step(job, world):
+        return False
+    return asked.number == 1 or asked.of_job
+
+
+def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
+    launcher = launch.launcher
+    flag = launcher.flags.get("standalone")
+    given = launcher.setting("rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port")
+    address = common_address(job, launch)
+    if flag is None or given is not None or address is None or launch.step is None:
+        return None
+    nodes = "" if launcher.machines is not None else "--nnodes=$SLURM_JOB_NUM_NODES "
+    options = f"{nodes}--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint={address.endpoint}"
+
+    def meets(changed: Launch) -> bool:
+        return not changed.launcher.standalone and address.is_met(changed)
+
+    edits = replace_words(job, launch, flag.span, options, meets, address.before)
+    return None if edits is None else Fix("let all nodes meet at the first one", edits)
 
 
 CASES = [

@@ -215,7 +215,7 @@ def _step(job: Job, step: Step) -> Finding | None:
     tasks = step.tasks
     if tasks is None or tasks < 2 or is_repeatable_step(step) or not _loads_open_mpi_5(job, step):
         return None
-    span = literal_span(option)
+    span = literal_span(option.value)
     literal = span is not None and job.source.slice(span) == option.text
     return Finding(
         option.span,

@@ -1,45 +1,103 @@
 """An option of the rendezvous has no effect.
 
-torchrun looks at `--master_addr`, `--master_port` and `--node_rank` with the static backend alone. With
+torchrun reads `--master_addr`, `--master_port` and `--node_rank` with the static backend alone. With
 `--rdzv_backend=c10d` the endpoint decides where the nodes meet, and they number themselves, so that rank 0 need not be
-on the host that `--master_addr` names. Whoever changes the dead option later wonders why nothing happens.
+on the host that `--master_addr` names. Whoever changes the dead option later wonders why nothing happens. An endpoint
+wins over the first two with any backend, and `--standalone` sets backend, endpoint and name itself.
 
 ## Fix
 
-Takes the option out. Safe: torchrun does not look at it.
+Takes the option out. Safe: torchrun does not read it.
 
 ## References
 
-torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/137402
+torch/distributed/run.py of torch 2.13; https://github.com/pytorch/pytorch/issues/137402
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.launch.rendezvous import TORCHRUN
+from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, remove
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when=Launchers(*TORCHRUN)
+)
+
+STATIC = ("master_addr", "master_port", "node_rank")
+STANDALONE = ("rdzv_backend", "rdzv_endpoint", "rdzv_id", *STATIC)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.dead_rendezvous_options():
-        launcher = found.world.launcher
-        assert launcher is not None
-        more = ", which numbers the nodes itself" if found.name == "node_rank" and "c10d" in found.because else ""
-        yield Finding(
-            found.place,
-            f"{launcher.name} does not look at --{found.name} with {found.because}{more}; take it out",
-            fix=partial(_fix, job, found),
-        )
+    reported: set[Span] = set()
+    for place in by_place(find_worlds(job)):
+        dead = [_dead_options(world) for world in place]
+        for name, because in dead[0].items():
+            span = place[0].launcher.options[name].span
+            if span in reported or not all(name in others for others in dead):
+                continue
+            reported.add(span)
+            more = ", which numbers the nodes itself" if name == "node_rank" and "c10d" in because else ""
+            yield Finding(
+                span,
+                f"{place[0].name} ignores `--{name}` with `{because}`{more}; remove it",
+                fix=partial(_take_out, job, place[0].launch, name),
+            )
 
 
-def _fix(job: Job, found: Any) -> Fix | None:
-    repair = job.without_dead_option(found)
-    return None if repair is None else Fix(*repair)
+def _dead_options(world: LaunchWorld) -> dict[str, str]:
+    """The options that do nothing, and what takes their effect."""
+    launcher, rendezvous = world.launcher, world.launcher.rendezvous
+    if launcher.kind not in TORCHRUN or not launcher.certain or not launcher.spawns:
+        return {}
+    given = [name for name in STANDALONE if name in launcher.options]
+    if launcher.standalone:
+        return dict.fromkeys(given, "--standalone")
+    if rendezvous is None or rendezvous.endpoint is None or rendezvous.backend is None:
+        return {}
+    if rendezvous.backend != "static":
+        return {name: f"--rdzv_backend={rendezvous.backend}" for name in given if name in STATIC}
+    return {name: "--rdzv_endpoint" for name in given if name in STATIC[:2]}
+
+
+def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
+    """Takes the option out, where the script evaluated anew shows that nothing else changes."""
+    launcher = launch.launcher
+    given = launcher.options[name]
+    if [each.name for each in launcher.given].count(name) > 1:
+        return None
+    place = Words(job).behind(given.span.start, given.value_at != given.at, launch.invocation.span)
+    if place is None or place.offset <= given.span.start:
+        return None
+
+    def is_gone(changed: Launch) -> bool:
+        other = changed.launcher
+        kept = set(other.options) == set(launcher.options) - {name} and other.flags.keys() == launcher.flags.keys()
+        return kept and other.program_name == launcher.program_name
+
+    edit = _removal(job, Span(given.span.start, place.offset))
+    if edit is None or not proven(job, launch, [edit], is_gone):
+        return None
+    return Fix(f"take --{name} out", [edit], safe=True)
+
+
+def _removal(job: Job, span: Span) -> Edit | None:
+    """Takes words away with the blanks before them, and with their line where nothing else stands on that."""
+    line = job.source.line_of(span.start)
+    if job.source.line_of(span.end) != line:
+        return None
+    before, after = job.source.text[line.start : span.start], job.source.text[span.end : line.end]
+    if not before.strip() and after.strip() == "\\":
+        return remove(Span(line.start, line.end + 1))
+    if not before.strip() and after[:1].isspace():
+        return remove(Span(span.start, span.end + len(after) - len(after.lstrip())))
+    if before.endswith((" ", "\t")):
+        return remove(Span(line.start + len(before.rstrip()), span.end))
+    return None
 
 
 CASES = [

@@ -14,36 +14,95 @@ it, which is unsafe: the port might be meant.
 torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.varying import variation
+from sbatchlint.analysis.launch.launcher_options import replace_words
+from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rendezvous import PORT, begins_alone, meets_others, written_expansion
+from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB321", "rendezvous-differs-per-task", severity="error", fix="always", since="0.1.0", when=Launchers())
+CARD = Card(
+    "SB321", "rendezvous-differs-per-task", severity="error", fix="always", since="0.1.0",
+    when=Launchers(*WORLD_LAUNCHERS), seen="pytorch/pytorch#76069; torch/distributed/run.py of torch 2.13",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.differing_rendezvous():
-        launcher = found.world.launcher
-        assert launcher is not None
-        what = "rendezvous port" if found.kind == "port" else "--rdzv_id"
-        instead = "$SLURM_JOB_ID" if found.kind == "id" else "a port computed once, in the batch shell"
-        consequence = "they wait for each other in different places, until the time-out"
-        if found.alone and found.kind == "id":
-            consequence = "each trains a copy by itself, and the job still ends with exit status 0"
-        elif found.alone:
+    for place in by_place(find_worlds(job)):
+        if any(meets_others(job, world) is False for world in place):
+            continue
+        differing = [_differing(world) for world in place]
+        if differing[0] is None or None in differing:
+            continue
+        world, (kind, expansion) = place[0], differing[0]
+        consequence = "all wait in different places until the time-out"
+        if begins_alone(world):
             consequence = "the first node trains alone, and the others do not find it"
+            if kind == "id":
+                consequence = "each trains a copy of its own, and the job still exits with 0"
+        what, instead = "port", "a port that the batch shell computes"
+        if kind == "id":
+            what, instead = "`--rdzv_id`", "`$SLURM_JOB_ID`"
         yield Finding(
-            found.place,
-            f"each task expands {found.words} itself, and the {what} of {launcher.name} (line "
-            f"{job.line(launcher.span.start)}) is another one on each node: {consequence}; "
-            f"write {instead}",
-            None if found.certain else "warning",
-            related=[(launcher.span, "the launcher that gets it")],
-            fix=None if found.repair is None else Fix(*found.repair),
+            expansion.span,
+            f"each task expands `{written_expansion(expansion)}` itself, so the {what} of {world.name} "
+            f"(line {job.line(world.span.start)}) differs on each node: {consequence}; write {instead}",
+            None if all(meets_others(job, each) for each in place) else "warning",
+            related=[(world.span, "the launcher that gets it")],
+            fix=_same_for_all(job, world.launch, kind, expansion),
         )
+
+
+def _differing(world: LaunchWorld) -> tuple[str, Expansion] | None:
+    """What of the rendezvous is another one on each node ("port" or "id"), and what makes it so."""
+    rendezvous = world.launcher.rendezvous
+    if rendezvous is None or world.apart == "restricted":
+        return None
+    port = None if rendezvous.port is None else _chosen_by_task(rendezvous.port.value)
+    if port is not None:
+        return "port", port
+    name = world.launcher.setting("rdzv_id")
+    if name is None or rendezvous.backend in (None, "static"):
+        return None
+    chosen = _chosen_by_task(name.value)
+    return None if chosen is None else ("id", chosen)
+
+
+def _chosen_by_task(value: Pieces | None) -> Expansion | None:
+    """What makes a value another one in each task."""
+    for piece in value or ():
+        expansion = piece.expansion
+        if expansion is None or expansion.phase is not Phase.TASK or piece.text is not None:
+            continue
+        for each in expansion.all():
+            found = variation(each)
+            if each.phase is Phase.TASK and found is not None and not found.name:
+                return expansion
+        if _finds_free_port(expansion):
+            return expansion
+    return None
+
+
+def _finds_free_port(expansion: Expansion) -> bool:
+    """`$(python -c 'import socket; … bind(("", 0)) …')`, `$(comm … ss -tan … | shuf)`."""
+    name = expansion.name
+    return name.startswith("$(") and ("socket" in name and "bind" in name or "shuf" in name or "RANDOM" in name)
+
+
+def _same_for_all(job: Job, launch: Launch, kind: str, expansion: Expansion) -> Fix | None:
+    def is_same(changed: Launch) -> bool:
+        rendezvous = changed.launcher.rendezvous
+        setting = changed.launcher.setting("rdzv_id") if kind == "id" else rendezvous.port if rendezvous else None
+        value = () if setting is None else setting.value or ()
+        named = any(each.name == "SLURM_JOB_ID" for each in expansions(value))
+        return named and not any(sign in shown_text(value) for sign in "\\( ")
+
+    edits = replace_words(job, launch, expansion.span, "$SLURM_JOB_ID" if kind == "id" else PORT, is_same)
+    return None if edits is None else Fix("make it of the job's number", edits, safe=kind == "id")
 
 
 CASES = [

@@ -1,6 +1,6 @@
 """The port of a rendezvous is the same in every job, on a node that other jobs may share.
 
-Two jobs that open the same port on one node clash: the second ends with EADDRINUSE, or, worse, joins the first. It
+Two jobs that open the same port on one node clash: the second fails with EADDRINUSE, or, worse, joins the first. It
 bites where a job has a part of a node, and where one starts the same script twice. Not asked unless it is selected.
 
 ## Fix
@@ -13,25 +13,75 @@ outside may rely on the number.
 torch/distributed/run.py; https://github.com/NVIDIA/enroot/issues/243; ip(7), ip_local_port_range
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.launch.literal_counts import literal_digits
+from sbatchlint.analysis.launch.rendezvous import PORT
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
+from sbatchlint.job.steps import job_nodes
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.triggers import Launchers, Variables
 
-CARD = Card("SB322", "fixed-master-port", severity="info", fix="sometimes", since="0.1.0", stage="optional")
+CARD = Card(
+    "SB322", "fixed-master-port", severity="info", fix="sometimes", since="0.1.0", stage="optional",
+    when=Launchers() | Variables("MASTER_PORT"),
+)  # fmt: skip
 
-PORT = "$((20000 + SLURM_JOB_ID % 20000))"
+# GPUs of a node that is most often given whole.
+WHOLE_NODE = 8
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.fixed_ports():
-        yield Finding(
-            found.place,
-            f"port {found.number} is the same in every job, and a second one on this node ends with EADDRINUSE; "
-            f"write {PORT}",
-            fix=None if found.edit is None else Fix("make the port of the job's number", [found.edit]),
-        )
+    if not _may_share_node(job):
+        return
+    found: dict[Span, Fix | None] = {}
+    for world in find_worlds(job):
+        rendezvous = world.launcher.rendezvous
+        port = None if rendezvous is None or rendezvous.port is None else literal_digits(rendezvous.port.value)
+        if port is not None and port not in found and world.nodes in (None, 1):
+            found[port] = _of_job_in_launcher(job, world.launch, port)
+    for assigned in job.assigned:
+        if assigned.name != "MASTER_PORT" or assigned.context.phase is Phase.SUBMIT or len(assigned.alternatives) != 1:
+            continue
+        fields = assigned.alternatives[0].fields or ()
+        port = literal_digits(fields[0]) if len(fields) == 1 else None
+        if port is not None and port not in found:
+            found[port] = None if job.is_embedded or job.in_quoted_text(port.start) else _of_job(port)
+    for port, fix in found.items():
+        number = job.source.slice(port)
+        if whole(number):  # 0 asks for a free one
+            yield Finding(
+                port,
+                f"port {number} is the same in every job: a second job on this node fails with EADDRINUSE; "
+                f"write `{PORT}`",
+                fix=fix,
+            )
+
+
+def _may_share_node(job: Job) -> bool:
+    """Whether the job has a part of one node, as far as its script tells."""
+    request = job.request
+    if request.exclusive is not None or request.asked("exclusive") or request.heterogeneous:
+        return False
+    gpus = request.gpus_per_node()
+    return job_nodes(request) == 1 and (request.asks_for_gpus is False or gpus is not None and gpus < WHOLE_NODE)
+
+
+def _of_job(port: Span) -> Fix:
+    return Fix("make the port of the job's number", [replace(port, PORT)])
+
+
+def _of_job_in_launcher(job: Job, launch: Launch, port: Span) -> Fix | None:
+    def changes(changed: Launch) -> bool:
+        rendezvous = changed.launcher.rendezvous
+        value = () if rendezvous is None or rendezvous.port is None else rendezvous.port.value or ()
+        return len(value) == 1 and value[0].expansion is not None
+
+    fix = _of_job(port)
+    return fix if proven(job, launch, fix.edits, changes) else None
 
 
 CASES = [

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import STARTING
 from sbatchlint.analysis.containers.slurm_tools import SLURM, brings_slurm, is_looked_for, site_binds_slurm
+from sbatchlint.analysis.launch.rendezvous import unshared_addresses
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
@@ -77,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _launchers_meet_there(job: Job, span: Span) -> bool:
     """Whether launchers meet at what the command tells, or else at the fallback: that is their fault."""
-    places = (each.place for each in job.unshared_rendezvous() if each.kind == "fallback")
+    places = (each.place for each in unshared_addresses(job) if each.kind == "fallback")
     return any(place.start <= span.start < place.end for place in places)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported, field
-from sbatchlint.analysis.launch.evidence import Sign, environment_sign, gpu_signs, rank_sign, strongest
+from sbatchlint.analysis.launch.evidence import Sign, environment_sign, gpu_signs, rank_sign
 from sbatchlint.job.commands.wrappers import peel
 from sbatchlint.job.launchers import recognise
 from sbatchlint.source.text import Span
@@ -97,14 +97,6 @@ def test_signs_of_variables(name: str, value: str, expected: tuple[str, str | No
 def test_variables_that_say_nothing() -> None:
     for name in ("PATH", "OMP_NUM_THREADS", "GPUS_PER_NODE", "MASTER_ADDR", "JAX_PLATFORMS"):
         assert environment_sign(name, None, Span(0, 1)) is None
-
-
-def test_the_strongest_sign() -> None:
-    weak, strong, against = (Sign(each, "", Span(0, 0)) for each in ("weak", "strong", "cpu"))
-    assert strongest([weak, strong]) is strong
-    assert strongest([weak]) is weak
-    assert strongest([strong, against]) is None
-    assert strongest([]) is None
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
     """An option, of the srun or the job, with another number, and under another name where that is given."""
     option = step.option(name)
     if option is not None:
-        span = literal_span(option)
+        span = literal_span(option.value)
         if span is None or literal_number(job, span) is None:
             return None
         if other is None:

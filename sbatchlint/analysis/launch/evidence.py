@@ -1,8 +1,7 @@
 """Signs that a command works on GPUs, or that its program is one rank of many.
 
 One sign is one place of the script with a few words for a related label. Strong signs are enough for a finding, weak
-ones only support it; a sign of processors speaks against GPUs. Nothing here is a proof, so checks ask for
-the strongest.
+ones only support it; a sign of processors speaks against GPUs.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ _CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(
 _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 
 
-def _options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
+def program_options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
     """Every word that may be an option, its value (after `=` or in the next word), and the word itself."""
     for at, field in enumerate(argv):
         text = text_of(field)
@@ -194,7 +193,7 @@ def _of_modules(argv: Argv) -> Iterable[Sign]:
 
 def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
     """Molecular dynamics engines, which use GPUs when told so."""
-    for option, value, field in _options(argv[1:]):
+    for option, value, field in program_options(argv[1:]):
         text = None if value is None else text_of(value)
         if name.startswith("gmx") and (option == "-gpu_id" or option in ("-nb", "-pme", "-bonded", "-update")):
             if option == "-gpu_id" or text == "gpu":
@@ -210,7 +209,7 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
 
 def _of_arguments(words: Argv) -> Iterable[Sign]:
     """Options of a Python program that name the device."""
-    for option, value, field in _options(words):
+    for option, value, field in program_options(words):
         text = None if value is None else (text_of(value) or "").lower()
         if _CPU_OPTIONS.fullmatch(option) and text not in ("false", "0", "no"):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
@@ -259,17 +258,6 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
     return None
 
 
-def strongest(signs: Iterable[Sign]) -> Sign | None:
-    """The first strong sign, else the first weak one; None where any sign speaks against GPUs, or there is none."""
-    best: Sign | None = None
-    for each in signs:
-        if each.strength == PROCESSORS:
-            return None
-        if best is None or (each.strength == STRONG and best.strength != STRONG):
-            best = each
-    return best
-
-
 # Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
 _MEGATRON = Regex(
     r"(?:^|/)(?:run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|hybrid|retro)\.py)$"
@@ -281,11 +269,13 @@ _JAX_VARIABLES = (
     "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64", "XLA_FLAGS",
     "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_PREALLOCATE",
 )  # fmt: skip
-_DEVICES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices")
+LIGHTNING_DEVICES = Regex(
+    r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices"
+)
 # What a parser of Lightning's arguments calls them without a prefix; only together they are its.
 _PLAIN_DEVICES, _PLAIN_NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 _STRATEGY = Regex(r"(?:ddp|fsdp|deepspeed)(?:_\w+)?")
-_NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
+LIGHTNING_NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
 # Methods of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
 _LITGPT = ("pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter", "finetune_adapter_v2")
 # Options of programs that start their other processes themselves.
@@ -304,7 +294,7 @@ def spawns_others(argv: Argv) -> bool:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
         return True
-    return any(_SPAWNING.fullmatch(option) for option, _, _ in _options(argv[python.after :]))
+    return any(_SPAWNING.fullmatch(option) for option, _, _ in program_options(argv[python.after :]))
 
 
 def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
@@ -326,12 +316,12 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     launcher: Span | None = None
     plain: dict[str, int | None] = {}
     lightning: Span | None = None
-    for option, value, field in _options(argv[python.after :]):
+    for option, value, field in program_options(argv[python.after :]):
         text = None if value is None else text_of(value)
         number = int(text) if text is not None and text.isdigit() else None
-        if _DEVICES.fullmatch(option):
+        if LIGHTNING_DEVICES.fullmatch(option):
             devices, place = number, span_of(field)
-        elif _NODES.fullmatch(option):
+        elif LIGHTNING_NODES.fullmatch(option):
             nodes, place = number, place or span_of(field)
         elif option in ("--launcher", "launcher") and text == "slurm":
             launcher = span_of(field)
@@ -374,39 +364,3 @@ def trains_alone(argv: Argv) -> bool:
     words = [shown_text(field) for field in argv]
     names = [each.name for field in argv for each in expansions(field)]
     return not any(_ELSEWHERE.search(each) for each in (*words, *names))
-
-
-class ToldNodes(NamedTuple):
-    """The number of nodes that a program is told. `words`: the option as it is written, with its value."""
-
-    number: int
-    span: Span
-    words: str
-
-
-_NODE_COUNT = Regex(r"--(?:num[_-]?nodes|n[_-]?nodes|nodes)")
-_DEVICE_COUNT = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--(?:gpu|device)s?[_-]per[_-]node")
-
-
-def told_nodes(argv: Argv, tasks_per_node: int | None) -> ToldNodes | None:
-    """How many nodes a Python program that is one rank a task is told to be on; None where it is not told, or no rank.
-
-    It is one where Lightning's options say so, or where its devices are as many as its node has tasks.
-    """
-    python = python_command(argv)
-    if python is None or python.kind not in ("script", "module"):
-        return None
-    found: ToldNodes | None = None
-    sure = False
-    for option, value, field in _options(argv[python.after :]):
-        text = None if value is None else text_of(value)
-        if text is None or not text.isdigit():
-            continue
-        own = bool(_NODES.fullmatch(option))
-        if own or _NODE_COUNT.fullmatch(option):
-            glue = "=" if "=" in shown_text(field) else " "
-            found = ToldNodes(int(text), span_of(field), f"{option}{glue}{text}")
-            sure = sure or own
-        elif _DEVICE_COUNT.fullmatch(option) or _DEVICES.fullmatch(option):
-            sure = sure or int(text) == tasks_per_node and int(text) > 1
-    return found if sure and found is not None and found.number > 0 else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.evidence import rank_sign, trains_alone
 from sbatchlint.analysis.launch.launcher_options import proven
-from sbatchlint.analysis.launch.rendezvous import Repair
+from sbatchlint.analysis.launch.lone_ranks import Repair
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of

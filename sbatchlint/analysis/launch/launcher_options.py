@@ -6,26 +6,21 @@ where the launcher then gets what it was to get.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.job import Job, Launch
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sbatchlint.job import Job
-    from sbatchlint.job.launches import Launch
-
-    Accept = Callable[[Launch], bool]
+Accept = Callable[[Launch], bool]
 
 VERBS = frozenset({"launch", "run"})
 # What a `$` may be written as: in a command or single quotes, in double quotes, and in those inside a heredoc.
 _DOLLARS = ("$", "\\$", "\\\\\\$")
 
 
-def with_options(
+def add_launcher_options(
     job: Job, launch: Launch, options: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
     """The edits that give a launcher these options; None where none is found of which `accept` says that they do.
@@ -41,7 +36,7 @@ def with_options(
     return None
 
 
-def replaced(
+def replace_words(
     job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
     """The edits that put a text in the place of another, so that the launcher gets it."""
@@ -52,43 +47,13 @@ def replaced(
     return None
 
 
-def wrapped(job: Job, launch: Launch, options: str, accept: Accept) -> list[Edit] | None:
-    """A shell in the task that expands the options: `bash -c 'exec torchrun OPTIONS "$@"' torchrun …`."""
-    launcher, span = launch.launcher, _name_span(launch)
-    name = job.source.slice(span)
-    if any(letter in name for letter in "'\"\\$`\n") or name.split()[-1:] != launcher.name.split()[-1:]:
-        return None
-    edits = [Edit(span, f"bash -c 'exec {name} {options} \"$@\"' {name.split()[0]}")]
-    inner = span.start + edits[0].content.index("exec ") + len("exec ")
-    return edits if proven(job, launch, edits, accept, inner) else None
-
-
-def without(job: Job, launch: Launch, spans: Sequence[Span], accept: Accept) -> list[Edit] | None:
-    """Takes words away, each with the blanks before it, and with its line where nothing else stands on that."""
-    edits = []
-    for span in spans:
-        line = job.source.line_of(span.start)
-        before, after = job.source.text[line.start : span.start], job.source.text[span.end : line.end]
-        if job.source.line_of(span.end) != line:
-            return None
-        if not before.strip() and after.strip() == "\\":
-            edits.append(Edit(Span(line.start, line.end + 1), ""))
-        elif not before.strip() and after[:1].isspace():
-            edits.append(Edit(Span(span.start, span.end + len(after) - len(after.lstrip())), ""))
-        elif before.endswith((" ", "\t")):
-            edits.append(Edit(Span(line.start + len(before.rstrip()), span.end), ""))
-        else:
-            return None
-    return edits if proven(job, launch, edits, accept) else None
-
-
 def line_before(job: Job, launch: Launch, content: str) -> Edit | None:
     """A line of its own in front of the statement of the script that starts a launcher, or that holds its words."""
     if job.is_embedded:
         return None
     places = [launch.launcher.span.start]
     places.extend(each.span.start for each in (launch.invocation, *launch.invocation.ancestors()))
-    own = [each for each in places if each < len(_own(job))]
+    own = [each for each in places if each < len(job.source.own.text)]
     if len(own) < len(places):
         return None
     for statement in job.program.statements:
@@ -105,7 +70,7 @@ def proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, star
 
     `start`: where the launcher stands then, if it is not where the edits have moved it.
     """
-    text = _own(job)
+    text = job.source.own.text
     if any(edit.span.end > len(text) for edit in edits):
         return False
     if start is None:
@@ -113,7 +78,7 @@ def proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, star
         start = old + sum(len(e.content) - (e.span.end - e.span.start) for e in edits if e.span.end <= old)
     else:
         start += sum(len(e.content) for e in edits if e.span.start == e.span.end and e.span.end <= start)
-    changed = _evaluated(job, apply(text, edits))
+    changed = Job.from_source(Source(apply(text, edits), job.source.own.path), job.site)
     if len(changed.program.errors) > len(job.program.errors):
         return False
     jobs = [changed]
@@ -121,18 +86,6 @@ def proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, star
         jobs.extend(each.submits)
     found = [each for other in jobs for each in other.launches if each.launcher.span.start == start]
     return bool(found) and all(map(accept, found))
-
-
-def _own(job: Job) -> str:
-    return job.source.own.text
-
-
-def _evaluated(job: Job, text: str) -> Job:
-    from sbatchlint.job import Job as NewJob
-
-    own = job.source.own
-    source = Source(text, own.path)
-    return NewJob.from_source(source, job.site)
 
 
 def _places(job: Job, launch: Launch) -> list[int]:
@@ -144,11 +97,11 @@ def _places(job: Job, launch: Launch) -> list[int]:
         if each.name in ("nnodes", "num_machines") and field and all(piece.expansion is None for piece in field):
             end = span_of(field).end
             found.append(end + 1 if job.source.text[end : end + 1] in ('"', "'") else end)
-    found.append(_name_span(launch).end)
+    found.append(name_span(launch).end)
     return list(dict.fromkeys(found))
 
 
-def _name_span(launch: Launch) -> Span:
+def name_span(launch: Launch) -> Span:
     """The words that name a launcher: `accelerate launch`, `python -m torch.distributed.run`."""
     launcher = launch.launcher
     end = launcher.span.end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.slurm.grammar.numbers import whole
@@ -19,12 +19,17 @@ def literal_number(job: Job, span: Span | None) -> int | None:
     return number if after == "" or after.isspace() else None
 
 
-def literal_span(option: StepOption) -> Span | None:
-    """Where the value of an srun's option stands, if it is written there literally."""
-    value = option.value
+def literal_span(value: Pieces | None) -> Span | None:
+    """Where a value stands, if it is written literally, and in one place."""
     if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
         return None
     return value[0].span
+
+
+def literal_digits(value: Pieces | None) -> Span | None:
+    """Where a value stands, if it is a number that is written literally."""
+    span = literal_span(value)
+    return span if value is not None and (text_of(value) or "").strip().isdigit() else None
 
 
 def task_option_at(step: Step, span: Span) -> StepOption | None:
@@ -44,7 +49,7 @@ def task_edits(job: Job, step: Step, per_node: int) -> list[Edit] | None:
         if option is None:
             continue
         tasks = per_node if name == "ntasks-per-node" else None if step.nodes is None else per_node * step.nodes
-        span = literal_span(option)
+        span = literal_span(option.value)
         if tasks is None or span is None or literal_number(job, span) is None:
             return None
         edits.append(Edit(span, str(tasks)))

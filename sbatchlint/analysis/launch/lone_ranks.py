@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
-from sbatchlint.analysis.launch.rendezvous import Repair
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import shown_text
@@ -39,6 +38,14 @@ OTHER_WAYS = Regex(
     r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
     r"|hydra/launcher="
 )
+
+
+class Repair(NamedTuple):
+    """What is done, and the edits of the file."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    safe: bool
 
 
 class LoneRank(NamedTuple):
@@ -126,7 +133,7 @@ def _refused(job: Job, step: Step, invocation: Invocation, sign: RankSign) -> Re
     span = geometry.reason[0]
     option = task_option_at(step, span)
     place = request.given("ntasks") if option is None else None
-    literal = literal_span(option) if option is not None else None if place is None else place.value_span
+    literal = literal_span(option.value) if option is not None else None if place is None else place.value_span
     if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
         edits = (Edit(span, f"--ntasks-per-node={expected}"),)
     return Refused(step, invocation, sign, geometry.reason, tasks, False, None, expected, edits)
