@@ -63,8 +63,8 @@ class Card(NamedTuple):
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
     `when`: what a script must have for it to have anything to say; None where it is always asked.
-    `seen`: for a check that neither a real script nor a re-created failure has set off: what it is known from, as a
-    phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05", "a thread on the mailing list").
+    `seen`: what the fault is known from, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); needed
+    for a check that neither a real script nor a failure re-created from one has set off (tests/data/fired.txt).
     """
 
     code: str

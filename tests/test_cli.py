@@ -345,10 +345,10 @@ def test_explain_and_checks(command: Command) -> None:
     page = command("explain", "SB110", "--output-format", "markdown").out
     assert "# toy-wrong (SB110)" in page
     assert "and beside it `lib/more.sh`:\n\n```bash\nfine too\n```\n" in page
-    seen = "it is known from a live run of Slurm 26.05."
+    seen = "Known from: a live run of Slurm 26.05."
     assert seen in command("explain", "SB170").out
     assert seen in command("explain", "SB170", "--output-format", "markdown").out
-    assert "known from" not in text
+    assert "Known from" not in text
     group = command("explain", "resources").out
     assert "SB210" in group
     assert "SB110" not in group
