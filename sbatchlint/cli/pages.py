@@ -29,10 +29,8 @@ def facts(check: Check) -> str:
 
 
 def _seen(check: Check) -> str:
-    """What a check is known from, where no real script has set it off."""
-    return (
-        f"No real script has set this check off so far; it is known from {check.card.seen}." if check.card.seen else ""
-    )
+    """What a check is known from, as its card says it."""
+    return f"Known from: {check.card.seen}."
 
 
 def card_value(check: Check) -> dict[str, object]:
