@@ -23,12 +23,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from typing import NamedTuple
 
+from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.foreign import Foreign
+from sbatchlint.slurm.grammar.numbers import node_count, whole
+from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.slurm.grammar.times import minutes
+from sbatchlint.slurm.model import ForeignSetting, Setting
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.source.text import Span
+from sbatchlint.triggers import Written
 
-CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB110", "foreign-directive", severity="error", fix="sometimes", since="0.1.0", when=Written("foreign"))
+
+
+class Effect(NamedTuple):
+    """What one part of a foreign directive does. `said`: in words.
+
+    `option`: sbatch's option as it comes out, with its value; '' where none does. `block`: the setting of the option
+    block that it overrides, or does not go with. `adds`: whether it only sets an option that the block leaves alone.
+    `versions`: the releases in which this holds, None for all.
+    """
+
+    span: Span
+    option: str
+    said: str
+    versions: tuple[str, ...] | None
+    block: Setting | None = None
+    adds: bool = False
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -36,33 +61,149 @@ def check(job: Job) -> Iterator[Finding]:
     if foreign is None or not job.directives.lines:
         return
     fix = Fix("add --ignore-pbs", [insertion(job.directives, "--ignore-pbs")])
-    effects = sorted(job.foreign_effects(), key=lambda effect: (effect.span, effect.kind == "adds"))
+    effects = sorted(_effects(job, foreign), key=lambda effect: (effect.span, effect.adds))
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
-        said = ", and ".join(dict.fromkeys(_said(job, part) for part in parts))
+        said = ", and ".join(dict.fromkeys(part.said for part in parts))
         message = f"sbatch obeys #{foreign.dialect} lines too: {said}"
-        if parts[0].kind == "adds":
-            yield Finding(span, f"{message}; write it as an #SBATCH line, or delete it", "warning")
+        if parts[0].adds:
+            yield Finding(span, f"{message}; write it as an #SBATCH line, or delete these words", "warning")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
-            yield Finding(span, f"{message}; delete it, or add `#SBATCH --ignore-pbs`", related=related, fix=fix)
+            advice = "delete these words, or add `#SBATCH --ignore-pbs`"
+            yield Finding(span, f"{message}; {advice}", related=related, fix=fix)
 
 
-def _said(job: Job, effect: Any) -> str:
-    when = job.versions.in_brackets(effect.versions)
-    option = f"{effect.option} ({effect.unit})" if effect.unit else effect.option
-    if effect.kind == "adds":
-        return f"this one sets {option}{when}"
-    block = effect.block
-    line = "" if block is None else f" of line {job.line(block.span.start)}"
-    if effect.kind == "replaces":
-        return f"{option} replaces {job.source.slice(block.span)}{line}{when}"
-    if block is not None:
-        return f"it refuses {option} beside {block.written}{line}{when}: `{effect.message}`"
-    if effect.unknown:
-        return f"it refuses the script for {effect.unknown}, which it cannot translate{when}"
-    what = f" for {option}" if option else ""
-    return f"it refuses the script with `{effect.message}`{what}{when}"
+def _effects(job: Job, foreign: Foreign) -> list[Effect]:
+    """The effects in the order in which sbatch meets them.
+
+    Where it refuses one of the lines in all releases, it never comes to do anything with the others. What agrees with
+    the block, or sbatch leaves out, has no effect.
+    """
+    refused = [*_refusals(job, foreign), *dict.fromkeys(_conflicts(job))]
+    if any(each.versions is None for each in refused):
+        return refused
+    gone = {(each.span.start, each.option) for each in refused}
+    others = [effect for effect in (_effect(job, setting) for setting in foreign.settings) if effect is not None]
+    return [*refused, *(each for each in others if (each.span.start, each.option) not in gone)]
+
+
+def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
+    for problem in foreign.problems:
+        why = f"with `{problem.message}`"
+        if problem.kind == "unknown-option":
+            why = f"for {problem.written}, which it cannot translate"
+        said = f"it refuses the script {why}{job.versions.in_brackets(problem.versions)}"
+        yield Effect(problem.span, "", said, problem.versions)
+    for setting, refusal in foreign.refused:
+        when = job.versions.in_brackets(refusal.versions)
+        said = f"it refuses the script with `{refusal.message}` for {_shown(setting)}{when}"
+        yield Effect(setting.span, _shown(setting), said, refusal.versions)
+
+
+def _conflicts(job: Job) -> Iterator[Effect]:
+    """Foreign settings that do not go with others of the job."""
+    for conflict in conflicts(job):
+        own = [each for each in conflict.settings if isinstance(each, Setting)]
+        others = [each for each in conflict.settings if isinstance(each, ForeignSetting)]
+        if not others or not conflict.refused:
+            continue
+        versions = None if conflict.refused == job.versions.majors else conflict.refused
+        when, option = job.versions.in_brackets(versions), _shown(others[-1])
+        if own:
+            line = job.line(own[-1].span.start)
+            said = f"it refuses {option} beside {own[-1].written} of line {line}{when}: `{conflict.message}`"
+            yield Effect(others[-1].span, option, said, versions, own[-1])
+        else:
+            said = f"it refuses the script with `{conflict.message}` for {option}{when}"
+            yield Effect(others[-1].span, option, said, versions)
+
+
+def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
+    """What a setting does that sbatch takes; None where it agrees with the block, or nobody can know."""
+    directives = job.directives
+    if setting.value is not None and setting.text is None:
+        return None
+    in_block = False
+    for component in range(directives.components):
+        block = directives.last(setting.name, component)
+        if block is None:
+            continue
+        if not block.known:
+            return None
+        in_block = True
+        versions = setting.versions
+        if setting.name == "mail-type" and _covers(block.value, setting.value):
+            # Until 24.11 the types of several directives came together.
+            versions = _since(job.versions, "25.05")
+        value = setting.over(block.value)
+        if versions != () and not _agree(setting, value, block.value):
+            place = f"{job.source.slice(block.span)} of line {job.line(block.span.start)}"
+            said = f"{_with_unit(setting, value)} replaces {place}{job.versions.in_brackets(versions)}"
+            return Effect(setting.span, _shown(setting, value), said, versions, block)
+    if in_block or not directives.certain or _follows(job, setting):
+        return None
+    said = f"this one sets {_with_unit(setting)}{job.versions.in_brackets(setting.versions)}"
+    return Effect(setting.span, _shown(setting), said, setting.versions, adds=True)
+
+
+def _since(within: Range, version: str) -> tuple[str, ...] | None:
+    """The releases of the range from this one on; None for all of them."""
+    found = tuple(each for each in within.majors if not is_before(each, version))
+    return None if len(found) == len(within.majors) else found
+
+
+def _agree(setting: ForeignSetting, new: str | None, old: str | None) -> bool:
+    """Whether two values of an option mean the same."""
+    if new == old:
+        return True
+    if new is None or old is None or setting.option is None:
+        return False
+    kind = setting.option.kind
+    if kind == "time":
+        return minutes(new) is not None and minutes(new) == minutes(old)
+    if kind == "mem":
+        return megabytes(new) is not None and megabytes(new) == megabytes(old)
+    if kind == "node-count":
+        return node_count(new) is not None and node_count(new) == node_count(old)
+    if kind == "mail-type":
+        return set(new.upper().split(",")) == set(old.upper().split(","))
+    return whole(new) is not None and whole(new) == whole(old)
+
+
+def _covers(old: str | None, new: str | None) -> bool:
+    """Whether these mail types have all of those that `-m abe` can add."""
+    types = set((old or "").upper().split(","))
+    return "ALL" in types or types >= set((new or "").split(","))
+
+
+def _follows(job: Job, setting: ForeignSetting) -> bool:
+    """Whether it is the number of tasks that the block asks for in other words."""
+    nodes, each = job.directives.last("nodes"), job.directives.last("ntasks-per-node")
+    if setting.name != "ntasks" or nodes is None or each is None:
+        return False
+    count, tasks = whole(nodes.text), whole(each.text)
+    return count is not None and tasks is not None and setting.text == str(count * tasks)
+
+
+def _shown(setting: ForeignSetting, value: str | None = None) -> str:
+    """An option of sbatch as it would be written; `value`: instead of the setting's own."""
+    if setting.option is None:
+        return f"umask {setting.value}"
+    shown = setting.value if value is None else value
+    return f"--{setting.name}" if shown is None else f"--{setting.name}={shown}"
+
+
+def _with_unit(setting: ForeignSetting, value: str | None = None) -> str:
+    """The same with what sbatch counts in, where PBS and LSF mean seconds, hours and minutes, or bytes."""
+    text, unit = setting.text or "", ""
+    if setting.name == "time" and text.isdigit():
+        unit = " (minutes)"
+    elif setting.name == "time" and text.count(":") == 1 and "-" not in text:
+        unit = " (minutes and seconds)"
+    elif setting.name in ("mem", "tmp") and text.isdigit():
+        unit = " (megabytes)"
+    return _shown(setting, value) + unit
 
 
 CASES = [

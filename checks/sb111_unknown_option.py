@@ -22,54 +22,212 @@ src/common/spank.c, Slurm 20.11 to 26.05.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
 
+from sbatchlint.analysis.directives.unknown_options import is_plausible, unknown_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.edit_distance import edit_distance
+from sbatchlint.slurm.getopt import site_names
+from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.options import plugin_options, table
+from sbatchlint.triggers import Problems, Written
 
-CARD = Card("SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("unknown-option") | Written("plugin"),
+)  # fmt: skip
+
+# Names of the same thing elsewhere: PBS, Grid Engine, LSF, Torque's and Slurm's own other commands, launchers.
+SYNONYMS = {
+    "account-name": "account",
+    "allocation": "account",
+    "array-spec": "array",
+    "cores-per-task": "cpus-per-task",
+    "cpu-per-gpu": "cpus-per-gpu",
+    "cpu-per-task": "cpus-per-task",
+    "cpus-task": "cpus-per-task",
+    "cwd": "chdir",
+    "depend": "dependency",
+    "dependencies": "dependency",
+    "duration": "time",
+    "email": "mail-user",
+    "email-type": "mail-type",
+    "email-user": "mail-user",
+    "env": "export",
+    "err-file": "error",
+    "errfile": "error",
+    "error-file": "error",
+    "exclude-nodes": "exclude",
+    "export-env": "export",
+    "feature": "constraint",
+    "features": "constraint",
+    "gpu-per-node": "gpus-per-node",
+    "gpu-per-task": "gpus-per-task",
+    "hosts": "nodelist",
+    "jobname": "job-name",
+    "licence": "licenses",
+    "licences": "licenses",
+    "log": "output",
+    "log-file": "output",
+    "logfile": "output",
+    "mail": "mail-user",
+    "mail-address": "mail-user",
+    "mail-events": "mail-type",
+    "max-time": "time",
+    "mem-cpu": "mem-per-cpu",
+    "mem-gpu": "mem-per-gpu",
+    "mem-node": "mem",
+    "mem-per-core": "mem-per-cpu",
+    "mem-per-node": "mem",
+    "memory": "mem",
+    "memory-per-cpu": "mem-per-cpu",
+    "memory-per-gpu": "mem-per-gpu",
+    "memory-per-node": "mem",
+    "name": "job-name",
+    "ncpus": "cpus-per-task",
+    "ncpus-per-task": "cpus-per-task",
+    "ngpus": "gpus",
+    "ngpus-per-node": "gpus-per-node",
+    "nnodes": "nodes",
+    "node-list": "nodelist",
+    "nodes-list": "nodelist",
+    "nproc": "ntasks",
+    "nproc-per-node": "ntasks-per-node",
+    "nprocs": "ntasks",
+    "nprocs-per-node": "ntasks-per-node",
+    "num-gpus": "gpus",
+    "num-nodes": "nodes",
+    "num-tasks": "ntasks",
+    "out-file": "output",
+    "outfile": "output",
+    "output-file": "output",
+    "processes": "ntasks",
+    "procs-per-node": "ntasks-per-node",
+    "project": "account",
+    "qos-name": "qos",
+    "qosname": "qos",
+    "queue": "partition",
+    "ram": "mem",
+    "rerun": "requeue",
+    "reserve": "reservation",
+    "runtime": "time",
+    "std-err": "error",
+    "std-out": "output",
+    "stderr": "error",
+    "stdin": "input",
+    "stdout": "output",
+    "time-limit": "time",
+    "timelimit": "time",
+    "wall-time": "time",
+    "walltime": "time",
+    "work-dir": "chdir",
+    "working-dir": "chdir",
+    "working-directory": "chdir",
+}
+
+# First words of options that many plugins share.
+COMMON = ("no", "disable", "enable", "add", "auto", "power")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for unknown in job.directives.unknown_options():
-        if "srun" not in unknown.takers and "sbatch" not in unknown.takers:
-            yield _finding(job, unknown)
+    for problem, commands in unknown_options(job):
+        if "srun" not in commands and "sbatch" not in commands:
+            yield _finding(job, problem, commands)
     yield from _unlisted(job)
 
 
-def _finding(job: Job, unknown: Any) -> Finding:
-    problem, suggestion = unknown.problem, unknown.suggestion
-    span = problem.span
-    if job.source.slice(span).startswith(problem.written):
-        span = Span(span.start, span.start + len(problem.written))
-    what = f"sbatch has no option {problem.written} and refuses the script"
-    if suggestion is not None:
-        behind = problem.written[suggestion.replaced :] if suggestion.written.endswith("=") else ""
-        advice = f"did you mean {suggestion.written}{behind}?"
+def _finding(job: Job, problem: Problem, commands: Mapping[str, tuple[str, ...]]) -> Finding:
+    written, span = problem.written, problem.span
+    if job.source.slice(span).startswith(written):
+        span = Span(span.start, span.start + len(written))
+    what = f"sbatch has no option {written} and refuses the script"
+    meant = _meant(job, written)
+    if meant is not None:
+        name, replaced, sure = meant
+        instead = f"--{name}=" if written[replaced - 1] == ":" else f"--{name}"
         fix = None
-        if unknown.suggestion_fits and span.end - span.start == len(problem.written):
-            edit = replace(Span(span.start, span.start + suggestion.replaced), suggestion.written)
-            fix = Fix(f"write {suggestion.written.rstrip('=')}", [edit], safe=suggestion.sure)
-        return Finding(span, f"{what}; {advice}", fix=fix)
-    if "salloc" in unknown.takers:
+        if _takes_what_follows(job, problem, instead) and span.end - span.start == len(written):
+            fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=sure)
+        return Finding(span, f"{what}; did you mean {instead}{written[replaced:]}?", fix=fix)
+    if "salloc" in commands:
         return Finding(span, f"{what}: it is an option of salloc; remove it")
     if job.site.plugins_listed:
         return Finding(span, f"{what}: neither Slurm nor a plugin of your site adds it; remove it")
     if not problem.name.strip("-"):
         return Finding(span, f"{what}; remove it, or write a blank after the `#` of a comment")
-    if not unknown.plausible:
+    if commands or not is_plausible(written):
         # A plugin cannot add a letter, nor a name that begins with a dash.
         advice = "remove it"
-        if problem.written[:3] == "---":
-            advice = f"a long option has two dashes: write --{problem.name}"
-        elif problem.written[:2] == "--":
+        if written[:3] == "---":
+            advice = f"write --{problem.name}, with two dashes"
+        elif written[:2] == "--":
             advice = "remove it, or name it under plugin-options if a plugin of your site adds it"
         return Finding(span, f"{what}; {advice}")
-    whose = (
-        f"it looks like one of the {unknown.plugin} plugin" if unknown.plugin else "a plugin of your site may add it"
-    )
-    message = f"sbatch has no option {problem.written}, and refuses the script where no plugin adds one"
-    return Finding(span, f"{message}; {whose}: then name it under plugin-options", "warning")
+    plugin = _similar_plugin(problem.name)
+    whose = f"the {plugin} plugin, whose options begin like it," if plugin else "a plugin of your site"
+    message = f"sbatch refuses the script for {written} unless {whose} adds it; then name it under plugin-options"
+    return Finding(span, message, "warning")
+
+
+def _meant(job: Job, written: str) -> tuple[str, int, bool] | None:
+    """The option that was probably meant; only one that all releases have.
+
+    Its name, how many characters of the word it replaces, and whether only the case or `_` for `-` differ.
+    """
+    if not written.startswith("--"):
+        return None
+    name, majors = written[2:], job.versions.majors
+    newest = table("sbatch", majors[-1])
+    names = [each for each in newest.names if all(each in table("sbatch", version).names for version in majors)]
+    folded = name.replace("_", "-").lower()
+    if folded != name and (folded in names or folded in plugin_options()):
+        return folded, len(written), True
+    head, colon, _ = name.partition(":")
+    if colon and head in names:
+        return head, len(head) + 3, False
+    letter = newest.letters.get(name)
+    if letter is not None and letter.name in names:
+        return letter.name, len(written), False
+    meant = SYNONYMS.get(folded)
+    if meant not in names:
+        meant = None if folded.startswith("-") else _nearest(folded, [*names, *plugin_options()])
+    return None if meant is None else (meant, len(written), False)
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """The one name within two edits (one in short names) that is nearer than all others."""
+    limit = 2 if len(name) >= 6 else 1
+    best: list[str] = []
+    for each in names:
+        if abs(len(each) - len(name)) > limit or len(each) < 3:
+            continue
+        distance = edit_distance(name, each)
+        if distance > limit:
+            continue
+        if distance < limit:
+            limit, best = distance, []
+        best.append(each)
+    return best[0] if len(best) == 1 else None
+
+
+def _takes_what_follows(job: Job, problem: Problem, instead: str) -> bool:
+    """Whether the option that was meant takes what is written behind the unknown one."""
+    name = instead.strip("-=")
+    option = table("sbatch", job.versions.last).names.get(name) or plugin_options()[name]
+    argument = option.argument(job.versions.last)
+    follows = problem.value_token is not None
+    if follows or instead.endswith("=") or problem.token is not None and "=" in problem.token.text:
+        return argument == "required" or argument == "optional" and not follows
+    return argument != "required"
+
+
+def _similar_plugin(name: str) -> str:
+    """The known plugin several of whose options begin with the same word; '' for none."""
+    first = re.split("[-_]", name)[0]
+    plugins = [option.plugin or "" for each, option in plugin_options().items() if each.partition("-")[0] == first]
+    shared = [plugin for plugin in plugins if plugins.count(plugin) > 1]
+    return shared[-1] if shared and first not in COMMON else ""
 
 
 def _unlisted(job: Job) -> Iterator[Finding]:
@@ -81,7 +239,7 @@ def _unlisted(job: Job) -> Iterator[Finding]:
             # Without an image, container-option-in-directive says where the option belongs.
             missing = contained and job.site.pyxis_in_sbatch is False
         else:
-            missing = job.site.plugins_listed and setting.name not in job.directives.site_names
+            missing = job.site.plugins_listed and setting.name not in site_names(job.site.plugin_options)
         if missing:
             what = (
                 f"--{setting.name} is an option of the {setting.plugin} plugin, which sbatch of your site does not have"

@@ -17,60 +17,107 @@ getopt_long(3); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.lines import Token
+from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.options import Option, matches, table
+from sbatchlint.triggers import Problems, Written
 
-CARD = Card("SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("ambiguous-option") | Written("short"),
+)  # fmt: skip
+
+# Beginnings that sbatch reads as another option than the one that anybody would think of.
+MISLEADING = {
+    "acct": "account",
+    "clust": "clusters",
+    "cores": "cpus-per-task",
+    "cpu": "cpus-per-task",
+    "cpus": "cpus-per-task",
+    "task": "ntasks",
+    "tasks": "ntasks",
+    "threads": "cpus-per-task",
+}
 
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for each in job.directives.abbreviations():
-        if each.unknown:
+    for written, token in _shortened(job):
+        found = {version: matches(written[2:], "sbatch", version) for version in job.versions.majors}
+        if not all(found.values()):
             continue  # an option that some releases do not have: option-too-new or removed-option
-        start = text.span(each.token.start, each.token.end).start
-        span = Span(start, start + len(each.written))
-        message, severity = _message(job, each)
+        start = text.span(token.start, token.end).start
+        span = Span(start, start + len(written))
+        message, severity, name, safe = _explained(job, written, found)
         fix = None
-        if job.source.slice(span) == each.written:
-            name, safe = _name(each)
-            if name:
-                fix = Fix(f"write --{name}", [replace(span, f"--{name}")], safe=safe)
+        if name and job.source.slice(span) == written:
+            fix = Fix(f"write --{name}", [replace(span, f"--{name}")], safe=safe)
         yield Finding(span, message, severity, fix=fix)
 
 
-def _message(job: Job, each: Any) -> tuple[str, str]:
-    names = ", ".join(f"--{name}" for name in each.candidates[:4]) + (", …" if len(each.candidates) > 4 else "")
-    if not each.meanings:
-        advice = "write the name in full" if not each.likely else f"write --{each.likely}, if that is meant"
-        return f"{each.written} may stand for {names}: sbatch refuses the script; {advice}", "error"
-    if len(each.meanings) > 1:
-        first, last = each.meanings[0], each.meanings[-1]
-        message = f"{each.written} is read as --{first} by older releases, as --{last} by newer ones"
-        return f"{message}; write the one that is meant in full", "error"
-    full = each.full
-    if each.ambiguous:
-        when = job.versions.said(each.ambiguous)
-        message = f"{each.written} may stand for {names}{when}, and sbatch refuses the script"
-        return f"{message}; write --{full}", "error"
-    if each.likely:
-        return (
-            f"{each.written} is read as --{full}, not as --{each.likely}; write the one that is meant in full",
-            "error",
-        )
-    return f"{each.written} is taken for --{full} only while no other option begins like it; write --{full}", "warning"
+def _shortened(job: Job) -> Iterator[tuple[str, Token]]:
+    """The long options that are not written in full; those of plugins have to be, to be known."""
+    found: dict[int, tuple[str, Token]] = {}
+    oldest = table("sbatch", job.versions.first).names
+    for setting in job.directives.settings:
+        if setting.plugin is None and setting.written[:2] == "--" and not _is_full(job, setting, oldest):
+            found[setting.token.start] = setting.written, setting.token
+    for problem in job.directives.problems:
+        if problem.kind == "ambiguous-option" and problem.token is not None:
+            found[problem.token.start] = problem.written, problem.token
+    for start in sorted(found):
+        yield found[start]
 
 
-def _name(each: Any) -> tuple[str, bool]:
-    """The name to write, and whether it is the one that was meant for certain."""
-    if each.full:
-        return each.likely or each.full, not each.likely
-    if not each.meanings and each.likely:
-        return each.likely, False
-    plural = f"{each.written[2:]}s"
-    return (plural, False) if not each.meanings and plural in each.candidates else ("", False)
+def _is_full(job: Job, setting: Setting, oldest: Collection[str]) -> bool:
+    """Whether an option is written in full for all releases that know it.
+
+    Where only newer ones have it, older ones may have taken it for the beginning of a longer one.
+    """
+    name = setting.written[2:]
+    if setting.option is None or setting.option.name != name:
+        return False
+    if name in oldest:
+        return True
+    readings = [matches(name, "sbatch", version) for version in job.versions.majors]
+    return all(len(options) != 1 or options[0].name == name for options in readings)
+
+
+def _explained(job: Job, written: str, found: dict[str, list[Option]]) -> tuple[str, str, str, bool]:
+    """The message and its severity, the name to write ('' for none), and whether that is the one that was meant.
+
+    `found`: what each release may take the option for.
+    """
+    first_read = {options[0].canonical: version for version, options in reversed(found.items()) if len(options) == 1}
+    meanings = list(reversed(first_read))  # oldest first
+    ambiguous = [version for version, options in found.items() if len(options) > 1]
+    candidates = [option.name for option in found[ambiguous[-1]]] if ambiguous else []
+    names = ", ".join(f"--{name}" for name in candidates[:4]) + (", …" if len(candidates) > 4 else "")
+    likely = MISLEADING.get(written[2:], "")
+    letter = table("sbatch", job.versions.last).letters.get(written[2:]) if ambiguous else None
+    if letter is not None:
+        likely = letter.canonical  # `--t` for `-t`
+    refused = f"sbatch refuses {written}{job.versions.said(ambiguous)}, as it may stand for {names}"
+    if not meanings:
+        plural = f"{written[2:]}s"
+        name = likely or (plural if plural in candidates else "")
+        advice = f"--{likely} if you mean that" if likely else "the name in full"
+        return f"{refused}; write {advice}", "error", name, False
+    if len(meanings) > 1:
+        older, newer = meanings[0], meanings[-1]
+        message = f"{written} means --{older} before Slurm {first_read[newer]}, and --{newer} from then on"
+        return f"{message}; write the one you mean in full", "error", "", False
+    full = meanings[0]
+    if ambiguous:
+        return f"{refused}; write --{full}", "error", likely or full, likely in ("", full)
+    if likely not in ("", full):
+        message = f"sbatch reads {written} as --{full}, not as --{likely}; write the one you mean in full"
+        return message, "error", likely, False
+    message = f"{written} means --{full} only as long as no other option begins with it; write --{full}"
+    return message, "warning", full, True
 
 
 CASES = [

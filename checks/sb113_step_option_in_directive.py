@@ -17,20 +17,23 @@ srun(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.unknown_options import unknown_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.slurm.model import Problem
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Problems
 
-CARD = Card("SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", when=Problems())
+CARD = Card(
+    "SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("unknown-option"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    for unknown in directives.unknown_options():
-        problem = unknown.problem
-        if "srun" not in unknown.takers or "sbatch" in unknown.takers:
+    for problem, commands in unknown_options(job):
+        if "srun" not in commands or "sbatch" in commands:
             continue
         end = problem.span.end
         if problem.value_token is not None:
@@ -38,16 +41,14 @@ def check(job: Job) -> Iterator[Finding]:
         span = Span(problem.span.start, end)
         fix = _fix(job, problem, span)
         if problem.name == "x11" and not job.site.plugins_listed:
-            message = (
-                "--x11 is an option of srun, and sbatch refuses the script where the old X11 plugin does not add it"
-            )
+            message = "sbatch refuses --x11, an option of srun, unless the old X11 plugin adds it"
             yield Finding(span, f"{message}; give it to the srun that needs it", "warning", fix=fix)
             continue
-        what = f"{problem.written} is an option of srun, and sbatch refuses the script"
-        yield Finding(span, f"{what}; give it to the srun that needs it", fix=fix)
+        message = f"sbatch refuses {problem.written}, an option of srun; give it to the srun that needs it"
+        yield Finding(span, message, fix=fix)
 
 
-def _fix(job: Job, problem: Any, span: Span) -> Fix | None:
+def _fix(job: Job, problem: Problem, span: Span) -> Fix | None:
     if len(job.steps) != 1 or problem.start > 1 or any(job.submits):
         return None
     place = job.steps[0].invocation.name_span

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sbatchlint.bash.values import Text
 from sbatchlint.job.request import Memory, Nodes, Request, fixed_nodes
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
+from sbatchlint.slurm.options import accepting_commands
 from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
 from sbatchlint.slurm.verdict import verdict
 from sbatchlint.slurm.versions import MAJORS
@@ -215,24 +216,8 @@ def test_the_value_of_an_unknown_option_is_no_stray_word() -> None:
     assert directives.last("nodes") is not None
 
 
-def test_suggestions() -> None:
-    def suggestion(option: str) -> str | None:
-        directives = block(option)
-        found = directives.suggestion(directives.problems[0])
-        return found.written if found is not None else None
-
-    assert suggestion("--ntasks_per_node=8") == "--ntasks-per-node"
-    assert suggestion("--NODES=8") == "--nodes"
-    assert suggestion("--ntaks=8") == "--ntasks"
-    assert suggestion("--queue=x") == "--partition"
-    assert suggestion("--workdir=x") == "--chdir"
-    assert suggestion("--gres:gpu:1") == "--gres="
-    assert suggestion("--no-container-mounthome") == "--no-container-mount-home"
-    assert suggestion("--mem-per-task=1") is None
-    assert suggestion("--frobnicate") is None
-    directives = block("--cpu-bind=none", "--bell")
-    assert set(directives.takers(directives.problems[0])) == {"srun"}
-    assert set(directives.takers(directives.problems[1])) == {"salloc"}
+def test_which_commands_take_an_option() -> None:
+    assert set(accepting_commands("--cpu-bind")) == {"srun"} and set(accepting_commands("--bell")) == {"salloc"}
 
 
 TEMPLATE = """\

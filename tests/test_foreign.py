@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbatchlint.analysis.directives.foreign import foreign_effects
 from sbatchlint.bash.values import Text
-from sbatchlint.job import Job
-from sbatchlint.job.site import Site
+from sbatchlint.engine import lint_source
+from sbatchlint.settings import Settings
 from sbatchlint.slurm.directives import UNKNOWN, Directives, read_directives
 from sbatchlint.slurm.foreign import Foreign, read_foreign
 from sbatchlint.slurm.grammar.sizes import megabytes
@@ -173,24 +172,31 @@ def test_nothing_foreign() -> None:
     assert read_foreign(Text.of_file("echo '#PBS'\n"), MAJORS) is None
 
 
-def effects(*lines: str, versions: tuple[str, str] = ("22.05", "26.05")) -> list[tuple[str, str]]:
-    script = "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
-    found = foreign_effects(Job.from_source(Source(script), Site(slurm_versions=versions)))
-    return [(each.kind, each.option or each.unknown) for each in found]
+def effects(*lines: str, version: str = "22.05-26.05") -> list[tuple[str, str]]:
+    text = "#!/bin/bash\n" + "".join(f"{line}\n" for line in lines)
+    found = lint_source(Source(text, "a"), Settings.of_table({"slurm-version": version}, select=["foreign-directive"]))
+    return [(each.severity, each.message.partition(": ")[2].partition("; ")[0]) for each in found]
 
 
 def test_effects() -> None:
     assert effects("#SBATCH -t 60", "#PBS -l walltime=01:00:00") == []
-    assert effects("#SBATCH -t 60", "#PBS -l walltime=3600") == [("replaces", "--time=3600")]
+    assert effects("#SBATCH -t 60", "#PBS -l walltime=3600") == [
+        ("error", "--time=3600 (minutes) replaces -t 60 of line 2")
+    ]
     assert effects("#SBATCH --mem=4G", "#PBS -l mem=4096mb") == []
     assert effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=4") == []
-    assert effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=8") == [("adds", "--ntasks=16")]
-    assert effects("#SBATCH --gres=gpu:1", "#PBS -l naccelerators=2") == [("replaces", "--gres=gpu:1,gpu:2")]
+    more = effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=8")
+    assert more == [("warning", "this one sets --ntasks=16")]
+    gres = effects("#SBATCH --gres=gpu:1", "#PBS -l naccelerators=2")
+    assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 of line 2")]
     # What sbatch does with the other lines is of no interest where it refuses one.
-    assert effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5") == [("refused", "-P")]
-    assert effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb") == [("refused", "--mem=4g")]
-    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("replaces", "--mail-type=END")]
-    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e", versions=("22.05", "24.11")) == []
+    refused = effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5")
+    assert refused == [("error", "it refuses the script for -P, which it cannot translate")]
+    ((_, beside),) = effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb")
+    assert beside.startswith("it refuses --mem=4g beside --mem-per-cpu of line 2: `--mem, --mem-per-cpu, and")
+    mail = "--mail-type=END replaces --mail-type=ALL of line 2"
+    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e") == [("error", f"{mail} (from 25.05 on)")]
+    assert effects("#SBATCH --mail-type=ALL", "#PBS -m e", version="22.05-24.11") == []
     # An unknown value may well be the same.
     assert effects("#SBATCH -t {{ time }}", "#PBS -l walltime=5") == []
 

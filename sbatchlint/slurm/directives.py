@@ -8,10 +8,10 @@ All spans are of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from sbatchlint.slurm.getopt import UNKNOWN, site_names
+from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import DirectiveLine, Readable
 from sbatchlint.slurm.model import Problem, Refused, Setting, StopLine
@@ -19,13 +19,10 @@ from sbatchlint.slurm.reading import Reading, parse_words, read
 from sbatchlint.slurm.versions import DEFAULT, Range
 
 if TYPE_CHECKING:
-    from sbatchlint.analysis.directives.abbreviations import Abbreviation
     from sbatchlint.analysis.directives.continuations import Continuation
     from sbatchlint.analysis.directives.near_misses import NearMiss
     from sbatchlint.analysis.directives.positional_words import Stray
-    from sbatchlint.analysis.directives.unknown_options import Unknown
     from sbatchlint.slurm.foreign import Foreign
-    from sbatchlint.slurm.suggestions import Suggestion
 
 __all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
 
@@ -195,44 +192,6 @@ class Directives:
     def is_shell_script(self) -> bool:
         """Whether the script runs in a shell; one without a shebang is taken for one."""
         return self.interpreter in ("", "sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
-
-    def takers(self, problem: Problem) -> Mapping[str, tuple[str, ...]]:
-        """Which commands take an option that sbatch does not know here, and in which releases (of all that are known).
-
-        `sbatch` is among them where other releases have it. Abbreviations count, plugins do not.
-        """
-        from sbatchlint.slurm.suggestions import takers
-
-        return takers(problem.written)
-
-    def suggestion(self, problem: Problem) -> Suggestion | None:
-        """The option that was probably meant by an unknown one."""
-        from sbatchlint.slurm.suggestions import suggest
-
-        return suggest(problem.written, self.versions.majors)
-
-    @property
-    def site_names(self) -> frozenset[str]:
-        """The names of the options that the settings say the site's plugins add."""
-        return site_names(self.extra)
-
-    def unknown_options(self) -> list[Unknown]:
-        """The options that sbatch of no release of the range has; see `analysis.directives.unknown_options`."""
-        if not self.problems:
-            return []
-        from sbatchlint.analysis.directives.unknown_options import unknown_options
-
-        return unknown_options(self)
-
-    def abbreviations(self) -> list[Abbreviation]:
-        """The long options that are not written in full; see `analysis.directives.abbreviations`."""
-        if not self.problems and all(
-            each.written[:2] != "--" or each.written[2:] == each.name for each in self.settings
-        ):
-            return []
-        from sbatchlint.analysis.directives.abbreviations import abbreviations
-
-        return abbreviations(self)
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""

@@ -162,6 +162,20 @@ def matches(name: str, command: str, version: str) -> list[Option]:
     return [plugin] if plugin is not None and command in plugin.commands else []
 
 
+@lru_cache(maxsize=1024)
+def accepting_commands(written: str) -> Mapping[str, tuple[str, ...]]:
+    """Which commands take this option, and in which releases; abbreviations count, unknown plugins do not."""
+    found: dict[str, tuple[str, ...]] = {}
+    for command in ("sbatch", "srun", "salloc"):
+        if written.startswith("--"):
+            releases = tuple(version for version in MAJORS if len(matches(written[2:], command, version)) == 1)
+        else:
+            releases = tuple(version for version in MAJORS if written[1:] in table(command, version).letters)
+        if releases:
+            found[command] = releases
+    return found
+
+
 class Meaning:
     """What a written option is in some releases.
 

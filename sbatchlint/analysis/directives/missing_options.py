@@ -8,9 +8,38 @@ from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.bash.values import span_of
 from sbatchlint.job import Job
 from sbatchlint.slurm.model import Problem
-from sbatchlint.slurm.suggestions import GONE, Gone, takers
+from sbatchlint.slurm.options import accepting_commands
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Span
+
+
+class Gone(NamedTuple):
+    """An option of releases before 20.11: where it was removed or renamed, and its name since (None: none)."""
+
+    since: str
+    name: str | None
+
+
+# Read off the option tables of sbatch in 14.11 to 20.11.
+GONE = {
+    "blrts-image": Gone("18.08", None),
+    "checkpoint": Gone("20.02", None),
+    "checkpoint-dir": Gone("19.05", None),
+    "cnload-image": Gone("18.08", None),
+    "conn-type": Gone("18.08", None),
+    "geometry": Gone("18.08", None),
+    "ioload-image": Gone("18.08", None),
+    "linux-image": Gone("18.08", None),
+    "mem_bind": Gone("19.05", "mem-bind"),
+    "mincores": Gone("19.05", "cores-per-socket"),
+    "minsockets": Gone("19.05", "sockets-per-node"),
+    "minthreads": Gone("19.05", "threads-per-core"),
+    "mloader-image": Gone("18.08", None),
+    "no-rotate": Gone("18.08", None),
+    "ramdisk-image": Gone("18.08", None),
+    "share": Gone("19.05", "oversubscribe"),
+    "workdir": Gone("19.05", "chdir"),
+}
 
 
 class MissingOption(NamedTuple):
@@ -58,7 +87,7 @@ def missing_step_options(job: Job) -> list[tuple[Span, MissingOption]]:
 
 def missing_option(written: str, command: str, absent: tuple[str, ...]) -> MissingOption | None:
     """Why these releases do not know an option that others have; None where none has it."""
-    has = takers(written).get(command, ())
+    has = accepting_commands(written).get(command, ())
     if not has:
         gone = GONE.get(written[2:]) if written.startswith("--") else None
         return None if gone is None else MissingOption(written, absent, "removed", gone.since, gone)
@@ -70,9 +99,3 @@ def missing_option(written: str, command: str, absent: tuple[str, ...]) -> Missi
     if later:
         return MissingOption(written, absent, "new", has[0], None)
     return MissingOption(written, absent, "removed", MAJORS[order(has[-1]) + 1], None)
-
-
-def absent_releases(written: str, command: str, versions: tuple[str, ...]) -> tuple[str, ...]:
-    """The releases of these in which a command does not take an option; abbreviations count, plugins do not."""
-    has = takers(written).get(command, ())
-    return tuple(each for each in versions if each not in has)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
-from sbatchlint.slurm.suggestions import edit_distance
 from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:

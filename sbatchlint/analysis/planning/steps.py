@@ -420,10 +420,9 @@ def _untaken_option(job: Job, step: Step) -> str | None:
     """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
     if not step.problems:
         return None
-    from sbatchlint.analysis.directives.missing_options import absent_releases
     from sbatchlint.analysis.directives.submission_options import submission_options
     from sbatchlint.analysis.directives.unknown_options import is_plausible
-    from sbatchlint.slurm.suggestions import takers
+    from sbatchlint.slurm.options import accepting_commands
 
     majors = job.versions.majors
     unknown = next((at for at, field in enumerate(step.invocation.argv[1:]) if is_unknown(field)), None)
@@ -433,7 +432,8 @@ def _untaken_option(job: Job, step: Step) -> str | None:
             continue
         if problem.kind != "unknown-option" or problem.written in of_sbatch or not is_plausible(problem.written):
             return problem.written
-        if absent_releases(problem.written, "srun", majors) == majors and takers(problem.written).get("srun"):
+        others = accepting_commands(problem.written).get("srun")
+        if others and set(majors).isdisjoint(others):
             return problem.written
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sbatchlint.job.rooms.asked import RequestRooms
 from sbatchlint.job.rooms.gpus import GpuRooms
 from sbatchlint.job.rooms.launchers import LauncherRooms
 from sbatchlint.job.rooms.launching import LaunchRooms
@@ -11,5 +10,5 @@ from sbatchlint.job.rooms.tools import ToolRooms
 from sbatchlint.job.rooms.training import TrainingRooms
 
 
-class Rooms(RequestRooms, GpuRooms, LauncherRooms, LaunchRooms, ScriptRooms, ToolRooms, TrainingRooms):  # fmt: skip
+class Rooms(GpuRooms, LauncherRooms, LaunchRooms, ScriptRooms, ToolRooms, TrainingRooms):
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

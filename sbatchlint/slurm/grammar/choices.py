@@ -107,7 +107,7 @@ def meant(option: str, word: str, version: str) -> str | None:
     given = _MEANT.get(option, {}).get(folded)
     if given is not None:
         return given
-    from sbatchlint.slurm.suggestions import edit_distance
+    from sbatchlint.slurm.edit_distance import edit_distance
 
     distances = sorted((edit_distance(folded, each.lower()), each) for each in known if len(each) > 3)
     if not distances or len(distances) > 1 and distances[0][0] == distances[1][0]:

@@ -229,7 +229,7 @@ _MEANT = {
 
 def corrected(text: str) -> str | None:
     """The value that was plainly meant by one that is refused; None where that is not known."""
-    from sbatchlint.slurm.suggestions import edit_distance
+    from sbatchlint.slurm.edit_distance import edit_distance
 
     parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
     found: list[str] = []

@@ -121,7 +121,7 @@ def meant(word: str) -> str | None:
     folded = upper.replace("-", "_")
     if folded in WORDS:
         return folded
-    from sbatchlint.slurm.suggestions import edit_distance
+    from sbatchlint.slurm.edit_distance import edit_distance
 
     near = [
         known for known in WORDS if abs(len(known) - len(upper)) < 3 and edit_distance(upper, known) <= _reach(known)

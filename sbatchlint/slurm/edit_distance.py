@@ -1,0 +1,17 @@
+"""How far two words are apart."""
+
+from __future__ import annotations
+
+
+def edit_distance(first: str, second: str) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours between two words."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        older, before, row = before, row, [i]
+        for j, b in enumerate(second, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
