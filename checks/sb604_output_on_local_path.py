@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.storage.written_paths import (
     COPYING,
@@ -38,7 +39,6 @@ from sbatchlint.analysis.storage.written_paths import (
     values_in,
     words,
 )
-from sbatchlint.analysis.tools.tool_environments import before
 from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of
@@ -197,7 +197,7 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
 
 def _workdir(job: Job, command: Invocation, container: Container | None) -> Pieces | None:
     """The folder in which a command runs, where the script says it."""
-    for each in before(job, command):
+    for each in commands_before(job, command):
         if each.name in ("cd", "pushd") and len(each.argv) == 2:
             if (container_of(each) is None) == (container is None):
                 return each.argv[1]

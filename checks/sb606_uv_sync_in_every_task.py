@@ -24,64 +24,200 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.script.installs import Install, image_of, install_of
+from sbatchlint.analysis.script.shell_history import commands_before, folder_of
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, cut, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job import Step
+from sbatchlint.job.commands.argv import is_unknown
+from sbatchlint.job.commands.conditionals import is_asked_for
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
+from sbatchlint.job.steps import step_around
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB606",
-    "uv-sync-in-every-task",
-    severity="warning",
-    fix="sometimes",
-    since="0.1.0",
-    when=Steps(),
-)
+    "SB606", "uv-sync-in-every-task", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("uv", "pip*", "python*", "ipython*", "pypy*"),
+)  # fmt: skip
+
+# Loops in which the other tasks may wait for a sign.
+WAITING = Regex(r"\b(?:while|until)\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.repeated_installs():
-        step, name = each.step, each.install.kind
-        line = job.line(step.span.start)
-        tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
-        severity: str | None = "info"
-        if each.kind == "host":
-            message = (
-                f"`{name}` makes its environment for the host, and the step on line {line} runs in a container, whose "
-                "Python and libraries are others; sync in a step with the same container"
+    installs = [each for each in map(install_of, job.invocations) if each is not None]
+    seen: set[Span] = set()
+    for install in installs:
+        on_host = install.command.phase is Phase.BATCH
+        found = _on_host(job, install) if on_host else _in_step(job, install, installs)
+        if found is not None and found.span not in seen:
+            seen.add(found.span)
+            yield found
+
+
+def _on_host(job: Job, install: Install) -> Finding | None:
+    """A sync in the batch shell, of a job whose later steps run in a container."""
+    if install.kind != "uv sync" or container_of(install.command) is not None:
+        return None
+    for step in job.steps:
+        if step.invocation.index > install.command.index and any(container_of(each) for each in step.program):
+            return _finding(
+                install,
+                step,
+                f"`{install.kind}` makes an environment for the host, and the step on line {job.line(step.span.start)} "
+                "runs in a container with a Python of its own; sync in a step with the same container",
+                "info",
             )
-        elif each.kind == "sleep":
-            message = (
-                f"while one task runs `{name}`, the others sleep for a fixed time, and start without their packages "
-                "where it takes longer; run it before, in a step of one task"
-            )
-        elif each.kind == "run":
-            severity = None
-            message = (
-                f"`uv run` first syncs the project's environment, in {tasks} of the step on line {line} at the same "
-                "time; write `uv run --no-sync`"
-            ) + ("" if each.edits or each.warm else ", and run `uv sync` before, in a step of one task")
-        elif each.kind == "cost":
-            message = (
-                f"`{name}` runs on each node of the step on line {line} again, into a container that is gone "
-                "afterwards; put the packages into the image, or into an environment that is mounted"
-            )
-        else:
-            severity = None if each.warm is None else "info"
-            instead = (
-                f"run it before, in a step of one task: srun --nodes=1 --ntasks=1 … {name} …"
-                if each.warm is None
-                else f"line {job.line(each.warm.span.start)} has done it already: leave it out here"
-            )
-            message = (
-                f"`{name}` runs in {tasks} of the step on line {line} at the same time, all writing one environment: "
-                f"tasks import packages that others are just replacing; {instead}"
-            )
-        yield Finding(
-            each.span,
-            message,
-            severity,
-            related=[(step.invocation.name_span, "the step")],
-            fix=Fix("keep uv run from syncing", each.edits, safe=True) if each.edits else None,
+    return None
+
+
+def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | None:
+    command, kind = install.command, install.kind
+    step = step_around(command.context)
+    if step is None or not (step.several_nodes or step.geometry.several):
+        return None
+    if command.context.restricted:
+        # `else sleep 10`: only the commands of the other tasks
+        if kind == "uv run" or not _others_sleep(job, command):
+            return None
+        return _finding(
+            install,
+            step,
+            f"one task runs `{kind}`, and the others sleep for a fixed time: they start without the packages where it "
+            "takes longer; run it before, in a step of one task",
+            "info",
         )
+    if is_asked_for(command, step.invocation):
+        return None
+    line = job.line(step.span.start)
+    tasks = f"{step.tasks} tasks" if step.tasks else "all tasks"
+    warm = _warm_up(install, installs)
+    if kind == "uv run":
+        if step.geometry.several is not True:
+            return None
+        fix = _no_sync(job, install, installs)
+        instead = "write `uv run --no-sync`" if fix or warm else "run `uv sync` before, then `uv run --no-sync`"
+        message = f"`uv run` first syncs the environment, in {tasks} of the step on line {line} at once; {instead}"
+        return _finding(install, step, message, None, fix)
+    if kind == "uv sync" and step.geometry.several is not True and warm is not None:
+        return None
+    place = _environment_place(job, install)
+    if step.geometry.several is True or place.kind == SHARED and not place.per_node:
+        instead = "run it before, in a step of one task (`srun --nodes=1 --ntasks=1`)"
+        if warm is not None:
+            instead = f"leave it out, as line {job.line(warm.span.start)} has done it"
+        return _finding(
+            install,
+            step,
+            f"{tasks} of the step on line {line} run `{kind}` at once in one environment, and import packages that "
+            f"others are replacing; {instead}",
+            None if warm is None else "info",
+        )
+    container = container_of(command)
+    if container is None or container.kind not in ("pyxis", "docker", "podman", "enroot"):
+        return None
+    return _finding(
+        install,
+        step,
+        f"`{kind}` runs again on each node of the step on line {line}, in a container that is gone afterwards; put the "
+        "packages into the image, or into an environment that is mounted",
+        "info",
+    )
+
+
+def _finding(install: Install, step: Step, message: str, severity: str | None, fix: Fix | None = None) -> Finding:
+    """A finding at the words that say what is done: `uv sync`, `pip install`."""
+    argv = install.command.argv
+    first, last = span_of(argv[0]), span_of(argv[install.at])
+    span = Span(first.start, last.end) if first.end <= last.end else first
+    return Finding(span, message, severity, related=[(step.invocation.name_span, "the step")], fix=fix)
+
+
+def _warm_up(install: Install, installs: list[Install]) -> Invocation | None:
+    """What did the same before in one task: a step of one, or the batch shell, with the same image."""
+    image = image_of(install.command)
+    for each in installs:
+        command = each.command
+        if command.index >= install.command.index:
+            break
+        if image_of(command) != image or (each.kind == "pip install") != (install.kind == "pip install"):
+            continue
+        step = step_around(command.context)
+        if command.phase is not Phase.TASK or step is not None and step.tasks == 1:
+            return command
+    return None
+
+
+def _others_sleep(job: Job, command: Invocation) -> bool:
+    """Whether the other tasks merely sleep while one runs this command."""
+    context = command.context
+    text = None if context.parent is None else context.parent.text
+    if text is not None and WAITING.search(text.string):
+        return False
+    return any(
+        each.name == "sleep" and each.context.parent is context.parent and each.context.restricted == context.restricted
+        for each in job.invocations
+    )
+
+
+def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
+    """`--no-sync` behind `uv run`, where the script has synced before, there or in one task."""
+    command = install.command
+    image = image_of(command)
+    synced = any(
+        each.kind == "uv sync" and each.command.index < command.index and image_of(each.command) == image
+        for each in installs
+    )
+    word = span_of(command.argv[install.at])
+    if not synced or job.source.slice(word) != "run":
+        return None
+    return Fix("keep uv run from syncing", [Edit(Span(word.end, word.end), " --no-sync")], safe=True)
+
+
+# --- where an environment lies ------------------------------------------------------------------------
+
+
+def _environment_place(job: Job, install: Install) -> Location:
+    """Where the environment lies that a command writes to, as far as the script tells."""
+    command, site, uv = install.command, job.site, install.uv
+    container = container_of(command)
+    if install.kind != "uv sync" or uv is None:
+        return _pip_place(job, command)
+    named = exported(command, "UV_PROJECT_ENVIRONMENT")
+    if named and (shown_text(named).startswith(("/", "~")) or is_unknown(named[:1])):
+        return classify(named, site, container)
+    folder = uv.value("project") or uv.value("directory") or folder_of(job, command)
+    if folder is not None:
+        found = classify(folder, site, container)
+        if found.kind != UNKNOWN or container is not None:
+            return found
+    # a project's own folder is where the job was submitted from, or one that the user keeps
+    return Location(UNKNOWN) if container is not None else Location(SHARED, "the project's folder")
+
+
+def _pip_place(job: Job, command: Invocation) -> Location:
+    site, container = job.site, container_of(command)
+    words = list(command.argv)
+    for number, field in enumerate(words):
+        text = shown_text(field)
+        if text in ("-t", "--target", "--prefix", "-p", "--python") and number + 1 < len(words):
+            return classify(words[number + 1], site, container)
+        if text.startswith(("--target=", "--prefix=", "--python=")):
+            return classify(cut(field, text.index("=") + 1, len(text)), site, container)
+        if text == "--user":
+            return Location(SHARED, "the home folder") if container is None else Location(UNKNOWN)
+    for each in commands_before(job, command):
+        if each.name in ("source", ".") and len(each.argv) > 1 and shown_text(each.argv[1]).endswith("/bin/activate"):
+            field = each.argv[1]
+            return classify(cut(field, 0, len(shown_text(field)) - len("/bin/activate")), site, container)
+        if each.name in ("conda", "mamba", "micromamba") and container is None and len(each.argv) == 3:
+            if text_of(each.argv[1]) == "activate":
+                named = "/" not in shown_text(each.argv[2])
+                return Location(SHARED, "conda's environment") if named else classify(each.argv[2], site)
+    return Location(UNKNOWN)
 
 
 CASES = [

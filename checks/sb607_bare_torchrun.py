@@ -18,21 +18,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.script.installs import image_of, uv_command
+from sbatchlint.analysis.script.shell_history import commands_before
+from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB607", "bare-torchrun", severity="warning", fix="always", since="0.1.0")
+CARD = Card(
+    "SB607", "bare-torchrun", severity="warning", fix="always", since="0.1.0", when=Commands("uv"),
+    seen="https://docs.astral.sh/uv/concepts/projects/run/",
+)  # fmt: skip
+
+# With these uv makes an environment that is not the project's.
+OTHER = ("no-project", "isolated", "script", "project", "directory", "package", "help")
+# What puts tools on PATH, or changes PATH itself, in ways that are not followed.
+LOADING = frozenset(
+    {"module", "ml", "spack", "conda", "mamba", "micromamba", "pyenv", "guix", "eb", "nix", "workon"}
+    | {"source", ".", "activate"}
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.bare_torchruns():
+    uses: list[tuple[Invocation, str]] = []
+    for each in job.invocations:
+        uv = uv_command(each)
+        if uv is not None and uv.verb in ("sync", "run") and not uv.has(*OTHER):
+            uses.append((each, uv.verb))
+    seen: set[Span] = set()
+    for launch in job.launches if uses else ():
+        command, span = launch.invocation, span_of(launch.invocation.argv[0])
+        own = [(each, verb) for each, verb in uses if image_of(each) == image_of(command)]
+        if text_of(command.argv[0]) != "torchrun" or not own or span in seen or _is_activated(job, command):
+            continue
+        seen.add(span)
+        use = own[0][0]
+        synced = any(verb == "sync" and each.index < command.index for each, verb in own)
+        instead = f"uv run{' --no-sync' if synced else ''} python -m torch.distributed.run"
+        plain = job.source.slice(span) == "torchrun"
         yield Finding(
-            each.span,
-            f"this torchrun is the first one on PATH, not that of the uv project which line "
-            f"{job.line(each.sign.span.start)} uses: it runs another Python without the project's packages, or is not "
-            "found; write `uv run python -m torch.distributed.run`, or activate the environment before",
-            related=[(each.sign.name_span, "uses the project's environment")],
-            fix=Fix("start it through uv", each.edits, safe=True) if each.edits else None,
+            span,
+            f"`torchrun` is the first one on PATH, not that of the uv project on line {job.line(use.span.start)}; "
+            f"write `{instead}`, or activate the environment before",
+            related=[(use.name_span, "uses the project's environment")],
+            fix=Fix("start it through uv", [replace(span, instead)], safe=True) if plain else None,
         )
+
+
+def _is_activated(job: Job, command: Invocation) -> bool:
+    """Whether a wrapper (`uv run`, `conda run`) or something before may have put other tools first on its PATH."""
+    if any(getattr(each.spawn, "kind", "").endswith(" run") for each in command.ancestors()):
+        return True
+    if is_set(command, "PATH") or command.state.sourced:
+        return True
+    return any(
+        each.name in LOADING or each.name == "eval" and not each.children for each in commands_before(job, command)
+    )
 
 
 CASES = [

@@ -17,31 +17,109 @@ https://docs.python.org/3/library/sys_path_init.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.script.installs import install_of
+from sbatchlint.analysis.script.shell_history import commands_before, folder_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.commands.argv import is_unknown
+from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Launchers
 
-CARD = Card("SB608", "pythonpath-missing", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB608", "pythonpath-missing", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("python*", "ipython*", "pypy*") | Launchers(), seen="https://docs.python.org/3/library/sys_path_init.html",
+)  # fmt: skip
+
+SCRIPT = Regex(r"(?P<folder>.*?3rdparty/Megatron-LM)/pretrain_\w+\.py", re.DOTALL)
+MODULE = Regex(r"pretrain_(?:gpt|bert|t5|vlm|mamba|retro|ict|vision_\w+)")
+MEGATRON = Regex(r"megatron", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.missing_paths():
-        if each.module:
-            message = (
-                f"python looks for the module {each.program} in the working folder, which is not Megatron-LM's, and "
-                "PYTHONPATH does not name that: ModuleNotFoundError; put the folder of Megatron-LM on PYTHONPATH"
+    if any(install_of(each) is not None and "-e" in map(shown_text, each.argv) for each in job.invocations):
+        return
+    seen: set[Span] = set()
+    for command in job.invocations:
+        if command.children or command.state.sourced or not command.argv:
+            continue
+        kind, field = _program(command)
+        if field is None or span_of(field) in seen or _is_on_path(command):
+            continue
+        text = shown_text(field)
+        if kind == "module" and MODULE.fullmatch(text) and _is_elsewhere(job, command):
+            seen.add(span_of(field))
+            yield Finding(
+                span_of(field),
+                f"the module `{text}` is looked for in the working folder, which is not Megatron-LM's; put Megatron-LM's"
+                " folder on PYTHONPATH",
+                "warning",
             )
-        else:
-            message = (
-                f"{each.program} runs without the folder of Megatron-LM on PYTHONPATH, so that what it starts may find "
-                "another `megatron` that is installed; set PYTHONPATH to that folder"
+        elif kind != "module" and SCRIPT.fullmatch(text):
+            seen.add(span_of(field))
+            yield Finding(
+                span_of(field),
+                f"`{text.rpartition('/')[2]}` runs without Megatron-LM's folder on PYTHONPATH, and what it starts may "
+                "find another `megatron`; set PYTHONPATH to that folder",
+                "info",
+                fix=_path_set(job, command, field),
             )
-        yield Finding(
-            each.span,
-            message,
-            "warning" if each.module else "info",
-            fix=Fix("set PYTHONPATH for it", each.edits, safe=True) if each.edits else None,
-        )
+
+
+def _program(command: Invocation) -> tuple[str, Pieces | None]:
+    """What Python is to run: how it is given (`script` or `module`), and the word."""
+    launcher = recognise(command.argv)
+    if launcher is not None:
+        return launcher.program_kind, None if launcher.program is None else launcher.argv[launcher.program]
+    python = python_command(command.argv)
+    return ("", None) if python is None or python.target is None else (python.kind, python.target)
+
+
+def _is_on_path(command: Invocation) -> bool:
+    """Whether PYTHONPATH names Megatron's folder, or may."""
+    variable = command.state.variables.get("PYTHONPATH")
+    values = [] if variable is None else [field for way in variable.alternatives for field in way.fields or ()]
+    values += [value for name, value in command.variables if name == "PYTHONPATH"]
+    for value in values:
+        if MEGATRON.search(shown_text(value)) or is_unknown(value):
+            return True
+        if any(each.name not in ("PYTHONPATH", "PWD", "HOME") for each in expansions(value)):
+            return True
+    return False
+
+
+def _is_elsewhere(job: Job, command: Invocation) -> bool:
+    """Whether a command certainly runs in another folder than Megatron's, and nothing was loaded that may have it."""
+    folder = folder_of(job, command)
+    last = "" if folder is None else shown_text(folder).rstrip("/").rpartition("/")[2]
+    if not re.fullmatch(r"[\w.-]+", last, re.ASCII) or MEGATRON.search(last) is not None and "ridge" not in last:
+        return False
+    return not any(each.name in ("module", "conda") for each in commands_before(job, command))
+
+
+def _path_set(job: Job, command: Invocation, field: Pieces) -> Fix | None:
+    """PYTHONPATH before the command, where this is a statement of its own in the text that a task or the job runs."""
+    folder = job.source.slice(span_of(field)).rpartition("/")[0]
+    dollar = _dollar(job, command)
+    if dollar is None or not re.fullmatch(r"(?:\$\w+|\$\{\w+\}|[\w./-])+", folder) or command.variables:
+        return None
+    added = insert(command.span.start, f"PYTHONPATH={folder}:{dollar}{{PYTHONPATH:-}} ")
+    return Fix("set PYTHONPATH for it", [added], safe=True)
+
+
+def _dollar(job: Job, command: Invocation) -> str | None:
+    """How a dollar is written for the shell that reads the command; None where that is not plain."""
+    parent = command.context.parent
+    if parent is None:
+        return "$"
+    if parent.name not in ("bash", "sh") or parent.text is None or command.kind:
+        return None
+    first = parent.text.field[0].start if parent.text.field else 0
+    return {"'": "$", '"': "\\$"}.get(job.source.text[first - 1 : first])
 
 
 CASES = [

@@ -23,40 +23,325 @@ token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.bash.interpreter.builtins import BUILTINS
+from sbatchlint.bash.trace import Assigned, Context, Invocation
+from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.job.commands.conditionals import is_asked_for
+from sbatchlint.job.containers import Container
+from sbatchlint.job.steps import step_around
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",
+    when=Variables(
+        "*TOKEN", "*KEY", "*SECRET", "*PASSWORD", "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS", "*JWT",
+        "*PAT", "*PASS", "*PW",
+    ),
+)  # fmt: skip
 
-INSTEAD = {
-    "export": ("leave this export out: a step inherits what the batch script exports", "leave the export to the step"),
-    "container": ("write `-e {name}` without a value, and it is taken from the environment", "pass it by its name"),
-    "option": ("name {name} in --export without a value, and it is taken from the environment", "pass it by its name"),
-    "login": ("leave the login out: wandb reads WANDB_API_KEY from the environment", "leave the login out"),
-    "": ("let the program read it from its environment, or from a file that only you can read", ""),
-}
+SERVICES = (
+    "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
+    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE"
+)
+NAMES = Regex(
+    rf"(?:\w*_)?(?:TOKEN|API_?KEY|SECRET(?:_?(?:ACCESS_?)?KEY)?|ACCESS_KEY|AUTH_KEY|(?:{SERVICES})_KEY|PASSWORD|PASSWD"
+    r"|PASSPHRASE|CREDENTIALS?|JWT|(?:GH|GITHUB|GITLAB)_PAT|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_PASS)"
+    r"|SSHPASS|(?:\w+_)?PW",
+    re.IGNORECASE,
+)
+# Tokens of a text, and words that merely end so.
+TEXT_TOKENS = Regex(
+    r"(?:\w*_)?(?:EOS|BOS|PAD|MASK|SEP|CLS|UNK|SPECIAL|IMAGE|VIDEO|AUDIO|START|STOP|END|NEW|PER|NUM|N|MAX|MIN|TRAIN|EVAL"
+    r"|PROMPT|NEXT|LAST|FIRST|CANCEL|REMOVE|EXTRA|STOPPING|TRIGGER|CHAT|ENTITY|CLASS)_TOKEN",
+    re.IGNORECASE,
+)
+# Values that stand for a secret to be filled in, or name the file that holds it.
+NO_SECRET = Regex(
+    r"|[/~.].*|<.*>|x+|\.+|\d{1,4}|(?:your|my|insert|enter|replace|change)[\w -]*|none|null|false|true|todo", re.I
+)
+# Commands whose words no other process sees.
+OWN = frozenset(BUILTINS) | frozenset(
+    {"[[", "alias", "bg", "env", "fg", "hash", "help", "jobs", "kill", "logout", "pwd", "times", "type", "ulimit"}
+    | {"umask", "unalias", "wait"}
+)
+# What logs in with a key that its programs read from a variable too.
+LOGINS = {"wandb": "WANDB_API_KEY"}
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.exposed_secrets():
-        command = found.command.name or "a command"
-        kept = ", and `sacct -o SubmitLine` keeps it" if command in ("srun", "sbatch", "salloc") else ""
-        instead, title = INSTEAD[found.kind]
-        yield Finding(
-            found.span,
-            f"the value of {found.name} becomes an argument of {command}, which `ps` shows to everybody on the node"
-            f"{kept}; {instead.format(name=found.name)}",
-            related=[(found.command.name_span, "these arguments")],
-            fix=Fix(title, found.edits, safe=True) if found.edits else None,
-        )
-    for traced in job.traced_secrets():
-        yield Finding(
-            traced.span,
-            f"`{traced.written}` writes the value of {traced.name} (line {job.line(traced.use.start)}) into the job's "
-            "log; turn it off before that with `set +x`, and on again behind it",
-            related=[(traced.use, "traced")],
-        )
+    secrets = Secrets(job)
+    yield from _exposed(secrets)
+    yield from _traced(secrets)
+
+
+class Secrets:
+    """The variables of a job whose names say that they hold a secret, and where they are read and assigned."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.reads = [each for each in job.trace.reads if is_secret(each.name)]
+        self.assigned = [each for each in job.assigned if is_secret(each.name) and _holds_secret(each)]
+        # pieces of known assignments, by their place: they are found again where the variable is used
+        self.places: dict[tuple[int, int], str] = {
+            (piece.start, piece.end): each.name
+            for each in self.assigned
+            for piece in _pieces(each)
+            if piece.end > piece.start
+        }
+
+    def in_words(self, command: Invocation) -> Iterator[tuple[int, str, Span]]:
+        """The secrets among a command's words: the word's number, the variable, and where `$NAME` is written."""
+        for number, field in enumerate(command.argv):
+            for piece in field:
+                name = self._name_of(piece)
+                span = None if name is None else self._place(name, piece, command)
+                if name is not None and span is not None:
+                    yield number, name, span
+
+    def _name_of(self, piece: Piece) -> str | None:
+        """The secret variable that a piece of a word is the value of."""
+        expansion = piece.expansion
+        if expansion is not None and not expansion.inputs and is_secret(expansion.name):
+            return expansion.name
+        return self.places.get((piece.start, piece.end))
+
+    def _place(self, name: str, piece: Piece, command: Invocation) -> Span | None:
+        if piece.expansion is not None and piece.expansion.name == name:
+            return piece.expansion.span
+        reads = [each.span for each in self.reads if each.name == name and each.order <= command.index]
+        around = command.span
+        inside = [each for each in reads if around.start <= each.start and each.end <= around.end]
+        return inside[0] if inside else reads[-1] if reads else None
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name holds a secret."""
+    return NAMES.fullmatch(name) is not None and TEXT_TOKENS.fullmatch(name) is None and name != "token"
+
+
+def _holds_secret(assigned: Assigned) -> bool:
+    """Whether what is assigned may be a secret: no placeholder, no name of a file."""
+    for each in assigned.alternatives:
+        for field in each.fields or ():
+            if field and NO_SECRET.fullmatch(shown_text(field).strip()) is None and not _is_path(field):
+                return True
+    return False
+
+
+def _is_path(field: Pieces) -> bool:
+    return len(field) > 1 and "/" in shown_text(field) and "://" not in shown_text(field)
+
+
+def _pieces(assigned: Assigned) -> Iterator[Piece]:
+    for each in assigned.alternatives:
+        for field in each.fields or ():
+            yield from field
+
+
+# --- secrets as words of a command -------------------------------------------------------------------
+
+
+def _exposed(secrets: Secrets) -> Iterator[Finding]:
+    """Each place at which a secret becomes a word of a command, once."""
+    seen: set[tuple[str, Span]] = set()
+    for command in secrets.job.invocations if secrets.reads else ():
+        if command.name in OWN or command.name in command.state.functions:
+            continue
+        for number, name, span in secrets.in_words(command):
+            if (name, span) in seen:
+                continue
+            seen.add((name, span))
+            instead, fix = _repair(secrets.job, command, number, name, span)
+            starter = command.name or "a command"
+            kept = ", and `sacct -o SubmitLine` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
+            yield Finding(
+                span,
+                f"the value of `{name}` becomes an argument of {starter}, which `ps` shows to everybody on the node"
+                f"{kept}; {instead}",
+                related=[(command.name_span, "these arguments")],
+                fix=fix,
+            )
+
+
+def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
+    """What to do instead, and the fix where the program has the variable anyway."""
+    has_it = _is_in_environment(command, name)
+    by_itself = "let the program read it from its environment, or from a file that only you can read"
+    container = getattr(command.spawn, "info", None)
+    if isinstance(container, Container) and container.kind in ("docker", "podman"):
+        if name not in container.passed:
+            return by_itself, None
+        edits = _without_value(job, name, span) if has_it else []
+        return f"write `-e {name}`, which takes it from the environment", _fix("pass it by its name", edits)
+    if command.name in ("srun", "sbatch", "salloc"):
+        if f"{name}=" in shown_text(command.argv[number]) and _is_export_option(command, number):
+            edits = _without_value(job, name, span) if has_it else []
+            return f"name `{name}` in `--export` without a value", _fix("pass it by its name", edits)
+        export = _export_again(job, command, name, span)
+        if export is not None:
+            passes = has_it and _inherits(job, command, export.context)
+            edits = _without_export(job, export) if passes else []
+            return (
+                "leave this export out: a step inherits what the batch script exports",
+                _fix("leave the export to the step", edits),
+            )
+    login: Invocation | None = command
+    if command.name not in LOGINS or len(command.argv) < 2 or text_of(command.argv[1]) != "login":
+        inner = (each for each in command.descendants() if each.name in LOGINS)
+        login = next((each for each in inner if each.span.start <= span.start < each.span.end), None)
+    if login is None:
+        return by_itself, None
+    reads_it = login is command or _inherits(job, command, login.context)
+    edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
+    advice = "leave the login out: wandb reads WANDB_API_KEY from the environment"
+    return advice, _fix("leave the login out", edits)
+
+
+def _fix(title: str, edits: list[Edit]) -> Fix | None:
+    return Fix(title, edits, safe=True) if edits else None
+
+
+def _is_in_environment(command: Invocation, name: str) -> bool:
+    """Whether a command finds the variable in its environment, with the value that is expanded for it."""
+    variable = command.state.variables.get(name)
+    if variable is None:
+        # it came with the job's environment, unless a file that nobody sees here has set it
+        return not command.state.sourced
+    return variable.exported and bool(variable.alternatives)
+
+
+def _inherits(job: Job, command: Invocation, context: Context) -> bool:
+    """Whether what an srun starts gets the environment of the batch shell, there where it is wanted."""
+    step = step_around(context)
+    if step is None or command.name != "srun" or "export" in step.options:
+        return False
+    if job.request.asked("export") and job.request.text("export") != "ALL":
+        return False
+    between: Invocation | None = context.parent
+    while between is not None and between is not command:
+        info = getattr(between.spawn, "info", None)
+        if isinstance(info, Container) and not info.inherits or getattr(between.spawn, "cleared", False):
+            return False
+        if getattr(between.spawn, "kind", "") in ("ssh", "sudo", "docker", "podman"):
+            return False
+        between = between.context.parent
+    return True
+
+
+def _is_export_option(command: Invocation, number: int) -> bool:
+    """Whether a word holds the value of --export."""
+    return shown_text(command.argv[number]).startswith("--export=") or text_of(command.argv[number - 1]) == "--export"
+
+
+def _export_again(job: Job, command: Invocation, name: str, span: Span) -> Assigned | None:
+    """The export in the text for a task that repeats a variable: `export NAME=$NAME`."""
+    for each in job.assigned:
+        if each.name != name or each.context.parent is None or not each.exported:
+            continue
+        if command in (each.context.parent, *each.context.parent.ancestors()):
+            if each.name_span.end <= span.start <= each.name_span.end + 4:
+                return each
+    return None
+
+
+def _without_export(job: Job, export: Assigned) -> list[Edit]:
+    text, name = job.source.text, re.escape(export.name)
+    start = export.name_span.start
+    before = re.search(r"export[ \t]+\Z", text[max(start - 24, 0) : start])
+    after = re.compile(rf"{name}=(?P<q>\\?[\"']|)\$(?:{name}\b|{{{name}(?::?-)?}})(?P=q)").match(text, start)
+    if before is None or after is None:
+        return []
+    return _without_statement(text, start - len(before.group()), after.end())
+
+
+def _without_login(job: Job, login: Invocation) -> list[Edit]:
+    if not login.argv[-1] or login.redirects or len(login.argv) > 4:
+        return []
+    text, end = job.source.text, login.span.end
+    return _without_statement(text, login.span.start, end + 1 if text[end : end + 1] in "\"'" else end)
+
+
+def _without_value(job: Job, name: str, span: Span) -> list[Edit]:
+    """Takes `=$NAME` away behind NAME, where just that is written."""
+    text, (start, end) = job.source.text, span
+    if text[start - 1 : start] == '"' and text[end : end + 1] == '"':
+        start, end = start - 1, end + 1
+    if not text[:start].endswith(f"{name}=") or re.match(r"[\w$./:{-]", text[end : end + 1]):
+        return []
+    return [remove(Span(start - 1, end))]
+
+
+def _without_statement(text: str, start: int, end: int) -> list[Edit]:
+    """Takes a command and the `&&` or `;` behind it out of a text, with its line where it has one of its own."""
+    separator = re.compile(r"[ \t]*(?:&&|;)[ \t]*").match(text, end)
+    stop = end if separator is None else separator.end()
+    line = text.rfind("\n", 0, start) + 1
+    rest = re.compile(r"\\?\n").match(text, stop)
+    if not text[line:start].strip() and rest is not None and (separator is not None or rest.group() == "\n"):
+        return [remove(Span(line, rest.end()))]
+    return [] if separator is None or rest is not None else [remove(Span(start, stop))]
+
+
+# --- secrets in the log ------------------------------------------------------------------------------
+
+
+def _traced(secrets: Secrets) -> Iterator[Finding]:
+    """Each `set -x` of the script's own shell, with the first secret that it writes to the log."""
+    job = secrets.job
+    tracers: list[tuple[Span, str, Invocation | None]] = []
+    interpreter, line = job.interpreter_line
+    if interpreter in ("bash", "sh") and re.search(r"\s-\w*x", line):
+        tracers.append((job.span(0, len(job.text.string.partition("\n")[0])), "-x", None))
+    tracers += [
+        (each.span, "set -x", each) for each in job.invocations if _tracing(each) is True and not is_asked_for(each)
+    ]
+    for span, written, start in tracers:
+        found = _first_traced(secrets, start)
+        if found is not None:
+            name, use = found
+            yield Finding(
+                span,
+                f"`{written}` writes the value of `{name}` (line {job.line(use.start)}) into the job's log; write "
+                "`set +x` before that line, and `set -x` after it",
+                related=[(use, "traced")],
+            )
+
+
+def _first_traced(secrets: Secrets, start: Invocation | None) -> tuple[str, Span] | None:
+    """The first secret that a shell writes out while it traces, from `start` on (None: from its beginning)."""
+    index, parent = (-1, None) if start is None else (start.index, start.context.parent)
+    commands = [each for each in secrets.job.invocations if each.index > index and each.context.parent is parent]
+    end = next((each.index for each in commands if _tracing(each) is False), len(secrets.job.invocations) + 1)
+    uses = [
+        (each.order, each.name, each.name_span)
+        for each in secrets.assigned
+        if each.context.parent is parent and index < each.order <= end and any(p.text != "" for p in _pieces(each))
+    ]
+    for command in commands:
+        if command.index < end:
+            uses += [(command.index, name, span) for _, name, span in secrets.in_words(command)]
+    return min(uses)[1:] if uses else None
+
+
+def _tracing(command: Invocation) -> bool | None:
+    """Whether a `set` turns tracing on or off; None where it does neither."""
+    if command.name != "set":
+        return None
+    found: bool | None = None
+    words = [shown_text(field) for field in command.argv[1:]]
+    for number, word in enumerate(words):
+        if word == "--":
+            break
+        letters = word[1:] if word[:1] in ("-", "+") else ""
+        named = letters.endswith("o") and words[number + 1 : number + 2] == ["xtrace"]
+        if letters.isalpha() and ("x" in letters or named):
+            found = word[0] == "-"
+    return found
 
 
 CASES = [

@@ -115,6 +115,9 @@ TRIGGERS: dict[str, Trigger] = {
     "sb602_cache_unset": Containers() | Launchers("swift"),
     "sb603_compile_cache_shared": Variables("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "NUMBA_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME"),
     "sb605_deprecated_cache_variable": Variables("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE", "HUGGINGFACE_HUB_CACHE", "HUGGINGFACE_ASSETS_CACHE"),
-    "sb606_uv_sync_in_every_task": Steps(),
+    "sb606_uv_sync_in_every_task": Commands("uv", "pip*", "python*", "ipython*", "pypy*"),
+    "sb607_bare_torchrun": Commands("uv"),
+    "sb608_pythonpath_missing": Commands("python*", "ipython*", "pypy*") | Launchers(),
     "sb811_rm_before_resume": Commands("rm"),
+    "sb902_secret_on_command_line": Variables("*TOKEN", "*KEY", "*SECRET", "*PASSWORD", "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS", "*JWT", "*PAT", "*PASS", "*PW"),
 }

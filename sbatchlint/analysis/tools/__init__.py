@@ -1,1 +1,0 @@
-"""The environments of Python and of training programs that commands run in."""
