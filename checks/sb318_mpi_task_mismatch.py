@@ -115,8 +115,8 @@ def _without_a_number(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Fi
         return None
     return Finding(
         launcher.span,
-        f"`{launcher.name}` starts only one process: `{cpus.as_written}` (line {job.line(cpus.span.start)}) makes one slot, "
-        f"not {number}; write `--ntasks={number}` instead, or set `OMP_NUM_THREADS`",
+        f"`{launcher.name}` starts only one process: `{cpus.as_written}` (line {job.line(cpus.span.start)}) makes one "
+        f"slot, not {number}; write `--ntasks={number}` instead, or set `OMP_NUM_THREADS`",
         related=[(cpus.span, "what the job requests")],
     )
 

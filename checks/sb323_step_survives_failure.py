@@ -1,9 +1,9 @@
 """When one task of this step fails, srun leaves the others waiting for it.
 
-A distributed program hangs in its next collective operation when a rank is gone. srun does not mind: it waits until the
-other tasks end too, which is the timeout of NCCL (ten minutes, or never) or the end of the job's time. With
-`--kill-on-bad-exit=1` the first task that fails ends the step at once, and the nodes are free. `--no-kill` says the
-contrary, and takes the effect of `--kill-on-bad-exit` and `--wait` away.
+A distributed program hangs in its next collective operation when a rank is gone. srun waits until the other tasks end
+too, which is the timeout of NCCL (ten minutes, or never) or the job's time limit. With `--kill-on-bad-exit=1` the first
+task that fails ends the step at once, and the nodes are free. `--no-kill` says the contrary, and takes the effect of
+`--kill-on-bad-exit` and `--wait` away.
 
 ## Fix
 
@@ -11,45 +11,91 @@ Adds `--kill-on-bad-exit=1`. Safe: it changes nothing while all tasks are well. 
 
 ## References
 
-srun(1), --kill-on-bad-exit and --no-kill; https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
+srun(1), --kill-on-bad-exit and --no-kill; live runs on 22.05 to 26.05;
+https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
+from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import World
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", since="0.1.0", when=Steps())
 
 OPTION = "--kill-on-bad-exit=1"
+# Launchers whose other nodes cannot go on when one is lost.
+COLLECTIVE = frozenset({"torchrun", "ft_launcher", "torch.distributed.launch", "accelerate", "swift", "composer",
+                        "colossalai"})  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.surviving_steps():
-        step = each.step
-        if each.kept is not None:
-            yield Finding(
-                each.kept.span,
-                f"{each.kept.written} keeps this step when a node fails, and makes --kill-on-bad-exit and --wait void: "
-                f"the other nodes of {each.program} hang until a time-out; remove it",
-            )
+    reported = set()
+    for step in job.steps:
+        if step.several_nodes is not True or not step.certain or step.span in reported:
             continue
-        yield Finding(
-            step.invocation.name_span,
-            f"when {each.program} fails on one of {step.nodes} nodes, srun lets the others hang until a time-out; "
-            f"write {OPTION}",
-            fix=partial(_fix, job, step),
-        )
+        kept = step.option("no-kill")
+        if kept is not None and kept.text in ("off", "no"):
+            kept = None
+        if kept is None and _says_what_happens(step):
+            continue
+        program = _distributed_program(job, step)
+        if program is None:
+            continue
+        reported.add(step.span)
+        if kept is not None:
+            yield Finding(
+                kept.span,
+                f"`{kept.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
+                "timeout; remove it",
+            )
+        else:
+            yield Finding(
+                step.invocation.name_span,
+                f"when `{program}` fails on one of {step.nodes} nodes, srun lets the others hang until a timeout; "
+                f"write `{OPTION}`",
+                fix=partial(_fix, job, step),
+            )
 
 
-def _fix(job: Job, step: Any) -> Fix | None:
+def _says_what_happens(step: Step) -> bool:
+    """Whether an option or a variable says what happens to the step when a task ends."""
+    if "kill-on-bad-exit" in step.options or "wait" in step.options:
+        return True
+    names = ("SLURM_KILL_BAD_EXIT", "SLURM_WAIT")
+    own = {name for name, _ in step.invocation.variables}
+    return any(name in own or is_set(step.invocation, name) for name in names)
+
+
+def _distributed_program(job: Job, step: Step) -> str | None:
+    """What the step runs, as written, where its nodes depend on each other."""
+    for launch in job.launches:
+        if launch.step is not step:
+            continue
+        launcher = launch.launcher
+        if launcher.kind not in COLLECTIVE or not launcher.spawns:
+            return None
+        world = World(job, launch.invocation, launch, step)
+        restarts = launcher.setting("max_restarts")
+        if world.apart or world.asked.several is False or restarts is not None and restarts.number != 0:
+            return None
+        return launcher.name
+    for each in step.program:
+        if rank_sign(each.argv, partial(exported, each)) is not None:
+            return each.name
+    return None
+
+
+def _fix(job: Job, step: Step) -> Fix | None:
     edits = add_step_option(job, [step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
-    return None if edits is None else Fix(f"end the step with its first failure, {OPTION}", edits, True)
+    return None if edits is None else Fix(f"end the step with its first failure, {OPTION}", edits, safe=True)
 
 
 CASES = [

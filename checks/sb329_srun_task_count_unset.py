@@ -1,9 +1,10 @@
 """srun knows how many CPUs a task has and not how many tasks there are, so it fills the node with them.
 
-Without a number of tasks one task per node is what most scripts expect. With `--cpus-per-task` srun starts as many as
-the job's CPUs hold instead: eight copies of one experiment on an exclusive node of 64 CPUs with `--cpus-per-task=8`,
-which write the same files and share the GPUs. srun's own option does so in all releases; the job's directive since
-23.11, where srun inherits it again, so that the same script changes with an update of Slurm.
+Without a number of tasks, most scripts expect one task per node. With `--cpus-per-task` srun starts as many as the
+job's CPUs hold instead: eight copies of one experiment on an exclusive node of 64 CPUs with `--cpus-per-task=8`, which
+write the same files and share the GPUs. srun's own option does so in all releases; the job's directive since 23.11,
+where srun inherits it again, so that the same script changes with an update of Slurm. A job has just the CPUs that it
+requests, but those of the whole node with `--exclusive`; `--mem=0` and GPUs change nothing.
 
 ## Fix
 
@@ -17,34 +18,129 @@ srun(1), --cpus-per-task; live runs on 22.05, 23.11 and 26.05; https://github.co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 
+from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.steps import Step, held_cpus
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options, StepOptions
 
-CARD = Card("SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0", when=Steps()
-)
+CARD = Card(
+    "SB329", "srun-task-count-unset", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("cpus-per-task") | StepOptions("cpus-per-task"),
+)  # fmt: skip
+
+# Options and variables that count the tasks of a step, or of the job.
+COUNTING = (*COUNTING_OPTIONS, "ntasks-per-socket", "ntasks-per-core", "multi-prog")
+COUNTING_VARIABLES = (*TASK_COUNTS, "SLURM_NTASKS_PER_NODE", "SLURM_TRES_PER_TASK")
+# Releases whose srun inherits the job's --cpus-per-task by SRUN_CPUS_PER_TASK alone.
+NOT_INHERITING = ("22.05", "23.02")
+# A node that is the job's alone has at least twice so many CPUs: likely, and hardly.
+LIKELY, HARDLY = 32, 128
+MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.uncounted_steps():
-        span, option = each.reason
-        one = "--ntasks=1" if each.step.nodes == 1 else "--ntasks-per-node=1"
-        edits = add_step_option(job, [each.step], one, ("nodes", "nodelist"))
-        where = f" (line {job.line(span.start)})" if each.inherited else ""
-        if each.copies is not None:
-            count = f"{each.copies} times on each node, as the job has {each.held} CPUs there"
-        else:
-            count = f"once for every {each.cpus} CPUs of the node, which --exclusive gives to the job"
-        yield Finding(
-            each.step.invocation.name_span,
-            f"without a number of tasks, `{option}`{where} makes srun start {each.program} {count}"
-            f"{job.versions.in_brackets(each.versions)}; write {one}",
-            severity=None if each.likely else "info",
-            related=[(span, "the CPUs of one task")],
-            fix=None if edits is None else Fix(f"give the step {one}", edits, each.single),
-        )
+    request = job.request
+    if request.heterogeneous or not request.directives.certain or any(request.asked(name) for name in COUNTING):
+        return
+    reported = set()
+    for step in job.steps:
+        finding = None if step.span in reported else _of_step(job, step)
+        if finding is not None:
+            reported.add(step.span)
+            yield finding
+
+
+def _of_step(job: Job, step: Step) -> Finding | None:
+    if not step.certain or any(name in step.options for name in COUNTING):
+        return None
+    if any(_is_given(step, name) for name in COUNTING_VARIABLES):
+        return None
+    releases: tuple[str, ...] | None = None
+    reason = step.option("cpus-per-task") or job.request.given("cpus-per-task")
+    if reason is None:
+        return None
+    if "cpus-per-task" not in step.options and exported(step.invocation, "SRUN_CPUS_PER_TASK") is None:
+        releases = tuple(each for each in job.versions.majors if each not in NOT_INHERITING)
+        if not releases:
+            return None
+    cpus, held = whole(reason.text), held_cpus(step, job.request)
+    if not cpus or held == 0 or (cpus >= HARDLY if held is None else held // cpus < 2):
+        return None
+    program = _program(job, step)
+    if program is None:
+        return None
+    name, once_a_node = program
+    one = "--ntasks=1" if step.nodes == 1 else "--ntasks-per-node=1"
+    times = f"once per {cpus} CPUs of the node" if held is None else f"{held // cpus} times on each node"
+    return Finding(
+        step.invocation.name_span,
+        f"without a number of tasks, `{reason.as_written}` makes srun start `{name}` {times}"
+        f"{job.versions.in_brackets(releases)}; write `{one}`",
+        severity="info" if held is None and cpus > LIKELY else None,
+        related=[(reason.span, "the CPUs of one task")],
+        fix=partial(_fix, job, step, one, once_a_node),
+    )
+
+
+def _is_given(step: Step, name: str) -> bool:
+    """Whether the script gives a variable a value for an srun."""
+    variable = step.invocation.state.variables.get(name)
+    return any(name == each for each, _ in step.invocation.variables) or bool(variable and variable.alternatives)
+
+
+def _program(job: Job, step: Step) -> tuple[str, bool] | None:
+    """What a step starts, as written, and whether that is plainly one program for a node; None where many are meant."""
+    if is_repeatable_step(step) or step.command is None or "mpi" in step.options:
+        return None
+    launchers = [each.launcher for each in job.launches if each.step is step]
+    if any(each.kind == "mpi" for each in launchers):
+        return None
+    if launchers:
+        return launchers[0].name, launchers[0].spawns
+    if any(_knows_tasks(each) for each in step.program) or _speaks_mpi(job, step):
+        return None
+    plain = [(each, command) for each in step.program if (command := python_command(each.argv)) is not None]
+    if any(rank_sign(each.argv, partial(exported, each)) for each, _ in plain):
+        return None
+    if plain:
+        each, command = plain[0]
+        name = shown_text(each.argv[command.at]) if command.kind == "script" else ""
+        return f"python {name}" if name and "\ue000" not in name else "python", True
+    last = step.program[-1].name if step.program else None
+    return None if last is None else (last, False)
+
+
+def _knows_tasks(invocation: Invocation) -> bool:
+    """Whether a command's words or variables tell the tasks of a node apart."""
+    names = [each.expansion.name for field in invocation.argv for each in field if each.expansion is not None]
+    set_here = [each.expansion.name for variable in invocation.state.variables.values()
+                for alternative in variable.alternatives for field in alternative.fields or ()
+                for each in field if each.expansion is not None and each.expansion.phase is Phase.TASK]  # fmt: skip
+    return any("SLURM_LOCALID" in name or "SLURM_PROCID" in name for name in (*names, *set_here))
+
+
+def _speaks_mpi(job: Job, step: Step) -> bool:
+    """Whether the step's program may be one of MPI, of which many are meant to be started."""
+    loaded = [shown_text(field) for each in job.invocations if each.name in ("module", "ml") for field in each.argv[1:]]
+    own = [shown_text(field) for each in step.program for field in each.argv]
+    return any(MPI.search(word) for word in (*loaded, *own))
+
+
+def _fix(job: Job, step: Step, one: str, safe: bool) -> Fix | None:
+    edits = add_step_option(job, [step], one, ("nodes", "nodelist"))
+    return None if edits is None else Fix(f"give the step {one}", edits, safe)
 
 
 CASES = [

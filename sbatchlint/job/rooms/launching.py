@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
     from sbatchlint.analysis.launch.late_options import LateOptions
     from sbatchlint.analysis.launch.lone_ranks import LoneRank
-    from sbatchlint.analysis.launch.surviving import Surviving
-    from sbatchlint.analysis.launch.uncounted import Uncounted
 
 # What starts programs that are one rank of many.
 _RANK_PROGRAMS = ("python", "litgpt")
@@ -28,23 +26,6 @@ class LaunchRooms(Ground):
         from sbatchlint.analysis.launch.late_options import find_late_options
 
         return find_late_options(self.job)
-
-    def surviving_steps(self) -> list[Surviving]:
-        """Steps of a distributed program that go on when one of their tasks has failed; see `launching.surviving`."""
-        if not any(step.several_nodes for step in self.steps):
-            return []
-        from sbatchlint.analysis.launch.surviving import find_surviving
-
-        return find_surviving(self.job)
-
-    def uncounted_steps(self) -> list[Uncounted]:
-        """Steps that fill the job's CPUs with tasks, as nobody says how many; see `analysis.launch.uncounted`."""
-        asked = self.request.asked("cpus-per-task")
-        if not any(asked or "cpus-per-task" in step.options for step in self.steps):
-            return []
-        from sbatchlint.analysis.launch.uncounted import find_uncounted
-
-        return find_uncounted(self.job)
 
     @property
     def lone_ranks(self) -> list[LoneRank]:
