@@ -1,4 +1,5 @@
 """Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from sbatchlint.triggers import (
     Trigger,
     Unread,
     Variables,
+    Written,
 )
 
 TRIGGERS: dict[str, Trigger] = {
@@ -26,7 +28,11 @@ TRIGGERS: dict[str, Trigger] = {
     "sb002_missing_shebang": Shebang(""),
     "sb006_sh_shebang": Shebang("sh", "dash"),
     "sb101_directive_after_command": Unread(),
-    "sb106_unmatched_quote": Problems(),
+    "sb105_hash_in_value": Written("comment"),
+    "sb106_unmatched_quote": Problems("unmatched-quote"),
+    "sb107_short_option_equals": Written("equals"),
+    "sb108_space_around_equals": Written("equals"),
+    "sb109_single_dash_option": Written("dashes"),
     "sb113_step_option_in_directive": Problems(),
     "sb114_submission_option_on_step": Problems("unknown-option") | StepOptions("wait"),
     "sb116_repeated_option": Options(),
@@ -72,11 +78,12 @@ TRIGGERS: dict[str, Trigger] = {
     "sb324_exported_world_size": Steps() | Launchers(),
     "sb328_srun_option_after_command": Steps(),
     "sb329_srun_task_count_unset": Options("cpus-per-task") | StepOptions("cpus-per-task"),
-    "sb401_early_task_variable": Steps(),
-    "sb402_early_rank_export": Steps(),
+    "sb401_early_task_variable": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
+    "sb402_early_rank_export": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
     "sb403_early_command_substitution": Steps(),
-    "sb404_hostname_is_first_node": Steps(),
-    "sb410_typed_gpu_count": Gpus(),
+    "sb404_hostname_is_first_node": Variables("HOSTNAME"),
+    "sb409_slurm_variable_not_set": Variables("S*"),
+    "sb410_typed_gpu_count": Variables("SLURM_GPUS*"),
     "sb414_undefined_launcher_variable": Launchers(),
     "sb415_submit_time_expansion": Submitted(),
     "sb417_early_job_variable": Steps(),
@@ -86,11 +93,14 @@ TRIGGERS: dict[str, Trigger] = {
     "sb505_container_image_uri": Containers() | Options("container-image") | Commands("enroot"),
     "sb506_container_environment_shadowed": Containers("pyxis"),
     "sb507_container_path_not_mounted": Containers(),
-    "sb509_docker_tty": Commands("docker", "podman", "podman-hpc", "nerdctl"),
-    "sb510_docker_network": Commands("docker", "podman", "podman-hpc", "nerdctl"),
-    "sb511_docker_shared_memory": Commands("docker", "podman", "podman-hpc", "nerdctl"),
-    "sb513_container_sees_all_gpus": Commands("docker", "podman", "podman-hpc", "nerdctl"),
-    "sb514_container_outlives_job": Commands("docker", "podman", "podman-hpc", "nerdctl"),
+    "sb508_container_env_not_passed": Containers("docker", "podman", "apptainer"),
+    "sb509_docker_tty": Containers("docker", "podman"),
+    "sb510_docker_network": Containers("docker", "podman"),
+    "sb511_docker_shared_memory": Containers("docker", "podman"),
+    "sb512_container_without_gpus": Containers("docker", "podman", "apptainer", "pyxis"),
+    "sb513_container_sees_all_gpus": Containers("docker"),
+    "sb514_container_outlives_job": Containers("docker"),
+    "sb515_scontrol_in_container": Containers(),
     "sb516_batch_script_in_container": Options("container-image", "container-name"),
     "sb601_cache_not_shared": Steps(),
     "sb602_cache_unset": Steps(),
