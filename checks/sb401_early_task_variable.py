@@ -51,7 +51,7 @@ CONSEQUENCE = {
     "file": "writes the same file",
     "text": "gets the same value",
     "label": "prints the same",
-    "ignored": "gets the same rank, which this rendezvous ignores",
+    "ignored": "gets the same rank (this rendezvous ignores it)",
 }
 
 
@@ -82,7 +82,7 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     if not use.word:
         return "let each task write a file of its own", None
     words = _words_to_wrap(job, use)
-    advice = f"run the command by `bash -c '…'` and write `${name}` there"
+    advice = f"run it by `bash -c '… ${name} …'`"
     if words is None:
         return advice, None
     edits = [insert(words.start, "bash -c 'exec "), insert(words.end, ' "$@"\' _')]

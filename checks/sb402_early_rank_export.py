@@ -80,6 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
+    advice = f"set it in the task: `bash -c '{rank}=${use.expansion.name} exec …'`"
     copies = _copies(job)
     assigned = next((each for each in copies if _holds(each, use)), None)
     if use.consumer == "ignored":
@@ -92,8 +93,8 @@ def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
     steps = _steps_with(job, copies) if use.command.kind == "srun" else []
     edits = _moved(job, assigned, steps) if assigned is not None else None
     if not edits:
-        return f"set it in the task: `srun bash -c '{rank}=${use.expansion.name} exec …'`", None
-    return f"set it in the task: `srun bash -c '{_program(job, steps[-1][1])}'`", Fix("set it in the tasks", edits)
+        return advice, None
+    return advice, Fix("set it in the tasks", edits)
 
 
 def _copies(job: Job) -> list[Assigned]:

@@ -47,10 +47,9 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seen.add(read.span)
         edit = replace(Span(start, start + len("HOSTNAME")), "SLURMD_NODENAME")
-        tasks = f"all {step.tasks or step.nodes or ''} tasks".replace("  ", " ")
         yield Finding(
             read.span,
-            f"srun hands on the batch shell's HOSTNAME, so {tasks} see the name of the first node; "
+            "srun hands on the batch shell's HOSTNAME, so every task sees the first node's name; "
             "write `$SLURMD_NODENAME`",
             related=[(step.invocation.name_span, "the tasks start here")],
             fix=Fix("write SLURMD_NODENAME", [edit], safe=True),

@@ -71,9 +71,9 @@ def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
 
 
 def _finding(span: Span, entry: Entry, severity: str) -> Finding:
-    empty = "is empty, or -5 from Slurm 26.05 on" if entry.batch else "is empty"
+    empty = "empty here, or -5 from Slurm 26.05 on" if entry.batch else "empty here"
     advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the program that srun starts"
-    return Finding(span, f"only tasks of a step have {entry.name}; in the batch script it {empty}; {advice}", severity)
+    return Finding(span, f"only the tasks of a step have {entry.name}, so it is {empty}; {advice}", severity)
 
 
 CASES = [

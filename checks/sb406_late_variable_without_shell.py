@@ -45,15 +45,17 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{program} gets `${each.name}` as text"
         if step is not None and each.has_no_shell:
             fix = _shell_around(job, step)
-            message += f", as the srun on line {job.line(step.span.start)} starts it without a shell; "
+            message += f", because the srun on line {job.line(step.span.start)} starts it without a shell; "
             message += 'run it by `bash -c "…"`'
         elif each.escaped:
             continue  # a backslash too many, which is over-escaped
         elif step is not None and not _is_written_in(each):
-            message += ", as no shell expands the value of a variable again; write it in the program of the task's "
+            message += (
+                ", because no shell expands the value of a variable again; write it in the program of the task's "
+            )
             message += "shell, or use `eval` there"
         elif each.of_slurm and program not in PRINTING:
-            message += ", as single quotes keep the shell from expanding it; use double quotes"
+            message += ", because single quotes keep the shell from expanding it; use double quotes"
         else:
             continue
         if each.span not in seen:

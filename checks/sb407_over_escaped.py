@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         shell = "the batch shell" if each.step is None else "the shell in the task"
         yield Finding(
             span,
-            f"{each.command.name} gets `${each.name}` as text, as {shell} only takes the backslash away; {advice}",
+            f"{each.command.name} gets `${each.name}` as text, because {shell} only takes the backslash away; {advice}",
             fix=fix,
         )
 

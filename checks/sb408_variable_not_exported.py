@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice, fix = _repair(job, assigned.name, None if array else assigned, array)
             yield Finding(
                 assigned.name_span,
-                f"{assigned.name} is not exported, so programs such as that on line {job.line(starter.span.start)} do "
+                f"{assigned.name} is not exported, so the program started on line {job.line(starter.span.start)} does "
                 f"not see it; {advice}",
                 "warning",
                 fix=fix,
@@ -80,15 +80,15 @@ def _read_empty(job: Job, span: Span, reads: list[Read]) -> Finding:
     starter = _loser(reads[0])
     assert starter is not None
     line = job.line(starter.span.start)
-    who, verb = f"the program started on line {line}", "reads"
+    who, verb = f"the program started on line {line}", "finds"
     if step_around(reads[0].context) is not None:
-        who, verb = f"the tasks of the srun on line {line}", "read"
+        who, verb = f"the tasks of the srun on line {line}", "find"
     where = "" if place == line else f" on line {place}"
     array = starter.state.variables[name].array
     advice, fix = _repair(job, name, None if array else _assignment(job, name, starter), array)
     return Finding(
         span,
-        f"{name} is not exported, so {who} {verb} it as empty{where}; {advice}",
+        f"{name} is not exported, so {who} {verb} it empty{where}; {advice}",
         related=[(each.span, "empty here") for each in reads[:3] if each.span != span],
         fix=fix,
     )

@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
         if plain and value.count(":") == 1 and "," not in value:
             number = f"${{{name}##*:}}"
             fix = Fix("take the number alone", [replace(span, number)], safe=True)
-        yield Finding(span, f"{name} is `{value}` here, where {wanted} wants a number; write `{number}`", fix=fix)
+        yield Finding(span, f"{name} is `{value}` here, where {wanted} needs a number; write `{number}`", fix=fix)
 
 
 def _in_numbers(job: Job) -> Iterator[tuple[str, str, Span, str]]:

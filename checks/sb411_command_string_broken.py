@@ -20,36 +20,319 @@ bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last lin
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Program, Simple
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.values import Phase, Text
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
 
 CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes", since="0.1.0")
 
+# An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
+_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+_OPTION_LINE = re.compile(r"\n[ \t]*+--?[A-Za-z]")
+_GAP = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
+_COMMENT = re.compile(r"#[^\n]*")
+_ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
+_REST_OF_LINE = re.compile(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
+# A comment that sbatch would read, were it moved to the option block.
+_LIVE = re.compile(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
+
+
+class Break(NamedTuple):
+    """One place where a command is cut: the command before, and the one that begins with an option.
+
+    `kind`: `newline` (no backslash), `blank` (blanks behind the backslash), `comment` (a comment behind it), `between`
+    (a comment line or an empty line in the middle).
+    """
+
+    before: Simple
+    after: Simple
+    kind: str
+
+
+MESSAGES = {
+    "newline": "the command ends here, {}; end this line with a backslash",
+    "blank": "the blank behind the backslash ends the command, {}; remove the blank",
+    "comment": "the comment behind the backslash ends the command, {}; put it above the command",
+    "between": "the command ends here, {}; put no comment and no empty line inside a command",
+}
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.broken_commands():
-        lost = f"and {each.option} on the next lines is run as a command of its own"
-        if each.option_span is not None:
-            lost = f"and {each.option} on line {job.line(each.option_span.start)} is run as a command of its own"
-        message = {
-            "newline": f"the command ends with this line, {lost}; end the line with a backslash",
-            "blank": "a blank behind the backslash keeps it from continuing the line: the command gets a blank as an "
-            f"argument, {lost if each.option else 'and ends here'}; remove the blank",
-            "comment": "a comment behind the backslash keeps it from continuing the line: the command ends here, "
-            f"{lost}; put the comment above the command",
-            "between": f"the command ends here, {lost}; put no comment and no empty line inside a command",
-            "swallowed": "the backslashes join the lines of this string, so the comment goes on to its end, and "
-            f"{each.option} is lost; put the comment outside of the string",
-            "argument": "the backslash continues no line: with the blank behind it, it is an argument more; "
-            "remove the backslash",
-            "element": "the blank behind the backslash becomes an element of the array, and the command gets it as an "
-            "argument; leave the backslash out, as lines in parentheses need none",
-        }[each.kind]
-        related = [] if each.option_span is None else [(each.option_span, "this was meant to be a part of it")]
-        related.extend((span, "the same here") for span in each.others)
-        fix = Fix(each.title, each.edits, safe=True) if each.edits else None
-        yield Finding(each.span, message, related=related, fix=fix)
+    if job.phase is Phase.SUBMIT and not job.text.string.startswith("#!"):
+        return
+    for text, program in programs(job):
+        string = text.string
+        escaped = "\\ " in string or "\\\t" in string
+        if len(text.field) == 1 and not escaped and _OPTION_LINE.search(string) is None:
+            continue  # only to be quick: most programs have neither an escaped blank nor a line that begins so
+        yield from _in_program(job, text, program)
+
+
+def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
+    file = job.source.text
+    for node in nodes(program):
+        if isinstance(node, ArrayLiteral):
+            yield from _blank_elements(node, text, file)
+    commands = sorted((each for each in nodes(program) if isinstance(each, Simple)), key=lambda each: each.end)
+    # by the command before, the place where it is cut
+    breaks = {id(each.before): each for each in _breaks(commands, text.string)}
+    inside = {id(each.after) for each in breaks.values()}
+    for head in sorted(breaks.values(), key=lambda each: each.after.start):
+        if id(head.before) in inside:
+            continue  # a later line of a command that is broken before
+        chain = [head]
+        while id(chain[-1].after) in breaks:
+            chain.append(breaks[id(chain[-1].after)])
+        yield _broken(job, chain, text)
+    for each in commands:
+        if id(each) not in breaks:
+            yield from _lone_blank(each, text, file)
+        if len(text.field) > 1:
+            yield from _swallowed(each, text, file)
+
+
+def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
+    """Where a command that begins a line with an option follows another one."""
+    ends = [each.end for each in commands]
+    for after in commands:
+        number = bisect_right(ends, after.start) - 1
+        if number < 0 or after.assignments or not after.words:
+            continue
+        first = after.words[0]
+        indent = string[string.rfind("\n", 0, first.start) + 1 : first.start]
+        before = commands[number]
+        gap = string[before.end : after.start]
+        if indent.strip(" \t") or not _OPTION.match(string, first.start, first.end):
+            continue
+        if not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
+            continue
+        if _false_comment(before, string) is not None:
+            yield Break(before, after, "comment")
+        elif _ends_in_escaped_blank(before, string):
+            yield Break(before, after, "comment" if "#" in gap.partition("\n")[0] else "blank")
+        else:
+            plain = gap.count("\n") == 1 and "#" not in gap and "\\" not in gap
+            yield Break(before, after, "newline" if plain else "between")
+
+
+def _ends_in_escaped_blank(command: Simple, string: str) -> bool:
+    last = command.words[-1]
+    return last.end == command.end and bool(_ESCAPED_BLANK.search(string[last.start : last.end]))
+
+
+def _false_comment(command: Simple, string: str) -> int | None:
+    """Where `\\ # comment` begins in a command: its words are arguments, as the first of them is ` #`."""
+    return next((word.start for word in command.words if _is_false_comment(string, word.start)), None)
+
+
+def _is_false_comment(string: str, start: int) -> bool:
+    return string.startswith(("\\ #", "\\\t#"), start)
+
+
+def _backslash(command: Simple, string: str) -> int:
+    """Where the backslash stands that continues nothing."""
+    false = _false_comment(command, string)
+    return command.end - 2 if false is None else false
+
+
+# --- commands that end too early ---------------------------------------------------------------------
+
+
+def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
+    first = chain[0]
+    option = _OPTION.match(text.string, first.after.start)
+    assert option is not None
+    place = text.span(*option.span())
+    lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a command of its own"
+    edits = _continued(chain, text, job.source.text)
+    title = "continue the line"
+    if first.kind not in ("newline", "blank"):
+        title += " and move the comment"
+    return Finding(
+        _end_of(first, text, job.source.text),
+        MESSAGES[first.kind].format(lost),
+        related=[(place, "this was meant to be a part of it")],
+        fix=Fix(title, edits, safe=True) if edits else None,
+    )
+
+
+def _end_of(found: Break, text: Text, file: str) -> Span:
+    """What ends the command: the backslash with what is behind it, a comment, or the command's last word."""
+    string, before = text.string, found.before
+    if found.kind in ("blank", "comment"):
+        start = _backslash(before, string)
+        line_end = string.find("\n", start)
+        return text.span(start, len(string[:line_end].rstrip()) if found.kind == "comment" else line_end)
+    comment = _COMMENT.search(string, before.end, found.after.start)
+    if found.kind == "between" and comment is not None:
+        return text.span(comment.start(), comment.start() + len(comment[0].rstrip()))
+    last = max((*before.words, *before.redirects), key=lambda part: part.end)
+    span = text.span(last.start, last.end)
+    newline = text.offset(string.find("\n", before.end))
+    if found.kind != "newline" or span.end <= newline and not file[span.end : newline].strip(" \t"):
+        return span
+    return _word_before(newline, file) or span
+
+
+def _word_before(newline: int, file: str) -> Span | None:
+    """The last word of a line of the file: where the command's own comes from the value of a variable in it."""
+    if file[newline : newline + 1] != "\n":
+        return None
+    start = file.rfind("\n", 0, newline) + 1
+    words = file[start:newline].split()
+    if not words:
+        return None
+    at = file.rindex(words[-1], start, newline)
+    return Span(at, at + len(words[-1]))
+
+
+def _continued(chain: list[Break], text: Text, file: str) -> list[Edit] | None:
+    """One edit a break, and one that puts the comments above the command; None where that cannot be done."""
+    string = text.string
+    edits: list[Edit] = []
+    comments: list[str] = []
+    for each in chain:
+        start = _backslash(each.before, string) if each.kind in ("blank", "comment") else each.before.end
+        end = string.rfind("\n", 0, each.after.start)
+        if each.kind == "newline":
+            where = text.offset(end)
+            if file[where : where + 1] != "\n":
+                return None
+            edits.append(insert(where, "\\" if file[where - 1] in " \t" else " \\"))
+            continue
+        found = _COMMENT.findall(string[start:end])
+        if not _is_exact(text, start, end + 1, file) or any(_LIVE.match(comment) for comment in found):
+            return None
+        span = text.span(start, end)
+        comments.extend(comment.rstrip() for comment in found)
+        edits.append(replace(span, "\\" if file[span.start - 1] in " \t" else " \\"))
+    if comments:
+        above = _line_above(chain[0].before, text, file)
+        if above is None:
+            return None
+        where, indent = above
+        edits.insert(0, insert(where, "".join(f"{indent}{comment}\n" for comment in comments)))
+    return edits
+
+
+def _is_exact(text: Text, start: int, end: int, file: str) -> bool:
+    """Whether a range stands in the file just as it is in the text."""
+    first = text.offset(start)
+    return file[first : first + end - start] == text.string[start:end]
+
+
+def _line_above(command: Simple, text: Text, file: str) -> tuple[int, str] | None:
+    """Where a line above a command begins in the file, and the command's indentation."""
+    string = text.string
+    start = string.rfind("\n", 0, command.start)
+    while start > 0 and string[start - 1] == "\\":
+        start = string.rfind("\n", 0, start - 1)
+    if start < 0 and text.offset(0) != 0 or not _is_exact(text, start + 1, command.end, file):
+        return None
+    line = string[start + 1 :]
+    return text.offset(start + 1), line[: len(line) - len(line.lstrip(" \t"))]
+
+
+# --- other shapes --------------------------------------------------------------------------------------
+
+
+def _lone_blank(command: Simple, text: Text, file: str) -> Iterator[Finding]:
+    """`\\ ` as the last word of a command of several lines: an argument that is a blank."""
+    string = text.string
+    if not command.words:
+        return
+    false = _false_comment(command, string)
+    message = "this backslash continues no line: the command gets the blank behind it as an argument; remove it"
+    if false is not None:
+        end = string.find("\n", false)
+        span = text.span(false, len(string[: end if end >= 0 else None].rstrip()))
+        exact = _is_exact(text, false, false + 3, file)
+        edit = remove(text.span(false, false + 2))
+        yield Finding(span, message, fix=Fix("make it a comment", [edit], safe=True) if exact else None)
+        return
+    last = command.words[-1]
+    rest = _REST_OF_LINE.match(string, command.end)
+    if rest is None or last.end - last.start != 2 or not _ends_in_escaped_blank(command, string):
+        return
+    line = string.rfind("\n", 0, command.start) + 1
+    indent = len(string[line : command.start]) if string[line : command.start].isspace() else 0
+    next_line = string[rest.end() + 1 :].partition("\n")[0]
+    deeper = bool(next_line.strip()) and len(next_line) - len(next_line.lstrip()) > indent
+    if not deeper and "\n" not in string[command.start : command.end]:
+        return
+    title, edit_span = "remove the backslash", None
+    before = string[: last.start].rstrip(" \t")
+    if deeper:
+        message = "the blank behind the backslash is an argument, and the command ends here; remove the blank"
+        title, edit_span = "continue the line", text.span(last.start + 1, rest.end())
+    elif not before.endswith("\\\n"):
+        edit_span = text.span(len(before), rest.end())
+    if rest[1] is not None or not _is_exact(text, last.start - 1, rest.end(), file):
+        edit_span = None
+    end = rest.end() if rest[1] is None else len(string[: rest.end()].rstrip())
+    fix = None if edit_span is None else Fix(title, [remove(edit_span)], safe=True)
+    yield Finding(text.span(last.start, end), message, fix=fix)
+
+
+def _blank_elements(array: ArrayLiteral, text: Text, file: str) -> Iterator[Finding]:
+    """`\\ ` at the ends of lines of an array, which needs no backslashes at all."""
+    string = text.string
+    spans: list[Span] = []
+    edits: list[Edit] = []
+    for each in array.elements:
+        rest = _REST_OF_LINE.match(string, each.end)
+        if _is_false_comment(string, each.start):
+            end = string.find("\n", each.start)
+            spans.append(text.span(each.start, len(string[:end].rstrip())))
+            if _is_exact(text, each.start, each.start + 3, file):
+                edits.append(remove(text.span(each.start, each.start + 2)))
+        elif rest is not None and string[each.start : each.end] in ("\\ ", "\\\t"):
+            spans.append(text.span(each.start, each.end))
+            if _is_exact(text, each.start - 1, rest.end(), file):
+                start = each.start if rest[1] else len(string[: each.start].rstrip(" \t"))
+                edits.append(remove(text.span(start, each.end if rest[1] else rest.end())))
+    if spans:
+        title = "remove the backslashes" if len(spans) > 1 else "remove the backslash"
+        yield Finding(
+            spans[0],
+            "the blank behind this backslash becomes an element of the array; remove the backslash, as lines in "
+            "parentheses need none",
+            related=[(span, "the same here") for span in spans[1:]],
+            fix=Fix(title, edits, safe=True) if edits else None,
+        )
+
+
+def _swallowed(command: Simple, text: Text, file: str) -> Iterator[Finding]:
+    """A comment in a string of joined lines, with options behind it."""
+    rest = _REST_OF_LINE.match(text.string, command.end)
+    if rest is None or rest[1] is None:
+        return
+    start = at = rest.start(1)
+    before = None
+    first_end = -1
+    for piece in text.pieces(start, rest.end()):
+        if before is not None and piece.expansion is None and file[before : piece.start] == "\\\n":
+            first_end = at if first_end < 0 else first_end
+            line = str(piece.text)
+            option = _OPTION.match(line.lstrip())
+            if option is not None:
+                where = piece.start + len(line) - len(line.lstrip())
+                yield Finding(
+                    text.span(start, first_end),
+                    f"the backslashes join these lines, so `{option[0]}` becomes a part of this comment; put the "
+                    "comment outside of the string",
+                    related=[(Span(where, where + option.end()), "this was meant to be a part of the command")],
+                )
+                return
+        before = piece.end if piece.expansion is None else None
+        at += 1 if piece.text is None else len(piece.text)
 
 
 CASES = [

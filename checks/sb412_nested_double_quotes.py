@@ -20,38 +20,249 @@ bash(1), "QUOTING"; sbatch(1), "--wrap"; seen with bash 5.2 and Slurm 22.05.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Program, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, Text, is_open, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.job.once import once
 
 CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
 
+# Between words of one line: blanks, and what ends a command inside the inner quotes (`"a "b;c" d"`).
+_BETWEEN = re.compile(r"(?:[ \t;&|]++|\\\n)*+")
+# A variable for a later shell, alone between the quotes.
+_LATE = re.compile(r"\\\$\{?\w+\}?")
+_GLOB = re.compile(r"[*?\[]")
+
+HAPPENS = {
+    "lost": "end the string around them, and the program never sees them",
+    "split": "end the string around them, which is split at the blank",
+    "command": "end the string around them, and bash runs the rest of the line as a command",
+    "pattern": "end the string around them, so the shell replaces what is between them by names of files",
+}
+
+
+class Part(NamedTuple):
+    """A part of a word in one kind of quotes: `"`, `'` or '' for none. `text`: what is in it, as it is written."""
+
+    kind: str
+    start: int
+    end: int
+    text: str
+    word: int  # which word of the program
+    assigned: bool  # whether it is the value of an assignment, which is not split
+    nodes: tuple[object, ...]
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.inner_quotes():
-        first, last = each.quotes
-        effect = {
-            "lost": "and are lost",
-            "split": "which is split at the blank between them",
-            "command": "and the rest of the line is run as a command",
-            "pattern": "and the shell replaces what is between them by names of files",
-        }[each.effect]
-        if each.rejected:
-            effect += ", so that sbatch refuses it: script arguments are not permitted with --wrap"
-        fix = None
-        advice = 'write \\" for each'
-        if each.bare:
-            advice = f"leave them out, or {advice}"
-            edits = [remove(Span(first, first + 1)), remove(Span(last, last + 1))]
-            fix = Fix("leave the inner quotes out", edits, safe=True)
-        elif job.source.text[first - 1] != "\\":
-            fix = Fix("escape the inner quotes", [insert(first, "\\"), insert(last, "\\")], safe=False)
-        yield Finding(
-            each.span,
-            f"these quotes end the string around them, {effect}; {advice}",
-            "warning" if each.effect == "lost" else "error",
-            fix=fix,
-        )
+    seen: set[Span] = set()
+    for text, program in programs(job):
+        for parts in _inner(_parts(program, text.string), text.string):
+            span = Span(text.offset(parts[0].end), text.offset(parts[-1].start - 1) + 1)
+            effect = _effect(job, text, parts, span) if _is_written_so(job, span) else None
+            if effect is not None and span not in seen:
+                seen.add(span)
+                yield _finding(job, span, effect, parts)
+
+
+def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
+    first, last = span.start, span.end - 1
+    command = _command_at(job, span)
+    rejected = (
+        command is not None and command.name == "sbatch" and effect in ("split", "command") and _has_wrap(command)
+    )
+    message = f"these quotes {HAPPENS[effect]}"
+    if rejected:
+        message = "these quotes end the text of `--wrap` at the blank, and sbatch refuses the rest as script arguments"
+    fix, advice = None, 'write `\\"` for each'
+    if effect == "lost" and _is_plain(parts):
+        advice = f"leave them out, or {advice}"
+        edits = [remove(Span(first, first + 1)), remove(Span(last, last + 1))]
+        fix = Fix("leave the inner quotes out", edits, safe=True)
+    elif job.source.text[first - 1] != "\\":
+        fix = Fix("escape the inner quotes", [insert(first, "\\"), insert(last, "\\")])
+    return Finding(span, f"{message}; {advice}", "warning" if effect == "lost" else "error", fix=fix)
+
+
+# --- bare texts within strings -------------------------------------------------------------------------
+
+
+def _parts(program: Program, string: str) -> list[Part]:
+    """The parts of all words of a program that hold double quotes."""
+    parts: list[Part] = []
+    if string.count('"') < 4:
+        return parts  # only to be quick: two strings have four
+    number = 0
+    commands = [each for each in nodes(program) if isinstance(each, Simple)]
+    for command in sorted(commands, key=lambda each: each.start):
+        number += 1
+        for word in (*command.assignments, *command.words):
+            number += 1
+            value = word.value if isinstance(word, Assignment) else word
+            if isinstance(value, Word) and '"' in string[value.start : value.end]:
+                parts.extend(_parts_of(value, string, number, isinstance(word, Assignment)))
+    return parts
+
+
+def _parts_of(word: Word, string: str, number: int, assigned: bool) -> Iterator[Part]:
+    """The parts of a word, by their quotes."""
+    kind = ""
+    start = at = word.start
+    within: list[object] = []
+    for node in (*word.parts, None):
+        end = word.end if node is None else node.start
+        while at < end:
+            character = string[at]
+            if character == "\\":
+                at += 2
+                continue
+            if character in "\"'" and kind in ("", character):
+                if at > start or kind:
+                    yield Part(kind, start, at, string[start:at], number, assigned, tuple(within))
+                kind = "" if kind else character
+                start = at + 1
+                within = []
+            at += 1
+        if node is not None:
+            within.append(node)
+            at = max(at, node.end)
+    if kind == "" and word.end > start:
+        yield Part("", start, word.end, string[start : word.end], number, assigned, tuple(within))
+
+
+def _inner(parts: list[Part], string: str) -> Iterator[list[Part]]:
+    """Bare texts between two double-quoted strings that are the halves of one: with both halves."""
+    at = 0
+    while at < len(parts):
+        first = parts[at]
+        if first.kind != '"' or not first.text:
+            at += 1
+            continue
+        chain = [first]
+        follow = at + 1
+        while follow < len(parts) and parts[follow].kind == "" and _joins(chain[-1], parts[follow], string):
+            chain.append(parts[follow])
+            follow += 1
+        last = parts[follow] if follow < len(parts) else None
+        if len(chain) > 1 and last is not None and last.kind == '"' and _touch(chain[-1], last):
+            if _touch(first, chain[1]) and _are_halves(first, chain[1:], last, string):
+                yield [*chain, last]
+            at = follow
+        else:
+            at += 1
+
+
+def _touch(first: Part, second: Part) -> bool:
+    """Whether they are parts of one word, with one quote between them."""
+    return first.word == second.word and first.end + 1 == second.start
+
+
+def _joins(first: Part, second: Part, string: str) -> bool:
+    if first.word == second.word:
+        return _touch(first, second)
+    return first.kind == "" and _BETWEEN.fullmatch(string, first.end, second.start) is not None
+
+
+def _are_halves(first: Part, inner: list[Part], last: Part, string: str) -> bool:
+    """Whether two strings are the halves of one: the first ends in a blank (or `=`), the last begins with one.
+
+    A variable alone between the quotes (`"run "$NAME" now"`) is the usual way to write a splice.
+    """
+    if not any(isinstance(node, Literal) for part in inner for node in part.nodes) or _LATE.fullmatch(inner[0].text):
+        return False
+    before, after = first.text[-1], last.text[:1]
+    # an odd number of backslashes cannot be here: the quote would be escaped
+    blank_after = after in ("", " ", "\t", "\n") or last.text.startswith("\\\n")
+    if before in " \t\n=" and blank_after:
+        return bool(after) or string[last.end + 1 : last.end + 2] in ("", " ", "\t", "\n", ";", "&", "|", ")")
+    # JSON: `{"key": 1, "other": 2}`
+    return before in "{," and after == ":" or before == " " and after == ":" and first.text.rstrip()[-1:] in ("{", ",")
+
+
+def _is_written_so(job: Job, span: Span) -> bool:
+    """Whether the quotes stand in the file, on one line."""
+    written = job.source.slice(span)
+    return len(written) > 1 and written[0] == written[-1] == '"' and "\n" not in written
+
+
+# --- what comes of it ----------------------------------------------------------------------------------
+
+
+def _effect(job: Job, text: Text, parts: list[Part], span: Span) -> str | None:
+    """What the quotes do (a key of `HAPPENS`); None where they are lost, and nobody gets the string."""
+    first, middle, last = parts[0], parts[1:-1], parts[-1]
+    if others := [part for part in middle if part.word != first.word]:
+        ends_command = first.assigned or re.search("[;&|]", text.string[middle[0].end : others[0].start])
+        return "command" if ends_command else "split"
+    if not first.assigned:
+        if any(_GLOB.search(node.text) for part in middle for node in part.nodes if isinstance(node, Literal)):
+            return "pattern"
+        command = _command_at(job, span)
+        if command is not None and _is_split(command, span, text.offset(last.end)):
+            return "split"
+    return "lost" if _reaches_program(job, span) else None
+
+
+def _is_plain(parts: list[Part]) -> bool:
+    """Whether the text between the quotes means the same within double quotes."""
+    first, *middle, _ = parts
+    for node in [node for part in middle for node in part.nodes]:
+        if not isinstance(node, Literal):
+            if not first.assigned or not isinstance(node, Parameter):
+                return False
+        elif len(node.text) != node.end - node.start or set(node.text) & set("\\`~!"):
+            return False
+    return True
+
+
+def _command_at(job: Job, span: Span) -> Invocation | None:
+    found = [each for each in job.invocations if each.span.start <= span.start and span.end <= each.span.end]
+    return next((each for each in reversed(found) if not each.kind), None)
+
+
+def _has_wrap(command: Invocation) -> bool:
+    return any(shown_text(field).startswith("--wrap") for field in command.argv[1:])
+
+
+def _is_split(command: Invocation, span: Span, end: int) -> bool:
+    """Whether the value of a variable between the quotes is known to make several words of the string."""
+    head = tail = None
+    for number, field in enumerate(command.argv):
+        for piece in field:
+            if piece.expansion is None and piece.start < span.start <= piece.end:
+                head = number
+            if piece.expansion is None and span.end <= piece.start <= end:
+                tail = number if tail is None else tail
+    if head is None or tail is None or any(is_open(field) for field in command.argv[head : tail + 1]):
+        return False
+    return head != tail
+
+
+def _reaches_program(job: Job, span: Span) -> bool:
+    """Whether what is between the quotes reaches a launcher, a step or another program."""
+    starts, ends = _program_places(job)
+    at = bisect_right(starts, span.end - 2)
+    return any(ends[index] > span.start + 1 for index in range(max(at - 12, 0), at))
+
+
+@once
+def _program_places(job: Job) -> tuple[list[int], list[int]]:
+    """The ranges of the file whose text becomes part of the words of such programs: their starts, and their ends."""
+    fields: list[Pieces] = [field for launch in job.launches for field in launch.invocation.argv]
+    for each in job.invocations:
+        if each.phase is Phase.TASK or each.name in ("srun", "sbatch", "eval", "ssh", "mpirun", "mpiexec"):
+            fields.extend(each.argv)
+        elif each.text is not None:
+            fields.append(each.text.field)
+    pieces = sorted((piece.start, piece.end) for field in fields for piece in field if piece.expansion is None)
+    return [start for start, _ in pieces], [end for _, end in pieces]
 
 
 CASES = [

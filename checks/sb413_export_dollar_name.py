@@ -18,25 +18,104 @@ bash(1), "export"; seen with bash 5.2.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.values import text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 
-CARD = Card("SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0")
+CARD = Card(
+    "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
+)  # fmt: skip
+
+_DECLARING = frozenset({"export", "declare", "readonly", "local", "typeset"})
+# Commands that set a variable whose name they are given.
+_SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "local", "declare", "typeset", "unset"})
+# Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
+_HOLDS_NAME = re.compile(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.dollar_names():
-        shown = each.value or ""
-        runs = f"{each.command} {shown}=…" if each.command else f"{shown}=…"
-        happens = "which is not a valid name" if each.command else "which is no command"
-        fix = Fix("take the dollar away", [replace(each.written_span, each.name)], safe=True)
-        yield Finding(
-            each.span,
-            f"{each.written} is expanded before anything is assigned: this runs `{runs}`, {happens}, and {each.name} "
-            f"stays as it was; write {f'{each.command} ' if each.command else ''}{each.name}=…",
-            fix=fix,
-        )
+    for text, program in programs(job):
+        for node in nodes(program):
+            if not isinstance(node, Simple) or not node.words or node.assignments:
+                continue
+            first = node.words[0]
+            command = text.string[first.start : first.end]
+            declares = command in _DECLARING
+            for word in node.words[1:] if declares else node.words[:1]:
+                parameter = _dollar_name(word)
+                if parameter is None or declares and _is_no_assignment(node, text.string):
+                    continue
+                values = _values(job, parameter.name)
+                if values is not None:
+                    place = text.span(parameter.start, parameter.end)
+                    yield _finding(job, place, command if declares else "", parameter.name, sorted(values))
+
+
+def _is_no_assignment(command: Simple, string: str) -> bool:
+    """`declare -p`, `export -f`."""
+    return any(string[word.start : word.end] in ("-p", "-f") for word in command.words[1:])
+
+
+def _finding(job: Job, place: Span, command: str, name: str, values: list[str]) -> Finding:
+    value = values[0] if values else ""
+    runs = f"{command} {value}=…".strip()
+    return Finding(
+        Span(place.start, place.end + 1),
+        f"bash expands `{job.source.slice(place)}` first and runs `{runs}`, which fails and does not set {name}; "
+        f"write `{f'{command} {name}=…'.strip()}`",
+        fix=Fix("take the dollar away", [replace(place, name)], safe=True),
+    )
+
+
+def _dollar_name(word: Word | Assignment) -> Parameter | None:
+    """The `$NAME` of `$NAME=…`, with nothing quoted before the `=`."""
+    if not isinstance(word, Word) or len(word.parts) < 2:
+        return None
+    name, equals = word.parts[0], word.parts[1]
+    if not isinstance(name, Parameter) or name.quoted or name.operator or name.index or not _NAME.fullmatch(name.name):
+        return None
+    if not isinstance(equals, Literal) or equals.quoted or not equals.text.startswith("="):
+        return None
+    return name if equals.start == name.end else None
+
+
+def _values(job: Job, name: str) -> set[str] | None:
+    """What the script assigns to a variable; None where that may be the name of another."""
+    values: set[str] = set()
+    for each in job.assigned:
+        if each.name != name:
+            continue
+        for alternative in each.alternatives:
+            for field in alternative.fields or ():
+                text = text_of(field)
+                if text is None or _NAME.fullmatch(text):
+                    return None
+                values.add(text)
+    if _is_set_otherwise(job, name):
+        return None
+    # A file that is read may set it to a name; then nothing else would use the variable's own name.
+    used = sum(text.string.count(name) for text, _ in programs(job))
+    return None if not values and used < 2 and _HOLDS_NAME.match(name) and unclear_sources(job) else values
+
+
+def _is_set_otherwise(job: Job, name: str) -> bool:
+    """Whether a loop, `read` or the like sets the variable."""
+    for text, program in programs(job):
+        for node in nodes(program):
+            if isinstance(node, For) and node.name == name:
+                return True
+            if isinstance(node, Simple) and node.words:
+                words = [text.string[word.start : word.end] for word in node.words]
+                if words[0] in _SETTING and name in words[1:]:
+                    return True
+    return False
 
 
 CASES = [

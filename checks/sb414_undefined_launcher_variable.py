@@ -65,8 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"nothing in the script sets {name}, so {dashes}{option.name} of {launch.launcher.name} is empty "
-                    f"unless the environment at submission has it; set it, or write `${{{name}:?}}` to stop without it",
+                    f"nothing in the script sets {name}, so {launch.launcher.name}'s {dashes}{option.name} is empty "
+                    f"unless the submit environment has it; set it, or write `${{{name}:?}}`",
                 )
 
 

@@ -57,7 +57,7 @@ _LOG = re.compile(r"--(?:output|error|input)\b|\s-[oei]")
 _AWK_PLACE = re.compile(r"(?:\bprintf?|[{(,;=+*/!~<>&|-]|^)\s*\Z")
 
 HAPPENS = {
-    "slurm": "the shell that submits the job expands {}, and Slurm has not set it there",
+    "slurm": "the shell that submits the job expands {}, which Slurm has not set there",
     "own": "the shell that submits the job expands {} before the script assigns it",
     "local": "{} runs on the login node, when the job is submitted",
     "status": "the shell that submits the job expands {}, so it says nothing of the job's commands",
@@ -74,14 +74,13 @@ def check(job: Job) -> Iterator[Finding]:
         return  # a file that the job writes, and that nobody is seen to submit
     inside = outer.phase is not Phase.SUBMIT  # the submitting script is a job itself
     for expansion, line in _expansions(job):
-        kind, certain = _fault(job, expansion, line)
+        kind, culprit, certain = _fault(job, expansion, line)
         directive = line.startswith("#SBATCH")
         if kind is None or directive and (inside or kind != "slurm"):
             continue
-        shown = expansion.name if expansion.name.startswith("$(") else f"${expansion.name}"
-        happens = HAPPENS[kind].format(shown)
+        happens = HAPPENS[kind].format(_shown(culprit))
         if inside and kind == "slurm":
-            happens = f"{shown} is expanded by the job that submits this one, so it is that of the first job"
+            happens = f"the job that submits this one expands {_shown(culprit)}, so it is that of the first job"
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:
@@ -91,12 +90,16 @@ def check(job: Job) -> Iterator[Finding]:
             edits = _escapes(job, expansion)
         advice = "escape each `$` with a backslash, or quote the text"
         if pattern or len(edits) == 1:
-            advice = f"write `{pattern}`" if pattern else f"write `\\{shown}`"
+            advice = f"write `{pattern}`" if pattern else f"write `\\{_shown(expansion)}`"
         safe = certain and not inside and _is_direct(submission, expansion.span)
         fix = Fix("let the job expand it", edits, safe) if edits else None
         yield Finding(
             expansion.span, f"{happens}; {advice}", "warning" if inside or kind == "once" else "error", fix=fix
         )
+
+
+def _shown(expansion: Expansion) -> str:
+    return expansion.name if expansion.name.startswith(("$(", "<(")) else f"${expansion.name}"
 
 
 def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
@@ -115,26 +118,26 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
             yield expansion, line
 
 
-def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, bool]:
-    """How an expansion is wrong, if it is (a key of `HAPPENS`), and whether escaping it is certainly right."""
+def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:
+    """How an expansion is wrong, if it is (a key of `HAPPENS`), what in it is, and whether to escape it is certain."""
     assert job.submission is not None
     name, in_body = expansion.name, _is_in(job.submission.span, expansion.span)
     if expansion.span in _awk_fields(job):
-        return "field", True
+        return "field", expansion, True
     if name in ("?", "!"):
-        return ("status", True) if in_body else (None, False)
+        return "status" if in_body else None, expansion, True
     if name in ("RANDOM", "$"):
         # unless each job of the array reads it again
-        return ("once", False) if job.request.array is not None else (None, False)
+        return "once" if job.request.array is not None else None, expansion, False
     if not name.startswith(("$(", "<(")):
-        return _fault_of_variable(job, expansion), True
+        return _fault_of_variable(job, expansion), expansion, True
     within = [each for each in expansion.inputs if _fault_of_variable(job, each) is not None]
     if within:
-        return _fault_of_variable(job, within[0]), len(within) == len(expansion.inputs)
+        return _fault_of_variable(job, within[0]), within[0], len(within) == len(expansion.inputs)
     first = expansion.commands[0] if expansion.commands else ()
     local = first[:1] and first[0].rpartition("/")[2] in _LOCAL and not re.search(r"\b(?:echo|printf)\b", line)
     inside = job.outer is not None and job.outer.phase is not Phase.SUBMIT
-    return ("local", True) if local and in_body and not inside else (None, False)
+    return "local" if local and in_body and not inside else None, expansion, True
 
 
 def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:

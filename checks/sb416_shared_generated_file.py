@@ -20,25 +20,136 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.bash.interpreter.programs import file_name
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import NODE_LOCAL, classify
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB416", "shared-generated-file", severity="info", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB416", "shared-generated-file", severity="info", fix="sometimes", since="0.1.0", when=Commands("cat", "tee")
+)
+
+# Folders that are the same for every run of the script.
+_FIXED = frozenset({"HOME", "SLURM_SUBMIT_DIR", "PWD"})
+# Commands that do not use what is in a file.
+_HANDLING_NAMES = "[ cat chmod cp echo head ls mv printf rm sed tail tee test touch wc"
+_HANDLING = frozenset(_HANDLING_NAMES.split())
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.generated_files():
-        happens = "two jobs of this script at a time overwrite each other's"
-        if each.array:
-            happens = "the jobs of the array overwrite each other's"
-        if each.appended:
-            happens = "every run of this script adds the same text once more"
-        fix = Fix("put the job's number into the name", each.edits, safe=False) if each.edits else None
-        yield Finding(
-            each.span,
-            f"{each.name} has the same name in every job: {happens}; put $SLURM_JOB_ID into the name",
-            related=[(each.user.span, "it is used here")],
-            fix=fix,
-        )
+    if job.phase is not Phase.BATCH:
+        return
+    seen: set[str] = set()
+    moved = False
+    for each in job.invocations:
+        if each.phase is not Phase.BATCH:
+            continue
+        if each.name in ("cd", "pushd"):
+            moved = moved or len(each.argv) != 2 or not _is_fixed(job, each.argv[1], moved=False)
+        if each.name == "rm":
+            seen.update(name for field in each.argv[1:] if (name := file_name(field)) is not None)
+        for redirect in each.redirects:
+            target = redirect.target
+            name = file_name(target) if target and ">" in redirect.operator else None
+            if name is None or target is None or name in seen:
+                continue
+            seen.add(name)
+            writes = each.stdin is not None and each.name in ("cat", "tee") and not each.context.conditional
+            if not writes or not _is_fixed(job, target, moved):
+                continue
+            places, users = _uses(job)
+            user = next((other for other in users.get(name, ()) if other.index > each.index), None)
+            if user is not None:
+                shown = shown_text(target)
+                happens = f"every job of this script writes {shown}, so two at a time overwrite each other's"
+                if job.request.array is not None:
+                    happens = f"every job of the array writes {shown}, so they overwrite each other's"
+                if redirect.operator == ">>":
+                    happens = f"every run of this script appends the same text to {shown} again"
+                edits = _with_job_number(job, places[name])
+                yield Finding(
+                    span_of(target),
+                    f"{happens}; put `$SLURM_JOB_ID` into its name",
+                    related=[(user.span, "it is used here")],
+                    fix=Fix("put the job's number into the name", edits) if edits else None,
+                )
+
+
+def _is_fixed(job: Job, target: Pieces, moved: bool) -> bool:
+    """Whether a path is the same in every run. `moved`: the script went to a folder that is not."""
+    if not target:
+        return False
+    expanded = [piece for piece in target if piece.expansion is not None]
+    if any(piece.expansion is not None and piece.expansion.name not in _FIXED for piece in expanded):
+        return False
+    if any(piece is not target[0] for piece in expanded) or any(piece.text is None for piece in target[1:]):
+        return False
+    if not expanded and not shown_text(target).startswith("/"):
+        return not moved
+    return classify(target, job.site).kind != NODE_LOCAL and not shown_text(target).startswith(("/dev/", "/proc/"))
+
+
+@once
+def _uses(job: Job) -> tuple[dict[str, list[Pieces]], dict[str, list[Invocation]]]:
+    """By file: the words that name it, and the commands that run it or get its name."""
+    places: dict[str, list[Pieces]] = {}
+    users: dict[str, list[Invocation]] = {}
+    for each in job.invocations:
+        for field in each.argv:
+            for name in _names(field):
+                places.setdefault(name, []).append(field)
+                if each.name not in _HANDLING:
+                    users.setdefault(name, []).append(each)
+        for redirect in each.redirects:
+            for name in _names(redirect.target or ()):
+                places.setdefault(name, []).append(redirect.target or ())
+    return places, users
+
+
+def _names(field: Pieces) -> Iterator[str]:
+    """The file that a word names, or an option in it (`--config=NAME`)."""
+    name = file_name(field)
+    if name is None:
+        return
+    yield name
+    word = shown_text(field)
+    at = word.find("=") + 1
+    value = file_name(cut(field, at, len(word))) if at > 0 else None
+    if value is not None:
+        yield value
+
+
+def _with_job_number(job: Job, fields: list[Pieces]) -> list[Edit]:
+    """The job's number before the ending of the name, at each place where it is written; none where one is odd."""
+    file = job.source.text
+    places: set[int] = set()
+    for field in fields:
+        word = shown_text(field)
+        dot = word.rfind(".", word.rfind("/") + 2)
+        where = _offset(field, dot if dot > 0 else len(word), file)
+        if where is None:
+            return []
+        places.add(where)
+    return [insert(at, "-$SLURM_JOB_ID" if file[at] == "." else "-${SLURM_JOB_ID}") for at in sorted(places)]
+
+
+def _offset(field: Pieces, index: int, file: str) -> int | None:
+    """Where a character of a word stands in the file; None where it is not literal, or in single quotes."""
+    at = 0
+    for piece in field:
+        size = 1 if piece.text is None else len(piece.text)
+        if index < at + size or index == at + size and piece is field[-1]:
+            if piece.expansion is not None or piece.text is None or size != piece.end - piece.start:
+                return None
+            if file[piece.start - 1] == "'" or file[piece.end : piece.end + 1] == "'":
+                return None
+            where = piece.start + index - at
+            return where if where < len(file) else None
+        at += size
+    return None
 
 
 CASES = [

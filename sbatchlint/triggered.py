@@ -95,6 +95,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb410_typed_gpu_count": Variables("SLURM_GPUS*"),
     "sb414_undefined_launcher_variable": Launchers(),
     "sb415_submit_time_expansion": Submitted(),
+    "sb416_shared_generated_file": Commands("cat", "tee"),
     "sb417_early_job_variable": Steps(),
     "sb502_container_option_conflict": StepOptions("container-*", "no-container-*") | Options("container-*", "no-container-*"),
     "sb503_container_option_without_image": StepOptions("container-*", "no-container-*"),
