@@ -130,9 +130,11 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
 
 def _finding(install: Install, step: Step, message: str, severity: str | None, fix: Fix | None = None) -> Finding:
     """A finding at the words that say what is done: `uv sync`, `pip install`."""
-    argv = install.command.argv
-    first, last = span_of(argv[0]), span_of(argv[install.at])
-    span = Span(first.start, last.end) if first.end <= last.end else first
+    command = install.command
+    first, last, whole = span_of(command.argv[0]), span_of(command.argv[install.at]), command.span
+    # a word may be written elsewhere: `PIP=pip3; srun $PIP install`
+    start, end = max(first.start, whole.start), min(last.end, whole.end)
+    span = Span(start, end) if start < end else first
     return Finding(span, message, severity, related=[(step.invocation.name_span, "the step")], fix=fix)
 
 

@@ -55,8 +55,8 @@ def check(job: Job) -> Iterator[Finding]:
             seen.add(span_of(field))
             yield Finding(
                 span_of(field),
-                f"the module `{text}` is looked for in the working folder, which is not Megatron-LM's; put Megatron-LM's"
-                " folder on PYTHONPATH",
+                f"the module `{text}` is looked for in the working folder, which is not that of Megatron-LM; put "
+                "Megatron-LM's folder on PYTHONPATH",
                 "warning",
             )
         elif kind != "module" and SCRIPT.fullmatch(text):
