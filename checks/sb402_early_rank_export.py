@@ -87,14 +87,12 @@ def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
         launcher = recognise(use.command.argv)
         if launcher is None or any(use.word is word for word in use.command.argv):
             return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
-        edit = None if assigned is None or rank in _read_by_batch_shell(job) else _removal(job, assigned)
-        fix = None if edit is None else Fix(f"remove {rank}", [edit])
+        edits = [] if assigned is None else _removals(job, [assigned])
+        fix = Fix(f"remove {rank}", edits) if edits else None
         return f"{launcher.name} sets {rank} itself, so remove this assignment", fix
     steps = _steps_with(job, copies) if use.command.kind == "srun" else []
-    edits = _moved(job, assigned, steps) if assigned is not None else None
-    if not edits:
-        return advice, None
-    return advice, Fix("set it in the tasks", edits)
+    moved = _moved(job, assigned, steps) if assigned is not None else None
+    return advice, Fix("set it in the tasks", moved) if moved else None
 
 
 def _copies(job: Job) -> list[Assigned]:
@@ -140,10 +138,8 @@ def _moved(job: Job, wanted: Assigned, steps: list[tuple[Step, list[Assigned]]])
         if at is None or wanted not in ranks and len(steps) > 1:
             return None
         edits[Span(at, at)] = insert(at, f"bash -c '{_program(job, ranks)}' _ ")
-    for assigned in {each.span: each for _, ranks in steps for each in ranks}.values():
-        edit = None if assigned.name in _read_by_batch_shell(job) else _removal(job, assigned)
-        if edit is not None:
-            edits[edit.span] = edit
+    for edit in _removals(job, [each for _, ranks in steps for each in ranks]):
+        edits[edit.span] = edit
     return sorted(edits.values(), key=lambda edit: edit.span)
 
 
@@ -162,22 +158,30 @@ def _start_of_program(job: Job, step: Step) -> int | None:
     return None if is_open(field) or outside or quoted else start
 
 
-def _removal(job: Job, assigned: Assigned) -> Edit | None:
-    """Takes away `export RANK=…`, with its line where nothing else is on it."""
-    text = job.source.text
-    start, end = assigned.span
-    line = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    stop = len(text) if stop < 0 else stop
-    before, after = text[line:start], text[end:stop]
-    if re.fullmatch(r"\s*(?:export\s+)?", before) and not after.strip():
-        return remove(Span(line, min(stop + 1, len(text))))
-    if re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
-        return remove(Span(start, end + 1) if after.strip() else Span(start - 1, end))
-    rest = re.match(r"[ \t]+(?=[\w./$\"'])", after)
-    if rest is not None and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
-        return remove(Span(start, end + rest.end()))  # `RANK=… srun …`
-    return None
+def _removals(job: Job, moved: list[Assigned]) -> list[Edit]:
+    """Takes away `export RANK=…` where the batch shell does not read it, with the line where nothing else is on it."""
+    text = left = job.source.text
+    read = _read_by_batch_shell(job)
+    gone = {each.span for each in moved if each.name not in read}
+    for start, end in gone:
+        left = left[:start] + " " * (end - start) + left[end:]
+    edits = {}
+    for start, end in sorted(gone):
+        line = text.rfind("\n", 0, start) + 1
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        before, after = text[line:start], text[end:stop]
+        behind = re.match(r"[ \t]+(?=[\w./$\"'])", after)
+        if re.fullmatch(r"\s*(?:export\s+)?", left[line:stop]):
+            span = Span(line, min(stop + 1, len(text)))
+        elif re.fullmatch(r"\s*export\s+(?:\S+=\S*\s+)*", before) and re.fullmatch(r"(?:\s+\w+=[^\s;&|#]*)*\s*", after):
+            span = Span(start - 1, end)
+        elif behind and re.fullmatch(r"(?:.*[;&|({]|.*\b(?:then|do|else)\b)?\s*(?:\w+=[^\s;&|]*\s+)*", before):
+            span = Span(start, end + behind.end())  # `RANK=… srun …`
+        else:
+            continue
+        edits[span] = remove(span)
+    return list(edits.values())
 
 
 CASES = [
