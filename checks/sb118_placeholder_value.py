@@ -19,7 +19,6 @@ sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import around, find_placeholder, opens
@@ -34,7 +33,7 @@ from sbatchlint.source.regex import Regex
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0")
 
 # Where a value is to be filled in by whoever copies the file.
-SAMPLE = re.compile(r"(?i)template|example|tutorial|(?<![a-z])docs?(?![a-z])|\.(?:md|mdx|rst|txt|in|tmpl|tpl)$")
+SAMPLE = Regex(r"(?i)template|example|tutorial|(?<![a-z])docs?(?![a-z])|\.(?:md|mdx|rst|txt|in|tmpl|tpl)$")
 # The job runs all the same.
 HARMLESS = frozenset(("job-name", "mail-user"))
 WANTED = {
@@ -61,16 +60,19 @@ QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    sample = "info" if SAMPLE.search(job.source.path) else None
     seen: set[int] = set()  # a word may be read as two settings, by different releases
     for setting in job.directives.settings:
         if setting.value_token is not None and setting.value_token.part(setting.value_start)[0] not in seen:
             seen.add(setting.value_token.part(setting.value_start)[0])
-            yield from _in_value(job, setting, sample)
-    yield from _in_commands(job, sample)
+            yield from _in_value(job, setting)
+    yield from _in_commands(job)
 
 
-def _in_value(job: Job, setting: Setting, sample: str | None) -> Iterator[Finding]:
+def _is_sample(job: Job) -> bool:
+    return SAMPLE.search(job.source.path) is not None
+
+
+def _in_value(job: Job, setting: Setting) -> Iterator[Finding]:
     token, line, string = setting.value_token, setting.value_line, job.directives.text.string
     if token is None or line is None:
         return
@@ -97,22 +99,22 @@ def _in_value(job: Job, setting: Setting, sample: str | None) -> Iterator[Findin
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
     does = "Slurm refuses the script" if refused else "Slurm takes it literally"
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
-    severity = "warning" if setting.name in HARMLESS and not refused else None
+    severity = "info" if _is_sample(job) else "warning" if setting.name in HARMLESS and not refused else None
     message = f"`{string[left:right]}` is a placeholder, and {does}; write {wanted}"
-    yield Finding(job.directives.text.span(left, right), message, sample or severity)
+    yield Finding(job.directives.text.span(left, right), message, severity)
 
 
-def _in_commands(job: Job, sample: str | None) -> Iterator[Finding]:
+def _in_commands(job: Job) -> Iterator[Finding]:
     """Where bash certainly reads a placeholder as redirections."""
     string = job.text.string
     is_script = string.startswith("#!") or job.is_embedded or bool(job.directives.lines)
-    if not job.is_shell or not is_script or IN_SHELL.search(string) is None:
+    if "<" not in string or not job.is_shell or not is_script or IN_SHELL.search(string) is None:
         return
     opened = {node.start for node in nodes(job.program) if isinstance(node, Redirect) and node.operator == "<"}
     for match in IN_SHELL.finditer(string):
         if match.start() in opened or _in_error(job, match.start()):
             message = f"`{match.group()}` is a placeholder, but the shell reads redirections; write the value"
-            yield Finding(job.span(*match.span()), message, sample)
+            yield Finding(job.span(*match.span()), message, "info" if _is_sample(job) else None)
 
 
 def _in_error(job: Job, at: int) -> bool:

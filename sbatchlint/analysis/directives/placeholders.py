@@ -110,6 +110,9 @@ def find_placeholder(option: str, raw: str) -> Placeholder | None:
     """The first placeholder in a value."""
     if option in _FREE_TEXT:
         return None
+    signs = "__" in raw or not set(raw).isdisjoint("<>{}[]@")
+    if not signs and option not in _OTHER_PATHS and not may_be_words(option, raw):
+        return None  # so it is with most values, and no pattern is compiled for them
     found = _ANGLED.search(raw)
     if found is not None and option == "mail-user" and "@" in found.group() and raw.strip("\"'")[0] != "<":
         # `Ada <ada@uni.edu>` is an address.
