@@ -30,9 +30,9 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Written
 
-CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Options())
+CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Written("again"))
 
 # Each of them counts.
 ADD_UP = frozenset(("verbose", "quiet", "container-mounts", "container-env", "container-unshare"))

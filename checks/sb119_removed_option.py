@@ -23,52 +23,53 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
-from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.triggers import Problems, StepOptions, Written
 
-CARD = Card("SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for problem, missing in missing_options(job):
+    for span, missing in missing_options(job):
         if missing.kind != "new":
-            yield _removed(job, problem, missing)
+            yield _removed(job, span, missing)
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("get-user-env",):
-            when = job.versions.in_brackets(problem.versions)
+            when = job.versions.said(problem.versions)
             span = Span(problem.span.start + len(problem.written), problem.span.end)
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
-            message = f"--get-user-env takes no value any more, and sbatch refuses the script{when}; drop the value"
+            message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
             fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
             yield Finding(problem.span, message, fix=fix)
     yield from _separators(job)
+    for span, missing in missing_step_options(job):
+        if missing.kind != "new":
+            message = f"srun has no `{missing.written}` from Slurm {missing.since} on, so the step fails; remove it"
+            yield Finding(span, message)
     yield from _steps(job)
 
 
-def _removed(job: Job, problem: Problem, missing: MissingOption) -> Finding:
-    span = problem.span
-    if job.source.slice(span).startswith(problem.written):
-        span = Span(span.start, span.start + len(problem.written))
-    when = job.versions.in_brackets(missing.absent)
+def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
+    written = missing.written
     if missing.gone is not None and missing.gone.name is not None:
-        message = f"{problem.written} is called --{missing.gone.name} now, and sbatch refuses the script"
-        exact = span.end - span.start == len(problem.written)
-        edits = [replace(span, f"--{missing.gone.name}")] if exact else []
-        fix = Fix(f"write --{missing.gone.name}", edits, safe=True) if edits else None
-        return Finding(span, f"{message}; write --{missing.gone.name}", fix=fix)
+        name = f"--{missing.gone.name}"
+        message = f"`{written}` is called `{name}` now, and sbatch refuses the old name; write `{name}`"
+        exact = job.source.slice(span) == written
+        return Finding(span, message, fix=Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None)
     if missing.kind == "gap":
-        where = when.strip(" ()")
-        what = f"sbatch has no {problem.written} {where}, and refuses the script there"
-        return Finding(span, f"{what}; remove it, or set slurm-version to releases that have it")
-    what = f"{problem.written} was removed in Slurm {missing.since}, and sbatch refuses the script"
-    return Finding(span, f"{what}; remove it")
+        message = f"sbatch has no `{written}`{job.versions.said(missing.absent)}, and refuses the script there"
+        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it")
+    return Finding(span, f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it")
 
 
 def _separators(job: Job) -> Iterator[Finding]:
+    """Lines between the components of a heterogeneous job that have the old name."""
     text = job.directives.text
     for line in job.directives.lines:
-        if not line.separator:
-            continue
-        at = text.string.lower().find("packjob", line.words_start, line.end)
+        at = text.string.lower().find("packjob", line.words_start, line.end) if line.separator else -1
         if at >= 0 and not text.string[line.words_start : at].strip():
             span = text.span(at, at + len("packjob"))
             fix = Fix("write hetjob", [replace(span, "hetjob")], safe=True)
@@ -76,11 +77,8 @@ def _separators(job: Job) -> Iterator[Finding]:
 
 
 def _steps(job: Job) -> Iterator[Finding]:
-    for span, missing in missing_step_options(job):
-        if missing.kind != "new":
-            what = f"srun has no {missing.written} from Slurm {missing.since} on, and the step fails"
-            yield Finding(span, f"{what}; remove it")
-    ignoring = [each for each in job.versions.majors if each >= "24.11"]
+    """Names and values of srun's options that newer releases have given up."""
+    ignoring = [version for version in job.versions.majors if not is_before(version, "24.11")]
     for step in job.steps:
         for option in step.given:
             if option.written == "--pack-group":
@@ -90,7 +88,7 @@ def _steps(job: Job) -> Iterator[Finding]:
                 message = "--pack-group is the old name of --het-group, from before 20.02; write --het-group"
                 yield Finding(option.span, message, "info", fix=fix)
             elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
-                message = f"srun ignores --cpu-bind=rank, which is obsolete{job.versions.in_brackets(tuple(ignoring))}"
+                message = f"srun ignores the obsolete --cpu-bind=rank{job.versions.said(ignoring)}"
                 yield Finding(option.span, f"{message}; write --cpu-bind=cores, or another binding", "warning")
 
 

@@ -22,46 +22,41 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Problems, Refused
 
-CARD = Card("SB120", "option-too-new", severity="error", fix="never", since="0.1.0")
+CARD = Card(
+    "SB120", "option-too-new", severity="error", fix="never", since="0.1.0",
+    when=Problems("unknown-option", "unexpected-value") | Refused("constraint"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for problem, missing in missing_options(job):
+    for span, missing in missing_options(job):
         if missing.kind == "new":
-            span = problem.span
-            if job.source.slice(span).startswith(problem.written):
-                span = Span(span.start, span.start + len(problem.written))
-            what = f"{problem.written} came with Slurm {missing.since}"
-            yield Finding(span, f"{what}: {_refused(job, 'sbatch', missing.absent)}")
+            refused = _refused(job, "sbatch", missing.absent)
+            yield Finding(span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
     for span, missing in missing_step_options(job):
         if missing.kind == "new":
-            what = f"{missing.written} came with Slurm {missing.since}"
-            yield Finding(span, f"{what}: {_refused(job, 'srun', missing.absent)}")
-    yield from _values(job)
-
-
-def _values(job: Job) -> Iterator[Finding]:
-    directives = job.directives
-    for problem in directives.problems:
+            refused = _refused(job, "srun", missing.absent)
+            yield Finding(span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
+    for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
             value = problem.token.text.partition("=")[2]
             if value.lower() == "expedite":
-                what = f"--requeue={value} came with Slurm 25.11"
-                yield Finding(problem.span, f"{what}: {_refused(job, 'sbatch', problem.versions)}")
-    for setting, refusal in directives.refused:
-        if refusal.kind == "constraint" and typo(directives, setting) is None:
+                refused = _refused(job, "sbatch", problem.versions)
+                yield Finding(problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}")
+    for setting, refusal in job.directives.refused:
+        if refusal.kind == "constraint" and typo(job.directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = job.versions.said(refusal.versions)
-            reason = refusal.reason.partition(",")[0]
-            message = f"{reason}, and slurmctld refuses the job{when}{instead}"
+            message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
             yield Finding(setting.value_span or setting.span, message)
 
 
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without it do, and what to do."""
-    what = "refuses the script" if command == "sbatch" else "refuses it"
+    what = "refuses the script" if command == "sbatch" else "fails"
     if job.versions.said(versions):
         return f"an older {command} {what}; remove it, or set slurm-version if yours is new enough"
     return f"your {command} is older, and {what}; remove it, or correct slurm-version"

@@ -24,11 +24,11 @@ from sbatchlint.analysis.directives.typos import took_an_option
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.slurm.model import Problem
-from sbatchlint.triggers import Options, Problems
+from sbatchlint.triggers import Problems, Refused, Written
 
 CARD = Card(
     "SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0",
-    when=Options() | Problems("missing-value", "unexpected-value"),
+    when=Refused("choice", "resource") | Problems("missing-value", "unexpected-value") | Written("later"),
 )  # fmt: skip
 
 # Options whose value came or went with a release: their own checks report them.

@@ -21,23 +21,25 @@ pyxis README and pyxis_args.c, 0.11 to 0.24; `spank_init_allocator()` and sbatch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
 
 from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
 from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
+from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB501", "container-option-in-directive", severity="warning", fix="sometimes",
-    since="0.1.0",
+    "SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("container-*", "no-container-*"),
 )  # fmt: skip
 
 # By what the settings say of the site: whether sbatch takes the options of pyxis.
 EFFECTS = {
-    None: ("sbatch refuses it where pyxis has no sbatch support, and else every step gets it", "warning"),
-    False: ("sbatch refuses the script", "error"),
-    True: ("every step gets it, and those without a container complain", "info"),
+    None: ("belongs to srun: sbatch refuses it or, with pyxis for sbatch, gives it to every step", "warning"),
+    False: ("belongs to srun, and sbatch refuses the script", "error"),
+    True: ("in a directive goes to every step, and those without a container complain", "info"),
 }
 
 
@@ -51,15 +53,15 @@ def check(job: Job) -> Iterator[Finding]:
     for setting in settings:
         yield Finding(
             setting.span,
-            f"--{setting.name} is a pyxis option of srun: in a directive {effect}; give it to {_named(places)}",
+            f"--{setting.name} {effect}; give it to {_named(places.values())}",
             severity=severity,
             related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
         )
 
 
-def _named(places: dict[Any, int]) -> str:
-    lines = sorted(set(places.values()))
+def _named(rows: Collection[int]) -> str:
+    lines = sorted(set(rows))
     if not lines:
         return "the srun that starts the container"
     if len(lines) == 1:
@@ -67,7 +69,7 @@ def _named(places: dict[Any, int]) -> str:
     return "the sruns on lines " + ", ".join(map(str, lines[:-1])) + f" and {lines[-1]}"
 
 
-def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
+def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
     if job.directives.components > 1 or setting.versions is not None:
         return None
     edits = removal(job.directives, [setting])
@@ -76,30 +78,28 @@ def _fix(job: Job, setting: Any, targets: list[Any]) -> Fix | None:
     if not targets:
         certain = all(step.certain for step in job.steps)
         return Fix("take it out of the directive", edits) if certain else None
+    several = len({step.span for step in targets}) > 1
+    lacking = [step for step in targets if not _has(step, setting)]
     written = _written(job, setting)
-    lacking = [step for step in targets if not _given(step, setting)]
-    if setting.name == "container-save" and len({step.span for step in targets}) > 1:
+    if written is None or setting.name == "container-save" and several:
         return None
-    if written is None:
-        return None
-    added = add_step_option(job, lacking, written[0], PYXIS_OPTIONS)
+    word, same = written
+    added = add_step_option(job, lacking, word, PYXIS_OPTIONS)
     if added is None:
         return None
-    edits = [*edits, *added]
     adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in lacking)
-    safe = written[1] and not adds_up and knows_all_steps(job)
-    where = "the srun" if len({step.span for step in targets}) == 1 else "the sruns"
-    return Fix(f"give it to {where} with a container", edits, safe=safe)
+    safe = same and not adds_up and knows_all_steps(job)
+    return Fix(f"give it to the srun{'s' if several else ''} with a container", [*edits, *added], safe=safe)
 
 
-def _given(step: Any, setting: Any) -> bool:
+def _has(step: Step, setting: Setting) -> bool:
     """Whether an srun has the option, or its opposite, itself. Lists add up, so that only the same one counts."""
     if setting.name in ("container-mounts", "container-env"):
         return any(each.name == setting.name and each.text == setting.text for each in step.given)
     return step.option(setting.name) is not None or step.option(opposite(setting.name) or "") is not None
 
 
-def _written(job: Job, setting: Any) -> tuple[str, bool] | None:
+def _written(job: Job, setting: Setting) -> tuple[str, bool] | None:
     """The option as a word of the shell, and whether it means the same there."""
     name = f"--{setting.name}"
     if setting.value is None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.bash.values import span_of
 from sbatchlint.job import Job
-from sbatchlint.slurm.model import Problem
 from sbatchlint.slurm.options import accepting_commands
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Span
@@ -57,16 +56,21 @@ class MissingOption(NamedTuple):
     gone: Gone | None
 
 
-def missing_options(job: Job) -> list[tuple[Problem, MissingOption]]:
-    """Options of the block that only other releases have than some, or all, of the range."""
-    found: list[tuple[Problem, MissingOption]] = []
+def missing_options(job: Job) -> list[tuple[Span, MissingOption]]:
+    """Options of the block that only other releases have than some, or all, of the range, with their places.
+
+    The place is that of the option alone where it stands there as it is read, without quotes or backslashes.
+    """
+    found: list[tuple[Span, MissingOption]] = []
     for problem in job.directives.problems:
         # A long name with one dash or three is another fault.
         if problem.kind != "unknown-option" or problem.token is None or dashed(problem.token.text) is not None:
             continue
         missing = missing_option(problem.written, "sbatch", problem.versions or job.versions.majors)
         if missing is not None:
-            found.append((problem, missing))
+            span = problem.span
+            plain = job.source.slice(span).startswith(problem.written)
+            found.append((Span(span.start, span.start + len(problem.written)) if plain else span, missing))
     return found
 
 
