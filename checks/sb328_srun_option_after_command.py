@@ -12,38 +12,226 @@ whose string reads no argument, or a command that refuses them. There is no fix 
 
 ## References
 
-srun(1); `slurm_option_table_create()` in src/common/slurm_opt.c: the optstring begins with `+`.
+srun(1); `slurm_option_table_create()` in src/common/slurm_opt.c: the optstring begins with `+`; exit status 2 of
+torchrun (torch 2.13) and `accelerate launch` (1.15) for options that they do not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.repeatable import REPEATABLE
+from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
+from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, expansions, known_prefix, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.job.containers import is_pyxis_option
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm import getopt
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
-CARD = Card("SB328", "srun-option-after-command", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB328", "srun-option-after-command", severity="error", fix="sometimes", since="0.1.0",
+    when=Steps(), seen="src/common/slurm_opt.c, whose optstring begins with +; a run of torchrun 2.13",
+)  # fmt: skip
 
-WHAT_HAPPENS = {
-    "positional": "{taker} gives {it} to its string as $0, $1 …, which nobody reads, and srun never sees {it}",
-    "unread": "{taker} gives {it} to the script, which reads no argument, and srun never sees {it}",
-    "refused": "{taker} gets {it}, does not know {it} and fails, and srun never sees {it}",
-    "program": "{taker} gets {it} as its own, and srun never sees {it}",
-}
+# Commands that print or look up what they are given, and Slurm's own.
+TALKERS = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
+                     "test", "true", "awk", "sed", "env", "ulimit", "unset"})  # fmt: skip
+REFUSING = (REPEATABLE - TALKERS) | {"lscpu", "whoami", "uptime", "nvcc", "numactl", "taskset"}
+REFUSING_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate")
+# What no program but srun is likely to have.
+OF_SRUN = frozenset({
+    "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "cpus-per-task",
+    "gpus-per-task", "cpus-per-gpu", "mem-per-cpu", "mem-per-gpu", "cpu-bind", "gpu-bind", "mem-bind",
+    "kill-on-bad-exit", "gres", "het-group", "threads-per-core",
+})  # fmt: skip
+# What nobody gives to a command that prints something about its node.
+OF_SLURM = OF_SRUN | {
+    "nodes", "nodelist", "exclude", "gpus", "gpus-per-node", "mem", "mpi", "overlap", "exclusive", "partition",
+    "export", "label", "distribution", "unbuffered", "account", "qos",
+}  # fmt: skip
+# Programs that hand such options on to Slurm.
+SUBMITTING = Regex(
+    r"submit|sbatch|srun|slurm|launch|snakemake|nextflow|sweep|cluster|dask|parsl|nemo|run_?with|container"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for late in job.late_options():
-        written, several = late.written, len(late.written) > 1
-        names = written[0] if not several else f"{', '.join(written[:-1])} and {written[-1]}"
-        happens = WHAT_HAPPENS[late.kind].format(taker=late.taker, it="them" if several else "it")
-        yield Finding(
-            late.span,
-            f"{names} stand{'' if several else 's'} behind the command of srun: {happens}; "
-            f"write {'them' if several else 'it'} in front of {late.command}",
-            severity="warning" if late.kind == "program" else None,
-            fix=None if late.edits is None else Fix("move to the options of srun", late.edits, True),
-        )
+    reported = set()
+    for step in job.steps:
+        finding = _of_step(job, step)
+        if finding is not None and finding.span not in reported:
+            reported.add(finding.span)
+            yield finding
+
+
+def _of_step(job: Job, step: Step) -> Finding | None:
+    last = None if step.command is None else _last_command(step)
+    if last is None or last.name is None:
+        return None
+    first = len(step.invocation.argv) - len(last.argv)
+    if last.name in SHELLS:
+        arguments = shell_arguments(last.argv)
+        words = [] if arguments is None else _named(last.argv, 1, arguments[1], OF_SLURM)
+        if words:
+            return _refused(job, step, last.name, [first + at for at in words])
+        if arguments is None or arguments[0] == "stdin" or last.text is None or _reads_arguments(job, last):
+            return None
+        return _unread(job, step, first + arguments[1] + 1, last.name, of_string=arguments[0] == "-c")
+    if last.text is not None:  # a script by its own name
+        return None if _reads_arguments(job, last) else _unread(job, step, first + 1, last.name, of_string=False)
+    for launch in job.launches:
+        if launch.invocation is last:
+            launcher = launch.launcher
+            if launcher.kind in REFUSING_LAUNCHERS and launcher.certain:
+                end = len(last.argv) if launcher.program is None else launcher.program
+                values = {each.value_at for each in launcher.given if each.value_at != each.at}
+                words = [at for at in _named(last.argv, launcher.index + 1, end, OF_SLURM) if at not in values]
+                if words:
+                    return _refused(job, step, launcher.name, [first + at for at in words])
+            return None if launcher.program is None else _of_program(job, step, last, launcher.program, first)
+    if last.name in REFUSING:
+        words = _named(last.argv, 1, len(last.argv), OF_SLURM)
+        return _refused(job, step, last.name, [first + at for at in words]) if words else None
+    return _of_program(job, step, last, 0, first)
+
+
+def _last_command(step: Step) -> Invocation | None:
+    """The command at the end of srun's words, what starts it (`env`, `timeout`, a container) taken off."""
+    argv = step.invocation.argv
+    best: Invocation | None = None
+    for each in step.program:
+        size = len(each.argv)
+        if size <= len(argv) and all(a is b for a, b in zip(each.argv, argv[-size:])) and size:
+            if best is None or size < len(best.argv):
+                best = each
+    return best
+
+
+def _reads_arguments(job: Job, shell: Invocation) -> bool:
+    """Whether a shell's program looks at its arguments, or may do so."""
+    assert shell.text is not None
+    for node in nodes(job.parsed(shell.text.string)):
+        if isinstance(node, Parameter) and (node.name in "@*#" or node.name.isdigit()):
+            return True
+        if isinstance(node, Simple) and node.words and isinstance(node.words[0], Word):
+            word = node.words[0]
+            if shell.text.string[word.start : word.end] in ("shift", "getopts", "getopt", "source", ".", "eval"):
+                return True
+    return any(piece.text is None and not piece.expansion for piece in shell.text.field)
+
+
+def _named(argv: tuple[Pieces, ...], start: int, end: int, names: frozenset[str]) -> list[int]:
+    """Indices of words that are long options with one of these names, or one of pyxis."""
+    found = []
+    for at in range(start, end):
+        prefix = known_prefix(argv[at])
+        if prefix[:2] == "--":
+            name = prefix[2:].partition("=")[0]
+            if name in names or is_pyxis_option(name):
+                found.append(at)
+    return found
+
+
+# --- who gets the options ----------------------------------------------------------------------------
+
+
+def _refused(job: Job, step: Step, name: str, words: list[int]) -> Finding:
+    """A command that does not know the options."""
+    finding = _finding(step, words, _options(step, words), f"`{name}` gets {{it}} and fails")
+    return finding._replace(fix=partial(_moved, job, step, words))
+
+
+def _unread(job: Job, step: Step, start: int, name: str, of_string: bool) -> Finding | None:
+    """Words that srun would read as its options, directly behind a string or script that reads no argument."""
+    argv = step.invocation.argv
+    words = [shown_text(field) for field in argv[start:]]
+    if not words or words[0][:1] != "-":
+        return None
+    parsed = getopt.parse(words, "srun", job.versions.majors, job.site.plugin_options)
+    if not parsed.options or parsed.options[0].word or any(each.word == 0 for each in parsed.problems):
+        return None
+    if not of_string and not known_prefix(argv[start])[2:].startswith(("no-", *OF_SLURM, "con")):
+        return None
+    found: list[int] = []
+    for each in parsed.options:
+        found.append(start + each.word)
+        if each.value_word is not None and each.value_word != each.word:
+            found.append(start + each.value_word)
+    whose = "its string" if of_string else "the script"
+    written = [each.written for each in parsed.options]
+    finding = _finding(step, found, written, f"`{name}` gets {{it}}, and {whose} reads no argument")
+    return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
+
+
+def _of_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
+    """Options among a program's own that hardly any program has."""
+    names = " ".join(shown_text(field) for field in last.argv[after : after + 3])
+    if SUBMITTING.search(names.lower()):
+        return None
+    found = []
+    for at in _named(last.argv, after + 1, len(last.argv), OF_SRUN):
+        name, equals, _ = shown_text(last.argv[at])[2:].partition("=")
+        value = last.argv[at] if equals else last.argv[at + 1] if at + 1 < len(last.argv) else ()
+        told = any(each.name.startswith(("SLURM_", "$((")) for each in expansions(value))
+        if not told and step.option(name) is None:
+            found.append(first + at)
+    if not found:
+        return None
+    return _finding(step, found, _options(step, found), f"`{last.name}` gets {{it}}")._replace(severity="warning")
+
+
+def _options(step: Step, words: list[int]) -> list[str]:
+    return [known_prefix(step.invocation.argv[at]).partition("=")[0] for at in words]
+
+
+def _finding(step: Step, words: list[int], options: list[str], happens: str) -> Finding:
+    """The finding on words of an srun, of which some are options and some their values."""
+    argv = step.invocation.argv
+    spans = [span_of(argv[at]) for at in words]
+    names = [f"`{each}`" for each in dict.fromkeys(options)]
+    it = "it" if len(names) == 1 else "them"
+    listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    assert step.command is not None
+    command = shown_text(argv[step.command]).rpartition("/")[2]
+    message = f"srun does not read {listed} behind its command: {happens.format(it=it)}; write {it} before `{command}`"
+    return Finding(Span(spans[0].start, max(spans[0].end, spans[-1].end)), message)
+
+
+def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
+    """Puts the last words of a command in front of what srun runs."""
+    argv = step.invocation.argv
+    assert step.command is not None
+    if job.is_embedded or words != list(range(words[0], len(argv))):
+        return None
+    names = {known_prefix(argv[at])[2:].partition("=")[0] for at in words}
+    if names & step.options.keys() or not step.certain:
+        return None
+    known = Words(job)
+    starts = [argv[step.command], argv[words[0]]]
+    if any(not field or field[0].expansion is not None or field[0].text is None for field in starts):
+        return None
+    target, first = (known.at(field[0].start) for field in starts)
+    if target is None or first is None or target is first:
+        return None
+    if id(target) not in known.simple or id(first) not in known.simple:
+        return None
+    command, index = known.simple[id(first)]
+    if known.simple[id(target)][0] is not command or len(command.words) - index != len(words):
+        return None
+    moved = command.words[index:]
+    gap = job.span(command.words[index - 1].end, moved[-1].end)
+    if any(gap.start <= job.span(each.start, each.end).start < gap.end for each in command.redirects):
+        return None
+    text = " ".join(job.source.slice(job.span(each.start, each.end)) for each in moved)
+    place = job.span(target.start, target.end).start
+    return Fix("move to the options of srun", [insert(place, f"{text} "), remove(gap)], safe=True)
 
 
 CASES = [

@@ -9,7 +9,6 @@ from sbatchlint.job.rooms.ground import Ground
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.launch.idle_nodes import IdleNodes
-    from sbatchlint.analysis.launch.late_options import LateOptions
     from sbatchlint.analysis.launch.lone_ranks import LoneRank
 
 # What starts programs that are one rank of many.
@@ -18,14 +17,6 @@ _RANK_PROGRAMS = ("python", "litgpt")
 
 class LaunchRooms(Ground):
     """What the steps start, and how often."""
-
-    def late_options(self) -> list[LateOptions]:
-        """Options of srun that stand behind its command; see `analysis.launch.late_options`."""
-        if not self.steps:
-            return []
-        from sbatchlint.analysis.launch.late_options import find_late_options
-
-        return find_late_options(self.job)
 
     @property
     def lone_ranks(self) -> list[LoneRank]:
