@@ -28,6 +28,7 @@ from sbatchlint.triggers import Problems, Refused
 CARD = Card(
     "SB120", "option-too-new", severity="error", fix="never", since="0.1.0",
     when=Problems("unknown-option", "unexpected-value") | Refused("constraint"),
+    seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
     "SB125", "invalid-count", severity="error", fix="never", since="0.1.0",
-    when=Options("nodelist") | Refused("count"),
+    when=Options("nodelist") | Refused("count"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 

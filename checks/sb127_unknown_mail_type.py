@@ -27,7 +27,8 @@ from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0", when=Options("mail-type")
+    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("mail-type"), seen="NREL/HPC, applications/plexos; live runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
 EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL"

@@ -21,7 +21,10 @@ from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
 from sbatchlint.triggers import Refused
 
-CARD = Card("SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0", when=Refused("signal"))
+CARD = Card(
+    "SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0",
+    when=Refused("signal"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -29,7 +29,8 @@ from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", when=Options("dependency")
+    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("dependency"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 

@@ -23,7 +23,8 @@ from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0", when=Options("mail-user")
+    "SB131", "mail-user-without-type", severity="warning", fix="always", since="0.1.0",
+    when=Options("mail-user"), seen="neilmunday/slurm-mail#6",
 )  # fmt: skip
 
 

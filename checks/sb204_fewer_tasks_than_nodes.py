@@ -22,7 +22,8 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0", when=Options("ntasks")
+    "SB204", "fewer-tasks-than-nodes", severity="error", fix="never", since="0.1.0",
+    when=Options("ntasks"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 SHRUNK = re.compile(r"can't run (\d+) processes on (\d+) nodes")

@@ -24,7 +24,8 @@ from sbatchlint.triggers import Options
 FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
 
 CARD = Card(
-    "SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0", when=Options(*FACTORS)
+    "SB210", "threads-inflate-tasks", severity="warning", fix="never", since="0.1.0",
+    when=Options(*FACTORS), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 

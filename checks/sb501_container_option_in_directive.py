@@ -32,7 +32,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB501", "container-option-in-directive", severity="warning", fix="sometimes", since="0.1.0",
-    when=Options("container-*", "no-container-*"),
+    when=Options("container-*", "no-container-*"), seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
 )  # fmt: skip
 
 # By what the settings say of the site: whether sbatch takes the options of pyxis.
