@@ -86,7 +86,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb321_rendezvous_differs_per_task": Launchers("torchrun", "torch.distributed.launch", "accelerate"),
     "sb322_fixed_master_port": Launchers() | Variables("MASTER_PORT"),
     "sb323_step_survives_failure": Steps(),
-    "sb324_exported_world_size": Steps() | Launchers(),
+    "sb324_exported_world_size": Variables("WORLD_SIZE", "RANK"),
     "sb328_srun_option_after_command": Steps(),
     "sb329_srun_task_count_unset": Options("cpus-per-task") | StepOptions("cpus-per-task"),
     "sb401_early_task_variable": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
