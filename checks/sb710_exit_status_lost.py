@@ -74,7 +74,7 @@ class Piped(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     hidden = _hidden_by_pipelines(job)
-    has_pipefail = job.directives.interpreter in ("", "bash", "ksh", "zsh")
+    has_pipefail = job.interpreter_line[0] in ("bash", "ksh", "zsh")
     fix = _pipefail(job, hidden) if hidden and has_pipefail else None
     advice = "write `set -o pipefail` before it" if has_pipefail else "run the script with bash and `set -o pipefail`"
     for each in hidden:

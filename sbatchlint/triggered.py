@@ -28,6 +28,8 @@ TRIGGERS: dict[str, Trigger] = {
     "sb002_missing_shebang": Shebang(""),
     "sb006_sh_shebang": Shebang("sh", "dash"),
     "sb101_directive_after_command": Unread(),
+    "sb102_directive_continuation": Written("quoted", "dropped"),
+    "sb103_misspelled_directive": Written("comments"),
     "sb105_hash_in_value": Written("comment"),
     "sb106_unmatched_quote": Problems("unmatched-quote"),
     "sb107_short_option_equals": Written("equals"),
