@@ -184,7 +184,7 @@ def _is_spread(job: Job, step: Step) -> bool:
 
 def _sign(invocation: Invocation, step: Step) -> RankSign | None:
     context = invocation.context
-    if context.restricted or context.background or context.looped and context.shell:
+    if context.restricted or context.background or context.looped and context.shell.depth:
         return None
     sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
