@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
-from sbatchlint.analysis.launch.lone_ranks import find_lone_ranks
+from sbatchlint.analysis.launch.lone_ranks import lone_ranks, more_tasks
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
@@ -85,9 +85,7 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
         message = f"{who} sets `{name}` itself in every process that it starts; leave it out"
     else:
         return None
-    return Finding(
-        _place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")]
-    )
+    return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
 
 
 def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
@@ -174,9 +172,10 @@ def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) ->
 
 def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:
     """As many tasks as one-task-rank-program asks for."""
-    for each in find_lone_ranks(job):
+    for each in lone_ranks(job):
         if each.awaited and each.invocation is invocation:
-            return None if each.repair is None else Fix("start all ranks", each.repair.edits)
+            repair = more_tasks(job, each)
+            return None if repair is None else Fix("start all ranks", repair.edits)
     return None
 
 
