@@ -49,18 +49,18 @@ def check(job: Job) -> Iterator[Finding]:
                 if (first.span, second.span) in seen:
                     continue
                 if first.name == opposite(second.name):
-                    what = f"`--{second.name}` with `--{first.name}`"
+                    what, advice = f"`--{second.name}` together with `--{first.name}`", "keep one of them"
                 elif _is_repeated(first, second):
-                    what = f"a second `--{first.name}`"
+                    what, advice = f"a second `--{first.name}` after that", "keep one of them"
                 else:
                     continue
                 seen.add((first.span, second.span))
-                inherited = ", inherited by every srun" if first.inherited and not second.inherited else ""
+                inherited = ", which every srun inherits" if first.inherited and not second.inherited else ""
                 effect = "sbatch refuses the script" if second.inherited else "srun starts nothing"
                 edits = _without_first(job, step, first, second)
                 yield Finding(
                     second.span,
-                    f"pyxis refuses {what} (line {job.line(first.span.start)}{inherited}): {effect}; keep one of them",
+                    f"pyxis refuses {what} of line {job.line(first.span.start)}{inherited}: {effect}; {advice}",
                     related=[(first.span, "conflicts with this")],
                     fix=Fix(f"keep the later --{second.name}", edits) if edits else None,
                 )

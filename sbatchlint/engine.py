@@ -85,6 +85,7 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
             if raising:
                 raise
             faults.append(_fault(source, entry.name, error))
+    job.let_go()
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     return Inspection(diagnostics, errors, faults)
 

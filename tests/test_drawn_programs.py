@@ -149,7 +149,7 @@ def judge(text: str, told: dict[str, list[Turn]]) -> Verdict:
     state.positional = None if text[2] == "1" else ()
     interpreter.run(Text.of_file(text), parse(text), ShellPhase.BATCH, state)
     ours: dict[str, list[Invocation]] = {}
-    uncertain = not interpreter.complete
+    uncertain = interpreter.limits.exhausted
     for each in interpreter.trace.invocations:
         uncertain = uncertain or each.state.sourced or each.state.doubtful
         if len(each.argv) > 2 and each.name == "printf" and (place := text_of(each.argv[2])) and place[0] == "@":

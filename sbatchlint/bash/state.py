@@ -17,6 +17,7 @@ from sbatchlint.bash.variables import (
     Alternative,
     Fields,
     Guards,
+    Names,
     Variable,
     Variables,
     differing,
@@ -51,7 +52,7 @@ class State:
     def __init__(self) -> None:
         self.variables = Variables()
         # functions and options are seldom changed, and never in place: see set_function, set_option
-        self.functions: dict[str, ShellFunction] = {}
+        self.functions: Names[ShellFunction] = Names()
         # set -e and the like: True, False, or None where ways disagree
         self.options: dict[str, bool | None] = {}
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
@@ -87,7 +88,7 @@ class State:
         new = State()
         kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
         new.variables = Variables(kept)
-        new.functions = {name: each for name, each in self.functions.items() if each.exported}
+        new.functions = Names({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
         new.doubtful = self.doubtful
@@ -97,10 +98,11 @@ class State:
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
+        self.functions = self.functions.copy()
         if function is not None:
-            self.functions = {**self.functions, name: function}
+            self.functions[name] = function
         else:
-            self.functions = {each: value for each, value in self.functions.items() if each != name}
+            self.functions.pop(name, None)
 
     def set_option(self, name: str, value: bool | None) -> None:
         self.options = {**self.options, name: value}
@@ -166,7 +168,7 @@ def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | N
         for name, value in first.options.items():
             if state.options.get(name, False) != value:
                 result.set_option(name, None)
-        for name in list(differing(first.functions, state.functions)):
+        for name in list(first.functions.changes(state.functions)):
             function = result.functions.get(name) or state.functions[name]
             result.set_function(name, function._replace(uncertain=True))
         for name in differing(first.files, state.files):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
@@ -100,47 +100,50 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
 
 
-# So many changes are copied with every copy; with more they are put into the part that all copies share.
+Named = TypeVar("Named")
+
+# So many changes are copied with every copy, or the square root of all names; more are put into the part that all
+# copies share.
 MOST_OWN = 32
 
 
-class Variables(MutableMapping[str, Variable]):
-    """Variables by name: a part that is shared by copies and never changed, and what is another since."""
+class Names(MutableMapping[str, Named]):
+    """Variables or functions by name: a part that is shared by copies and never changed, and what is another since."""
 
     __slots__ = ("_own", "_shared")
 
-    def __init__(self, shared: dict[str, Variable] | None = None) -> None:
+    def __init__(self, shared: dict[str, Named] | None = None) -> None:
         self._shared = shared if shared is not None else {}
-        self._own: dict[str, Variable | None] = {}  # None: it is not there any more
+        self._own: dict[str, Named | None] = {}  # None: it is not there any more
 
-    def copy(self) -> Variables:
-        if len(self._own) > MOST_OWN:
+    def copy(self) -> Names[Named]:
+        if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
             self._shared = self._merged()
             self._own = {}
-        new = Variables.__new__(Variables)
+        new: Names[Named] = Names.__new__(Names)
         new._shared = self._shared
         new._own = self._own.copy()
         return new
 
-    def _merged(self) -> dict[str, Variable]:
+    def _merged(self) -> dict[str, Named]:
         if not self._own:
             return self._shared
         merged = {**self._shared, **self._own}
         return {name: each for name, each in merged.items() if each is not None}
 
-    def get(self, name: str, default: Variable | None = None) -> Variable | None:  # type: ignore[override]
+    def get(self, name: str, default: Named | None = None) -> Named | None:  # type: ignore[override]
         if name in self._own:
             found = self._own[name]
             return default if found is None else found
         return self._shared.get(name, default)
 
-    def __getitem__(self, name: str) -> Variable:
+    def __getitem__(self, name: str) -> Named:
         found = self.get(name)
         if found is None:
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name: str, value: Variable) -> None:
+    def __setitem__(self, name: str, value: Named) -> None:
         self._own[name] = value
 
     def __delitem__(self, name: str) -> None:
@@ -159,12 +162,15 @@ class Variables(MutableMapping[str, Variable]):
     def __len__(self) -> int:
         return len(self._merged())
 
-    def changes(self, other: Variables) -> Iterable[str]:
-        """The names that stand for other variables in the two."""
+    def changes(self, other: Names[Named]) -> Iterable[str]:
+        """The names that stand for something else in the two."""
         if self._shared is other._shared:
             names = dict.fromkeys((*self._own, *other._own))
             return [name for name in names if self.get(name) is not other.get(name)]
         return differing(self._merged(), other._merged())
+
+
+Variables = Names[Variable]
 
 
 def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:

@@ -70,7 +70,7 @@ class Job(Rooms):
         self.trace: Trace = interpreter.trace
         self.parsed = interpreter.parsed  # what was parsed once is not parsed again
         self.evaluate(interpreter)
-        self.complete = interpreter.complete
+        self.limits = interpreter.limits
         self.steps: list[Step] = hooks.steps
         self._launches: list[Launch] | None = None
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
@@ -129,6 +129,16 @@ class Job(Rooms):
             self._launches = find_launches(self.invocations)
         return self._launches
 
+    def let_go(self) -> None:
+        """Takes the picture apart once nobody asks it any more: its commands refer to each other, in circles."""
+        for each in self.trace.invocations:
+            each.children.clear()
+            each.spawn = None
+        self.trace.clear()
+        self.answers.clear()
+        for job in self.submits:
+            job.let_go()
+
     # --- places ------------------------------------------------------------------------------
 
     def line(self, offset: int) -> int:
@@ -156,8 +166,8 @@ def _interpreter(string: str) -> tuple[str, str]:
     if not string.startswith("#!"):
         return "bash", ""
     words = string[2:].partition("\n")[0].split()
-    while words and (words[0].rpartition("/")[2] == "env" or words[0][0] == "-" or "=" in words[0]):
-        words = words[1:]  # env, its options, and what it sets
+    while words and words[0].rpartition("/")[2] in ("env", "-S"):
+        words = words[1:]
     return (words[0].rpartition("/")[2] if words else "bash"), " ".join(words)
 
 

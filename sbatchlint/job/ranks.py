@@ -196,7 +196,7 @@ class TaskViews:
         interpreter = ScriptInterpreter(hooks)
         interpreter._parsed = self._parsed
         job.evaluate(interpreter)
-        self._left -= interpreter.steps
+        self._left -= interpreter.limits.work
         return hooks.steps, find_launches(interpreter.trace.invocations), hooks.environment
 
 

@@ -7,6 +7,7 @@ import re
 from sbatchlint.bash.expansion.arrays import element, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.limits import MOST_PIECES
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import Assigned
@@ -181,6 +182,8 @@ def assign(
     if is_exported is False and node.name in ENVIRONMENT_NAMES:
         is_exported = True  # a variable that the environment already has stays exported
     alternatives = widen(values, node.name, span, scope.context.phase)
+    size = max([len(each.fields) if array else len(each.fields[0]) for each in alternatives if each.fields], default=0)
+    expander.substituter.spend(size, scope, node)
     state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
     record_assignment(expander, node, alternatives, is_exported, scope)
 
@@ -210,7 +213,8 @@ def _appended(
 def _sum(expander: Expander, first: Pieces, second: Pieces, flags: str, scope: Scope) -> Pieces:
     """Two values in one: the sum of numbers for an integer variable."""
     if "i" not in flags:
-        whole = first + second
+        place = (second or first or (Piece("", 0, 0),))[0].span
+        whole = expander.substituter.limits.bounded(first + second, MOST_PIECES, place, scope.context.phase)
         return _attributed(expander, whole, flags, scope) if set(flags) & {"l", "u"} else whole
     left, right = text_of(first), text_of(second)
     source = (second or first or (Piece("", 0, 0),))[0]

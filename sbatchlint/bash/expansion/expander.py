@@ -12,10 +12,18 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
 from sbatchlint.bash.expansion.brace_expansion import braced, with_empties
-from sbatchlint.bash.expansion.field_splitting import Segment, Segments, segments_of, separators_of, split_fields
+from sbatchlint.bash.expansion.field_splitting import (
+    Segment,
+    Segments,
+    joined,
+    segments_of,
+    separators_of,
+    split_fields,
+)
 from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -75,16 +83,16 @@ def _widened(choices: list[Choice]) -> Segments:
     for segments, _ in choices:
         for segment in segments:
             split = split or segment.split
-            several = several or segment.piece is None
-            if segment.piece is not None:
-                model = model or segment.piece
-                if segment.piece.expansion is not None:
-                    inputs[segment.piece.expansion] = None
+            several = several or segment.pieces is None
+            for piece in segment.pieces or ():
+                model = model or piece
+                if piece.expansion is not None:
+                    inputs[piece.expansion] = None
     if model is None:
         return ()
     first = next(iter(inputs), None)
     expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
-    return (Segment(Piece(None, model.start, model.end, expansion, open=split or several), split),)
+    return (Segment((Piece(None, model.start, model.end, expansion, open=split or several),), split),)
 
 
 class WordExpander:
@@ -132,22 +140,29 @@ class WordExpander:
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word that is not split: of a redirect, a `case`, a condition."""
-        return self._unsplit(word, scope, "word")
+        return self._unsplit(word, scope, "word", MOST_PARTS)
 
     def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word on the right side of an assignment."""
-        return self._unsplit(word, scope, "assignment")
+        return self._unsplit(word, scope, "assignment", MOST_PIECES)
 
-    def _unsplit(self, word: Word | None, scope: Scope, tilde: str) -> list[tuple[Pieces, Guards]]:
+    def _unsplit(self, word: Word | None, scope: Scope, tilde: str, most: int) -> list[tuple[Pieces, Guards]]:
         if word is None:
             return [((), NO_GUARDS)]
         parts = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or "~" not in parts[0].text):
             return [(self.literal(parts[0], scope), NO_GUARDS)]
-        return [
-            (tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""]), guards)
+        found = [
+            (tuple([piece for piece in joined(segments) if piece.text != ""]), guards)
             for segments, guards in self.segments(parts, scope, split=False, tilde=tilde)
         ]
+        return [(self.bounded(pieces, most, word, scope), guards) for pieces, guards in found]
+
+    def bounded(self, pieces: Pieces, most: int, word: Word, scope: Scope) -> Pieces:
+        """The value of a word, cut where it is too long."""
+        if len(pieces) == 1:
+            return pieces
+        return self.substituter.limits.bounded(pieces, most, scope.text.span(word.start, word.end), scope.context.phase)
 
     def single(self, word: Word | None, scope: Scope) -> Pieces:
         """The value of a word where only one is wanted: unknown where there are several."""
@@ -174,11 +189,7 @@ class WordExpander:
                 is_quoted = part.quoted
             else:
                 choices = self.part(part, scope, split=False)
-                found = (
-                    text_of(tuple([each.piece for each in choices[0][0] if each.piece is not None]))
-                    if len(choices) == 1
-                    else None
-                )
+                found = text_of(joined(choices[0][0])) if len(choices) == 1 else None
                 if found is None:
                     return None
                 text = found
@@ -194,6 +205,8 @@ class WordExpander:
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
                 plain.extend(choices[0][0])
+                if len(plain) > MOST_FIELDS:
+                    break
                 continue
             if plain:
                 results = [((*fields, *plain), guards) for fields, guards in results]
@@ -212,7 +225,11 @@ class WordExpander:
             results = extended
         if plain:
             results = [((*fields, *plain), guards) for fields, guards in results]
-        return results
+        if all(len(fields) <= MOST_FIELDS for fields, _ in results):
+            return results
+        span = scope.text.span(words[0].start, words[-1].end)
+        bounded = self.substituter.limits.bounded_fields
+        return [(bounded(fields, span, scope.context.phase), guards) for fields, guards in results]
 
     def array(self, elements: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The elements of `(…)`."""
@@ -273,8 +290,11 @@ class WordExpander:
         choices: list[list[Choice]] = []
         final = len(parts) - 1
         for number, part in enumerate(parts):
+            if number == MOST_PARTS:
+                choices.append(self._rest(part, scope))
+                break
             if isinstance(part, Piece):
-                choices.append([((Segment(part, False),), NO_GUARDS)])
+                choices.append([((Segment((part,), False),), NO_GUARDS)])
             elif isinstance(part, Literal):
                 if not part.quoted and "~" in part.text:
                     pieces = self._tilde(part, scope, not number, number == final, tilde)
@@ -288,6 +308,13 @@ class WordExpander:
             else:
                 choices.append(self.part(part, scope, split))
         return combine(choices)
+
+    def _rest(self, part: Part | Piece, scope: Scope) -> list[Choice]:
+        """What stands for the rest of a word that is too long, from this part on."""
+        span = part.span if isinstance(part, Piece) else scope.text.span(part.start, part.end)
+        self.substituter.limits.note("value", span)
+        piece = Piece(None, *span, Expansion("", span, scope.context.phase), open=True)
+        return [((Segment((piece,), False),), NO_GUARDS)]
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         """The alternatives of a part that is not literal."""
@@ -308,10 +335,12 @@ class WordExpander:
             self.substituter.output(part.body, scope, inputs, commands)
             name = scope.text.string[part.start : part.end]
             expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
-            return [((Segment(Piece(None, *span, expansion), False),), NO_GUARDS)]
+            return [((Segment((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             scope.state.doubtful = True
-            return [((Segment(Piece(None, *span, Expansion("", span, phase), open=splitting), splitting),), NO_GUARDS)]
+            return [
+                ((Segment((Piece(None, *span, Expansion("", span, phase), open=splitting),), splitting),), NO_GUARDS)
+            ]
         raise AssertionError(part)
 
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
@@ -322,8 +351,8 @@ class WordExpander:
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:
-            return [((Segment(Piece(None, *span, expansion, open=splitting), splitting),), NO_GUARDS)]
-        empty = () if splitting else (Segment(Piece("", span.start, span.start), False),)
+            return [((Segment((Piece(None, *span, expansion, open=splitting),), splitting),), NO_GUARDS)]
+        empty = () if splitting else (Segment((Piece("", span.start, span.start),), False),)
         return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
 
     # --- arithmetic --------------------------------------------------------------------------
@@ -362,11 +391,10 @@ class WordExpander:
                 known = known and UNKNOWN_CHARACTER not in part.text
                 continue
             choices = self.part(part, scope, split=False)
-            pieces = [segment.piece for segment in choices[0][0] if segment.piece] if len(choices) == 1 else []
+            pieces = joined(choices[0][0]) if len(choices) == 1 else ()
             for segments, _ in choices:
                 for segment in segments:
-                    if segment.piece is not None and segment.piece.expansion is not None:
-                        inputs.update(dict.fromkeys(segment.piece.expansion.all()))
+                    inputs.update(dict.fromkeys(expansions(segment.pieces or ())))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
             known = known and text is not None
             expression += " sbatchlint_unknown " if text is None else text

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
-from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, segments_of, separators_of
+from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
 from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset, unknown
 from sbatchlint.bash.expansion.protocol import Choice, Expander, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
@@ -92,7 +92,7 @@ class ParameterExpander:
         if not subject.several:
             pieces = fields[0] if fields else ()
             if not pieces and not splitting:
-                return (Segment(Piece("", span.start, span.start), False),)
+                return (Segment((Piece("", span.start, span.start),), False),)
             return segments_of(pieces, splitting)
         between: Segment | None = BREAK
         if subject.star and not splitting or not split:
@@ -101,9 +101,9 @@ class ParameterExpander:
                 separators = separators_of(scope.state)
                 blank = None if separators is None else separators[:1]
             expansion = Expansion(part.name, span, scope.context.phase)
-            between = None if blank == "" else Segment(Piece(blank, *span, expansion), False)
+            between = None if blank == "" else Segment((Piece(blank, *span, expansion),), False)
             if not fields:
-                return (Segment(Piece("", span.start, span.start), False),)
+                return (Segment((Piece("", span.start, span.start),), False),)
         out: list[Segment] = []
         separated = False
         for number, field in enumerate(fields):
@@ -114,11 +114,11 @@ class ParameterExpander:
             separated = not vanishing or number > 0
             if field and between is not BREAK:
                 # in one word an unknown is not several
-                out.extend(Segment(piece._replace(open=False), splitting) for piece in field)
+                out.append(Segment(tuple([piece._replace(open=False) for piece in field]), splitting))
             elif field:
-                out.extend(Segment(piece, splitting) for piece in field)
+                out.append(Segment(field, splitting))
             elif not splitting:
-                out.append(Segment(Piece("", span.start, span.start), False))
+                out.append(Segment((Piece("", span.start, span.start),), False))
         return tuple(out)
 
     def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
@@ -200,7 +200,7 @@ class ParameterExpander:
             if empty is not False:
                 scope.state.doubtful = True
             if not fields:
-                own = tuple([Segment(piece, False) for piece in unknown(part.name, scope, span)])
+                own = segments_of(unknown(part.name, scope, span), False)
             return [(own, guards)], False
         argument = part.arguments[0] if part.arguments else None
         wanted = empty if operator != "+" else (None if empty is None else not empty)
@@ -227,7 +227,7 @@ class ParameterExpander:
             if operator == "=":
                 # what is assigned is then expanded anew: its quotes are gone
                 splitting = split and not part.quoted
-                segments = tuple([Segment(each.piece, splitting) for each in segments if each.piece is not None])
+                segments = tuple([Segment(each.pieces, splitting) for each in segments if each.pieces is not None])
             results.append((segments, merged))
         if wanted is None:
             tagged = merge_guards(guards, frozenset(((branch, 1 if operator != "+" else 0),)))
@@ -259,10 +259,10 @@ class ParameterExpander:
         return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
     def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
-        empty = () if split and not quoted else (Segment(Piece("", span.start, span.start), False),)
+        empty = () if split and not quoted else (Segment((Piece("", span.start, span.start),), False),)
         if word is None or not word.parts:
             kept = word is not None and word.quoted_empty
-            return [((Segment(Piece("", span.start, span.start), False),) if kept else empty, NO_GUARDS)]
+            return [((Segment((Piece("", span.start, span.start),), False),) if kept else empty, NO_GUARDS)]
         found = self.expander.segments(word.parts, scope, split, loose=split and not quoted)
         return [(segments or empty, guards) for segments, guards in found]
 
@@ -273,7 +273,7 @@ class ParameterExpander:
             return
         values = []
         for segments, guards in results:
-            pieces = tuple([each.piece for each in segments if each.piece is not None and each.piece.text != ""])
+            pieces = tuple([piece for piece in joined(segments) if piece.text != ""])
             values.append(Alternative((tuple([each._replace(open=False) for each in pieces]),), guards))
         set_alternatives(self.expander, subject.name, values, scope, span, subject.element)
 
@@ -301,7 +301,7 @@ class ParameterExpander:
             value = None if text is None or not text.isascii() else len(text)
         expansion = Expansion(f"#{part.name}", span, scope.context.phase, inputs)
         piece = Piece(None if value is None else str(value), *span, expansion)
-        return (Segment(piece, split and not part.quoted),), guards
+        return (Segment((piece,), split and not part.quoted),), guards
 
     def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
         """`${!X}`, `${!X[@]}`, `${!X*}`."""
@@ -310,7 +310,7 @@ class ParameterExpander:
         )
         raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
         if part.operator == "prefix":
-            return [((Segment(unknown._replace(open=True), split and not part.quoted),), NO_GUARDS)]
+            return [((Segment((unknown._replace(open=True),), split and not part.quoted),), NO_GUARDS)]
         if raw in ("@", "*"):
             return self._keys(part, scope, span, split, raw == "*")
         results: list[Choice] = []
@@ -324,7 +324,7 @@ class ParameterExpander:
                     index = int(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
             if match is None:
                 scope.state.doubtful = True
-                results.append(((Segment(unknown, split and not part.quoted),), guards))
+                results.append(((Segment((unknown,), split and not part.quoted),), guards))
                 continue
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")

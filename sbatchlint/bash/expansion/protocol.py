@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from sbatchlint.bash.expansion.field_splitting import Segments
+from sbatchlint.bash.limits import Limits
 from sbatchlint.bash.state import State
-from sbatchlint.bash.syntax.tree import Part, Statement, Word
+from sbatchlint.bash.syntax.tree import Assignment, Part, Statement, Word
 from sbatchlint.bash.trace import Context, Trace
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 from sbatchlint.bash.variables import Fields, Guards
@@ -39,6 +40,7 @@ class Substituter(Protocol):
     """The interpreter, as far as expansion needs it. `kept`: objects whose identity is part of a guard's key."""
 
     environment: Environment
+    limits: Limits
     trace: Trace
     kept: list[object]
 
@@ -46,6 +48,9 @@ class Substituter(Protocol):
         self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
     ) -> list[tuple[Pieces, Guards]] | None:
         """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
+
+    def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
+        """A long value costs like statements. Raises Exhausted where there is nothing left."""
 
     def read_status(self, name: str) -> None:
         """The exit status was looked at."""

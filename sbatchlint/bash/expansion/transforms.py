@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
+from sbatchlint.bash.expansion.field_splitting import joined
 from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, substituted
 from sbatchlint.bash.expansion.printing import ansi_expanded, requoted
@@ -58,7 +59,7 @@ def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> 
                 return None
         elif inside or not getattr(part, "quoted", True):
             for segments, _ in expander.part(part, scope, split=False):
-                if any(each.piece is not None and {"&", "\\"} & set(each.piece.text or "") for each in segments):
+                if any({"&", "\\"} & set(piece.text or "") for piece in joined(segments)):
                     return None
     values = expander.value(word, scope)
     return text_of(values[0][0]) if len(values) == 1 else None

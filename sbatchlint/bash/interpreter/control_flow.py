@@ -7,8 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Frame, Interpreter, T
 from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
+from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Exhausted, Limits
 from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Redirect, Statement
+from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
 from sbatchlint.bash.trace import RedirectedTo, Trace
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.bash.variables import Alternative
@@ -27,6 +28,7 @@ class Flow(Interpreter):
 
     def __init__(self) -> None:
         self.trace = Trace()
+        self.limits = Limits()
         self.exits = 0  # how many `exit` with an error were met
         self.returns: list[list[State]] = []  # by function call, innermost last
         self.leaves: list[State] = []  # where this shell ended
@@ -37,6 +39,24 @@ class Flow(Interpreter):
         self.redirected: Sequence[RedirectedTo] = ()  # the redirects of the last compound command
         self.kept: list[object] = []  # keeps condition keys (identities) alive
         self.keys = 0
+
+    def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
+        cost = pieces // PIECES_OF_A_STATEMENT
+        if not cost:
+            return
+        if not self.silent:
+            self.work(cost, scope, node)
+        else:
+            self.silent = max(self.silent - cost, 0)
+            if not self.silent:
+                raise Tired
+
+    def work(self, cost: int, scope: Scope, node: Statement | Assignment) -> None:
+        """So many statements are recorded. Raises Exhausted where there is nothing left."""
+        self.limits.work += cost
+        if self.limits.work > MOST_WORK:
+            self.limits.note("work", scope.text.span(node.start, node.end))
+            raise Exhausted
 
     def new_key(self, kind: str) -> Hashable:
         """A key for guards that is like no other."""
@@ -121,14 +141,14 @@ class Flow(Interpreter):
         if pieces is None:
             scope.state.variables[STDOUT] = old._replace(alternatives=(Alternative(None),))
             return
-        scope.state.variables[STDOUT] = old._replace(
-            alternatives=tuple(
-                [
-                    each if each.fields is None else each._replace(fields=(each.fields[0] + pieces,))
-                    for each in old.alternatives
-                ]
-            )
-        )
+        phase = scope.context.phase
+        changed = []
+        for each in old.alternatives:
+            if each.fields is not None and pieces:
+                whole = self.limits.bounded(each.fields[0] + pieces, MOST_PARTS, pieces[0].span, phase)
+                each = each._replace(fields=(whole,))
+            changed.append(each)
+        scope.state.variables[STDOUT] = old._replace(alternatives=tuple(changed))
 
     def written(self, end: State | None, scope: Scope) -> Pieces | None:
         """What was written to standard output, where there is only one way."""

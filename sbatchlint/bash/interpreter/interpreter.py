@@ -1,8 +1,8 @@
 """The abstract interpreter: walks a program in order and records every command that it would run.
 
 Nothing is ever executed. Branches whose condition the script decides are taken or left; of the others both ways are
-walked and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded: at most `MOST_STATEMENTS`
-statements are walked for one file, and programs inside values are followed `DEEPEST` levels down.
+walked and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded (see limits.py), and programs
+inside values are followed `DEEPEST` levels down.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sbatchlint.bash.interpreter.control_flow import Flow, Tired
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.protocol import Hooks
 from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.limits import Exhausted
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
@@ -41,7 +42,6 @@ from sbatchlint.bash.trace import Context, Invocation, Ran
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
 
-MOST_STATEMENTS = 20_000
 DEEPEST = 6
 
 
@@ -49,20 +49,14 @@ DEEPEST = 6
 _METHODS: dict[type[Statement], str] = {}
 
 
-class Exhausted(Exception):
-    """The script is too large to be walked further."""
-
-
 class ScriptInterpreter(Flow):
-    """Evaluates one script. `trace` is the result; `complete` is False where the bounds were reached."""
+    """Evaluates one script. `trace` is the result, `limits` what it cost."""
 
     def __init__(self, hooks: Hooks) -> None:
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
         self.expander = WordExpander(self)
-        self.complete = True
-        self.steps = 0
         self._parsed: dict[str, Program] = {}
 
     # --- whole programs ----------------------------------------------------------------------
@@ -73,7 +67,7 @@ class ScriptInterpreter(Flow):
         try:
             self.statements(program.statements, scope)
         except Exhausted:
-            self.complete = False
+            pass  # noted in `limits`
 
     def parsed(self, string: str) -> Program:
         program = self._parsed.get(string)
@@ -84,6 +78,7 @@ class ScriptInterpreter(Flow):
     def program(self, text: Text, scope: Scope) -> State | None:
         """Walks a program that stands in a value."""
         if scope.context.depth >= DEEPEST:
+            self.limits.note("depth", text.span(0, 1))
             return scope.state
         inner = scope.context.replace(depth=scope.context.depth + 1)
         return self.statements(self.parsed(text.string).statements, Scope(scope.state, text, inner))
@@ -104,9 +99,7 @@ class ScriptInterpreter(Flow):
             if not self.silent:
                 raise Tired
         else:
-            self.steps += 1
-            if self.steps > MOST_STATEMENTS:
-                raise Exhausted
+            self.work(1, scope, statement)
         kind = type(statement)
         name = _METHODS.get(kind)
         if name is None:
@@ -160,13 +153,13 @@ class ScriptInterpreter(Flow):
             if end is not None and node.negated and end.status is not None:
                 end.status = int(not end.status)
             return end
+        context = context.replace(shell=context.shell + 1)
         elements: list[tuple[list[Invocation], State | None]] = []
         given: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
-            span = scope.text.span(element.start, element.end)
-            inner = Scope(scope.state.copy(), scope.text, context.in_shell("pipeline", span))
+            inner = Scope(scope.state.copy(), scope.text, context)
             inner.state.stdin = given
             if number < final:
                 inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
@@ -190,7 +183,9 @@ class ScriptInterpreter(Flow):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
             status = status if scope.state.option("pipefail") else None
         scope.state.status = status if status is None or not node.negated else int(not status)
-        self.record(elements, node.start, node.end, Scope(scope.state, scope.text, context))
+        self.record(
+            elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1))
+        )
         return scope.state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
@@ -237,7 +232,7 @@ class ScriptInterpreter(Flow):
         return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
-        context = scope.context.in_shell("background", scope.text.span(node.start, node.end))
+        context = scope.context.replace(background=True, shell=scope.context.shell + 1)
         inner = Scope(scope.state.copy(), scope.text, context)
         end = self.subshell(lambda: self.statement(node.statement, inner), scope)
         if STDOUT in scope.state.variables and (end is None or end.variables[STDOUT] != scope.state.variables[STDOUT]):
@@ -248,7 +243,7 @@ class ScriptInterpreter(Flow):
     def on_group(self, node: Group, scope: Scope) -> State | None:
         first = len(self.trace.invocations)
         if node.subshell:
-            context = scope.context.in_shell("subshell", scope.text.span(node.start, node.end))
+            context = scope.context.replace(shell=scope.context.shell + 1)
             inner = Scope(scope.state.copy(), scope.text, context)
             end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
             state: State | None = self.finished(end, scope)
@@ -304,8 +299,7 @@ class ScriptInterpreter(Flow):
     ) -> list[tuple[Pieces, Guards]] | None:
         """See `Substituter.output`."""
         first = len(self.trace.invocations)
-        span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
-        context = scope.context.in_shell("substitution", span).replace(captured=True, tested=False)
+        context = scope.context.replace(captured=True, shell=scope.context.shell + 1, tested=False)
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
         end = self.subshell(lambda: self.statements(body, inner), scope)

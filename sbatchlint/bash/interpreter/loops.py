@@ -18,9 +18,8 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import Alternative, Variable, differing
+from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Span
 
 # A loop with more turns is not walked turn by turn.
 MOST_TURNS = 24
@@ -45,22 +44,16 @@ class Loop:
     def __init__(
         self,
         body: Sequence[Statement],
-        span: Span,
         begin: Callable[[State, int, Context], tuple[bool | None, State | None]],
         between: Callable[[State], None] | None = None,
     ) -> None:
         self.body = body
-        self.span = span
         self.begin = begin
         self.between = between
         self.condition = False  # whether `begin` runs commands
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.certain = False  # there is a turn, even if it is not known how many
         self.several = True
-
-    def inside(self, context: Context) -> Context:
-        """The context of what runs in each of several turns."""
-        return context.replace(loops=(*context.loops, self.span))
 
 
 class Turns:
@@ -104,7 +97,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         state.variables[node.name] = variable(state, (Alternative((items[turn],)),))
         return True, state
 
-    loop = Loop(node.body, span, begin)
+    loop = Loop(node.body, begin)
     loop.certain = known
     loop.several = not known or len(items) > 1
     if not known or len(items) > MOST_ITEMS:
@@ -142,7 +135,7 @@ def _same_shell(first: State, second: State) -> bool:
         first.positional == second.positional
         and first.stdin is second.stdin
         and first.options == second.options
-        and first.functions == second.functions
+        and not list(first.functions.changes(second.functions))
         and first.files == second.files
         and first.doubtful == second.doubtful
         and first.sourced == second.sourced
@@ -160,7 +153,7 @@ def _all_alike(
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
     interpreter.loops.append(Frame())
-    end = interpreter.statements(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
+    end = interpreter.statements(loop.body, Scope(state, scope.text, scope.context.replace(looped=True)))
     interpreter.loops.pop()
     if end is not None:
         end.variables[name] = variable(end, (Alternative((items[-1],)),))
@@ -186,7 +179,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     def between(state: State) -> None:
         expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
 
-    return run(interpreter, Loop(node.body, scope.text.span(node.start, node.end), begin, between), scope)
+    return run(interpreter, Loop(node.body, begin, between), scope)
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
@@ -198,7 +191,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
             return None, after
         return (after.status != 0) == node.negated, after
 
-    loop = Loop(node.body, scope.text.span(node.start, node.end), begin)
+    loop = Loop(node.body, begin)
     loop.condition = True
     return run(interpreter, loop, scope)
 
@@ -272,7 +265,7 @@ def _record_turns(
     count = len(turns.entries)
     if loop.condition:
         looked = _together(turns.before, key, phase)
-        context = loop.inside(scope.context) if count else scope.context
+        context = scope.context.replace(looped=count > 0 or scope.context.looped)
         if looked is not None:
             loop.begin(looked, 0, context)
     entry = _together(turns.entries, key, phase)
@@ -280,7 +273,7 @@ def _record_turns(
         if loop.variable is not None:
             entry.variables[loop.variable[0]] = loop.variable[1]
         interpreter.loops.append(Frame())
-        context = loop.inside(scope.context) if count > 1 else scope.context
+        context = scope.context.replace(looped=count > 1 or scope.context.looped)
         interpreter.statements(loop.body, Scope(entry, scope.text, context))
         interpreter.loops.pop()
     interpreter.reset(marks, escaped)
@@ -311,7 +304,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         else:
             (end, frame), _ = walked
             _forget(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
-    looped = loop.inside(scope.context) if loop.several else scope.context
+    looped = scope.context.replace(looped=loop.several or scope.context.looped)
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None
@@ -417,7 +410,7 @@ def _forget_shell(entry: State, state: State) -> None:
     for name, value in state.options.items():
         if entry.options.get(name, False) != value:
             entry.set_option(name, None)
-    for name in list(differing(entry.functions, state.functions)):
+    for name in list(entry.functions.changes(state.functions)):
         function = entry.functions.get(name) or state.functions[name]
         entry.set_function(name, function._replace(uncertain=True))
     entry.doubtful = entry.doubtful or state.doubtful

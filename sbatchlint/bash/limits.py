@@ -1,0 +1,72 @@
+"""What the evaluation of one script may cost, and which bounds it met.
+
+A bound that is met makes something unknown that a patient reader could know, so the run says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces
+from sbatchlint.source.text import Span
+
+# Statements that are walked for one script, loops recorded once. Long values cost as much as several statements.
+MOST_WORK = 20_000
+PIECES_OF_A_STATEMENT = 500
+# Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.
+MOST_PIECES = 500
+# Pieces of one word of a command, of a heredoc, of what a substitution prints.
+MOST_PARTS = 5_000
+# Characters of one value that is put together from several pieces, or made by an operator.
+MOST_CHARACTERS = 1 << 20
+# Elements of an array, and words of a command.
+MOST_FIELDS = 20_000
+
+
+class Exhausted(Exception):
+    """The script is too large to be walked further."""
+
+
+class Limit(NamedTuple):
+    """A bound that was met: `kind` is "work", "value", "depth" or "files"; `span`: where it was met first."""
+
+    kind: str
+    span: Span
+
+
+class Limits:
+    """The account of one evaluation. `met`: the bounds that were met, each once, by kind."""
+
+    def __init__(self) -> None:
+        self.work = 0
+        self.met: dict[str, Limit] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether what stands behind some statement was not looked at."""
+        return "work" in self.met
+
+    def note(self, kind: str, span: Span) -> None:
+        self.met.setdefault(kind, Limit(kind, span))
+
+    def bounded(self, field: Pieces, most: int, span: Span, phase: Phase) -> Pieces:
+        """A field of at most so many pieces, and of `MOST_CHARACTERS`: its beginning, and an unknown for the rest."""
+        if len(field) == 1 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS:
+            return field
+        self.note("value", span)
+        size = 0
+        kept: list[Piece] = []
+        for piece in field[:most]:
+            size += len(piece.text or "")
+            if size > MOST_CHARACTERS:
+                break
+            kept.append(piece)
+        return (*kept, Piece(None, span.start, span.end, Expansion("", span, phase)))
+
+    def bounded_fields(self, fields: Sequence[Pieces], span: Span, phase: Phase) -> tuple[Pieces, ...]:
+        """At most `MOST_FIELDS` fields: the first ones, and an unknown number of unknown ones."""
+        if len(fields) <= MOST_FIELDS:
+            return tuple(fields)
+        self.note("value", span)
+        return (*fields[:MOST_FIELDS], (Piece(None, span.start, span.end, Expansion("", span, phase), open=True),))
