@@ -50,9 +50,10 @@ def check(job: Job) -> Iterator[Finding]:
         launcher, setting, step = world.launcher, world.asked.setting, world.step
         unclear = launcher.kind == "accelerate" and setting is None  # its own configuration file may say more
         assert step is not None
+        told = f"without `{_option(world)}`" if setting is None else "but tells it of one"
         yield Finding(
             launcher.span if setting is None else setting.span,
-            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {_told(world)}: {_consequence(world)}; "
+            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {told}: {_consequence(world)}; "
             f"{_advice(world)}",
             "warning" if unclear or not always else None,
             related=[(step.invocation.name_span, "started on each node here")],
@@ -81,17 +82,10 @@ def _option(world: LaunchWorld) -> str:
     return "--num_machines" if world.launcher.kind == "accelerate" else "--nnodes"
 
 
-def _told(world: LaunchWorld) -> str:
-    return f"without `{_option(world)}`" if world.asked.setting is None else "but tells it of one"
-
-
 def _consequence(world: LaunchWorld) -> str:
     rendezvous = world.launcher.rendezvous
-    if world.launcher.kind == "accelerate":
-        return "each node trains a copy of its own, and the job still exits with 0"
-    if lacks_address(world.launch):
-        size = f" in a world of {world.processes}" if world.processes else ""
-        return f"each node trains a copy of its own{size}, and the job still exits with 0"
+    if world.launcher.kind == "accelerate" or lacks_address(world.launch):
+        return "each trains a copy of its own, and the job still exits with 0"
     if rendezvous is not None and rendezvous.backend == "static":
         return "all claim the same ranks, and clash or train a copy each"
     return "the first node trains alone, and the others fail to join it"
@@ -99,14 +93,14 @@ def _consequence(world: LaunchWorld) -> str:
 
 def _advice(world: LaunchWorld) -> str:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
-    write = f"write `{_option(world)}=$SLURM_JOB_NUM_NODES"
+    add = f"{'add' if world.asked.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"
     if launcher.kind == "accelerate":
-        return f"{write}`, `--machine_rank`, `--main_process_ip`, and the `--num_processes` of all nodes"
+        return f"{add}`, `--machine_rank`, `--main_process_ip`, and the `--num_processes` of all nodes"
     if lacks_address(world.launch):
-        return f"{write} --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT`, with the first node as HOST"
+        return f"{add} --rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT`"
     if rendezvous is not None and rendezvous.backend == "static" and launcher.node_rank is None:
-        return f"{write}`, and `--node_rank=$SLURM_NODEID` in each task"
-    return f"{write}`"
+        return f"{add}`, and `--node_rank=$SLURM_NODEID` in each task"
+    return f"{add}`"
 
 
 def _tell_all(job: Job, launch: Launch) -> Fix | None:

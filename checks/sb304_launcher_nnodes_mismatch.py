@@ -87,8 +87,7 @@ def _of_launcher(job: Job, world: LaunchWorld) -> Finding:
     number = asked.most if asked.most < nodes else asked.least
     started = "the job has one" if nodes == 1 else f"srun starts it on {nodes}"
     if number > nodes:
-        rest = number - nodes
-        consequence = f"it waits for {rest} node{'s' * (rest > 1)} that nobody starts, until the time-out"
+        consequence = f"it waits for {number - nodes} more until the time-out"
     else:
         consequence = f"{number} of them train, and the others fail or hang"
     ask = f"ask for `--nodes={number}`, or " if nodes == 1 else ""
@@ -158,7 +157,7 @@ def _of_programs(job: Job) -> Iterator[Finding]:
             more = "it waits for ranks that nobody starts" if number > nodes else "it gets more ranks than it expects"
             yield Finding(
                 place,
-                f"`{written}`{where}, but the srun of line {job.line(step.span.start)} starts it on {nodes} "
+                f"`{written}`{where}, but srun (line {job.line(step.span.start)}) starts the program on {nodes} "
                 f"node{'s' * (nodes > 1)}: {more}, or refuses to begin; ask for `--nodes={number}`, or tell it {nodes}",
                 related=[(argument, "what the program is told")],
                 fix=None if edit is None else Fix(f"ask for {number} nodes", [edit]),

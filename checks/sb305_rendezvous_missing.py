@@ -53,23 +53,23 @@ def _message(world: LaunchWorld, certain: bool) -> str:
     if launcher.kind == "accelerate":
         return (
             f"{launcher.name} for {number or 'several'} nodes gets no `--main_process_ip`: unless its configuration "
-            "file has one, they cannot find each other; write `--main_process_ip=HOST --main_process_port=PORT`"
+            "file has one, they cannot find each other; add `--main_process_ip=FIRST_NODE --main_process_port=PORT`"
         )
     nodes = f"each of the {number} nodes" if number else "each node"
     unread = ", and does not read MASTER_ADDR" if launcher.environment("MASTER_ADDR") is not None else ""
     if rendezvous is not None and rendezvous.backend == "c10d":
-        lacks, option, local = "no `--rdzv_endpoint`", "--rdzv_endpoint=HOST:PORT", "localhost"
+        lacks, option, local = "no `--rdzv_endpoint`", "--rdzv_endpoint=FIRST_NODE:PORT", "localhost"
         if "master_addr" in launcher.options:
             unread = ", and ignores `--master_addr` with c10d"
     else:
-        lacks, option, local = "no `--master_addr`", "--master_addr=HOST --master_port=PORT", "127.0.0.1"
+        lacks, option, local = "no `--master_addr`", "--master_addr=FIRST_NODE --master_port=PORT", "127.0.0.1"
     waits = f"{nodes} waits at its own {local} until the time-out"
     if begins_alone(world):
         waits = (
             f"{nodes} meets only itself at its own {local}, trains a copy of its own, and the job still exits with 0"
         )
     when = "" if certain else "with more than one node "
-    return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; write `{option}`, with the first node as HOST"
+    return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"
 
 
 def _give_address(job: Job, launch: Launch) -> Fix | None:

@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             world.span,
             f"{world.name} for {world.asked.number or 'several'} nodes gets no `--{option}`: {consequence}; "
-            f"write `--{option}=$SLURM_NODEID`{where}",
+            f"add `--{option}=$SLURM_NODEID`{where}",
             "warning" if None in meets or accelerate else None,
             fix=fix,
         )

@@ -71,9 +71,9 @@ def _fault(world: LaunchWorld, kind: str) -> str:
     assert rank is not None
     option = rank.name if rank.from_environment else f"--{rank.name}"
     if kind == "constant":
-        return f"`{option}={rank.text}` is the same on every node: all claim one place, and the rendezvous hangs"
+        return f"`{option}={rank.text}` is the same on every node: all claim one rank, and the rendezvous hangs"
     if kind == "SLURM_LOCALID":
-        return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim one place, and the rendezvous hangs"
+        return f"`{option}=$SLURM_LOCALID` is 0 on every node: all claim one rank, and the rendezvous hangs"
     tasks = step.tasks_per_node if step is not None and step.tasks_per_node else "several"
     return f"`{option}=$SLURM_PROCID` counts tasks, {tasks} on each node: the first nodes take the places of the others"
 

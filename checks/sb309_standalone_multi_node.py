@@ -28,10 +28,6 @@ CARD = Card(
     when=Launchers(*WORLD_LAUNCHERS), seen="runs of torch 2.6 and 2.13 on two hosts",
 )  # fmt: skip
 
-INSTEAD = (
-    "write `--nnodes=$SLURM_JOB_NUM_NODES --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT`, with the first node as HOST"
-)
-
 
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
@@ -39,17 +35,19 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         world, asked = place[0], place[0].asked
         flag = world.launcher.setting("standalone")
+        instead = "--rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT"
         if asked.several or asked.of_job:
             severity = None
             message = (
                 f"{world.name} expects {asked.number or 'several'} nodes, but `--standalone` makes each meet at its "
-                f"own localhost: all wait until the time-out; {INSTEAD}"
+                f"own localhost: all wait until the time-out; write `{instead}` instead"
             )
         else:
             severity = "warning"
             message = (
-                f"srun starts {world.name} with `--standalone` on {world.nodes or 'several'} nodes: each node trains a "
-                f"copy of its own, and the job still exits with 0; {INSTEAD}, or run the step with `--nodes=1`"
+                f"srun starts {world.name} with `--standalone` on {world.nodes or 'several'} nodes: each trains a copy "
+                f"of its own, and the job still exits with 0; write `--nnodes=$SLURM_JOB_NUM_NODES {instead}`, or run "
+                "it with `srun --nodes=1`"
             )
         span = world.launcher.span if flag is None else flag.span
         yield Finding(span, message, severity, fix=_meet_at_first_node(job, world.launch))
