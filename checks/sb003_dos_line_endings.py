@@ -20,7 +20,9 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0")
+CARD = Card(
+    "SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0", seen="runs of Slurm 22.05 and 26.05"
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -28,10 +30,10 @@ def check(job: Job) -> Iterator[Finding]:
         return
     returns = [Span(*match.span()) for match in re.finditer(r"\r+(?=\n)", job.source.own.text)]
     lines = job.source.rows
-    which = "all its lines" if len(returns) == lines else f"{len(returns)} of its {lines} lines"
+    which = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
     if len(returns) == 1:
-        which = f"line {job.line(returns[0].start)}"
-    message = f"sbatch refuses the script for the DOS line breaks (\\r\\n) on {which}; end lines in \\n alone"
+        which = f"line {job.line(returns[0].start)} ends"
+    message = f"sbatch refuses the script, as {which} in a DOS line break (\\r\\n); write \\n alone"
     fix = Fix("end all lines in \\n", [remove(span) for span in returns], safe=True)
     yield Finding(Span(returns[0].start, returns[0].start + 1), message, fix=fix)
 

@@ -20,7 +20,9 @@ from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 
-CARD = Card("SB004", "byte-order-mark", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB004", "byte-order-mark", severity="error", fix="sometimes", since="0.1.0", seen="runs of Slurm 22.05 and 26.05"
+)  # fmt: skip
 
 MARK = "\ufeff"
 
@@ -28,21 +30,18 @@ MARK = "\ufeff"
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text.whole
     if not job.is_embedded and job.source.is_utf_16:
-        message = (
-            "the file is in UTF-16, of which sbatch reads no line; save it in UTF-8, with `iconv -f UTF-16 -t UTF-8`"
-        )
+        message = "sbatch cannot read a file in UTF-16; save it in UTF-8: `iconv -f UTF-16 -t UTF-8`"
         yield Finding(Span(0, min(2, len(text))), message)
         return
     if text.startswith(MARK):
         span = job.span(0, 1) if job.is_embedded else Span(0, 1)
-        message = "sbatch refuses the script, as it begins with a byte-order mark (U+FEFF) and not with `#!`; remove it"
+        message = "sbatch refuses the script, as a byte-order mark (U+FEFF) stands before its `#!`; remove the mark"
         yield Finding(span, message, fix=Fix("remove the byte-order mark", [remove(span)], safe=True))
     if not job.is_embedded and "\0" in text:
         at = text.index("\0")
-        row = job.line(at)
-        others = text.count("\0") - 1
-        more = f" and {others} more" if others else ""
-        message = f"sbatch refuses the script for the NUL byte on line {row}{more}; remove it"
+        row, count = job.line(at), text.count("\0")
+        which = f"the NUL byte on line {row}" if count == 1 else f"its {count} NUL bytes, the first on line {row}"
+        message = f"sbatch refuses the script for {which}; remove {'it' if count == 1 else 'them'}"
         yield Finding(Span(at, at + 1), message)
 
 

@@ -17,37 +17,60 @@ for dashes and quotes, of which there are two kinds and several uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
 CARD = Card(
-    "SB005", "invisible-character", severity="error", fix="sometimes",
-    since="0.1.0",
+    "SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0",
+    seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
-WORD = {
-    "blank": "is no blank to sbatch, but part of the word; write an ordinary blank",
-    "unseen": "is not seen, but part of the word to sbatch; remove it",
-    "dash": "is no `-` to sbatch; write `-`, or `--` before a long option",
-    "quote": "is no quote to sbatch, but part of the word; write straight quotes",
-}
-LINE = {
-    "magic": "in front of #SBATCH hides the directive from sbatch; remove it",
-    "stop": "makes this line a command, at which sbatch stops reading directives; remove it",
+PLAIN = {"blank": "a blank", "dash": "a hyphen", "quote": "a quote"}
+ADVICE = {
+    "blank": "write an ordinary blank",
+    "unseen": "remove it",
+    "dash": "write `-`, or `--` before a long option",
+    "quote": "write straight quotes",
 }
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.invisible():
-        message = f"the {each.name} (U+{ord(each.characters[0]):04X}) {LINE.get(each.place) or WORD[each.kind]}"
-        if each.more:
-            message += f", and mend {each.more} more on this line"
+    text = job.directives.text
+    if text.string.isascii():
+        return
+    # Few option blocks come as far as here.
+    from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+
+    for each in invisible_characters(job.directives):
+        name = f"the {each.name} (U+{ord(each.characters[0]):04X})"
+        if each.place == "magic":
+            message = f"{name} hides this directive from sbatch; write a plain `#SBATCH`"
+        elif each.place == "stop":
+            message = f"{name} makes this line a command, at which sbatch stops reading directives; remove it"
+        else:
+            others = len(each.characters) - 1
+            if others:
+                what = f"sbatch does not read {name} and {others} more here as the plain characters they look like"
+            elif each.kind == "unseen":
+                what = f"sbatch takes {name}, which nobody sees, for a part of the word"
+            else:
+                what = f"sbatch does not read {name} as {PLAIN[each.kind]}"
+            message = f"{what}; {ADVICE[each.kind]}"
+            if each.edits is not None:
+                message = f"{what}; write `{_corrected(text.string[each.start : each.end], each.start, each.edits)}`"
         fix = None
         if each.edits is not None:
-            edits = [Edit(job.directives.text.span(start, end), content) for start, end, content in each.edits]
+            edits = [Edit(text.span(start, end), content) for start, end, content in each.edits]
             fix = Fix("write plain characters", edits, safe=each.safe)
-        yield Finding(job.directives.text.span(each.start, each.end), message, fix=fix)
+        yield Finding(text.span(each.start, each.end), message, fix=fix)
+
+
+def _corrected(words: str, start: int, edits: Sequence[tuple[int, int, str]]) -> str:
+    """The words, which begin at `start`, with the edits made."""
+    for first, last, content in reversed(edits):
+        words = words[: first - start] + content + words[last - start :]
+    return words
 
 
 CASES = [

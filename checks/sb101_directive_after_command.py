@@ -19,40 +19,37 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.continuations import continuations
+from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.slurm.lines import DirectiveLine
+from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
 
 CARD = Card("SB101", "directive-after-command", severity="error", fix="sometimes", since="0.1.0", when=Unread())
 
-_OPTION = re.compile(r"--?[A-Za-z]")
+SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
+OPTION = Regex(r"--?[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     stop = directives.stop
-    if stop is None or not stop.certain or not directives.unread or not directives.is_shell_script:
+    shell, shebang = job.interpreter_line
+    if stop is None or not stop.certain or shell not in SHELLS or not (directives.lines or shebang):
         return
-    if not directives.lines and not directives.interpreter:
-        return
-    if any(each.swallowed for each in directives.continuations()):
-        # The command is a directive's own continued line: another check.
-        return
-    if any(each.kind == "no-hash" for each in directives.near_misses()):
-        # The command is a directive without its `#`: another check.
-        return
-    if any(each.place != "word" and stop.offset in range(*job.span(each.start, each.end)) for each in job.invisible()):
-        # It is none that anybody can see: another check.
+    if _is_other_fault(job, stop):
         return
     row = job.source.row(stop.offset)
-    groups: list[list[Any]] = []
+    groups: list[list[DirectiveLine]] = []
     for line in directives.unread:
         # Text of another script, and bare `#SBATCH` words in banners.
-        if not line.tokens or not _OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
+        if not line.tokens or not OPTION.match(line.tokens[0].text) or job.in_quoted_text(line.offset):
             continue
         if groups and _is_quiet(job.source.text[groups[-1][-1].full.end : line.full.start]):
             groups[-1].append(line)
@@ -61,11 +58,11 @@ def check(job: Job) -> Iterator[Finding]:
     if groups and not directives.lines:
         # All are lost: the command that stands first is the one to move.
         lost = [line for lines in groups for line in lines]
-        what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move this below it"
+        what = f"the directive on line {job.line(lost[0].offset)} is only a comment; move the command below it"
         if len(lost) > 1:
             number = "both" if len(lost) == 2 else f"all {len(lost)}"
-            what = f"{number} directives below it are only comments; move it below them"
-        message = f"sbatch stops reading at this command, so {what}"
+            what = f"{number} directives below it are only comments; move the command below them"
+        message = f"sbatch stops reading options at this command, so {what}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         yield Finding(stop.span, message, related=related, fix=_fix(job, lost) if len(groups) == 1 else None)
         return
@@ -75,9 +72,21 @@ def check(job: Job) -> Iterator[Finding]:
             what = "this directive is only a comment; move it above that line"
         else:
             what = f"these {len(lines)} directives are only comments; move them above that line"
-        message = f"sbatch stops reading at line {row}, so {what}"
+        message = f"sbatch stops reading options at line {row}, so {what}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         yield Finding(span, message, related=related, fix=_fix(job, lines))
+
+
+def _is_other_fault(job: Job, stop: StopLine) -> bool:
+    """Whether what ends the reading is reported by another check: a directive's own continued line, a directive without
+    its `#`, or a line that only looks blank or like a comment."""
+    directives = job.directives
+    if any(each.swallowed for each in continuations(directives)):
+        return True
+    if any(each.kind == "no-hash" for each in near_misses(directives)):
+        return True
+    unseen = (job.span(each.start, each.end) for each in invisible_characters(directives) if each.place != "word")
+    return any(span.start <= stop.offset < span.end for span in unseen)
 
 
 def _is_quiet(between: str) -> bool:
@@ -85,7 +94,7 @@ def _is_quiet(between: str) -> bool:
     return all(line.lstrip()[:1] in ("", "#") for line in between.split("\n"))
 
 
-def _fix(job: Job, lines: list[Any]) -> Fix | None:
+def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
     directives = job.directives
     if not directives.certain or directives.components > 1 or job.directives_expand:
         return None

@@ -17,20 +17,24 @@ line is a comment, which may have been switched off.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.continuations import Continuation, continuations
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.triggers import Written
 
-CARD = Card("SB102", "directive-continuation", severity="error", fix="always", since="0.1.0")
+CARD = Card(
+    "SB102", "directive-continuation", severity="error", fix="always", since="0.1.0",
+    when=Written("quoted", "dropped"), seen="runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
 
 REFUSED_SINCE = "24.05"
 
 
 def check(job: Job) -> Iterator[Finding]:
     text = job.directives.text
-    for each in job.directives.continuations():
-        span = text.span(each.backslash, each.backslash + 1)
-        commented = [piece for piece in each.pieces if piece.commented]
+    for each in continuations(job.directives):
+        commented = any(piece.commented for piece in each.pieces)
         related = [
             (text.span(piece.words, piece.last), "a comment" if piece.commented else "a command to the shell")
             for piece in each.pieces
@@ -42,45 +46,36 @@ def check(job: Job) -> Iterator[Finding]:
             if lost:
                 related.append((Span(lost[0].span.start, lost[-1].span.end), "not read"))
                 message += ", at which sbatch stops reading"
-            message += "; write each line as a #SBATCH line of its own"
+            message += "; begin each line with #SBATCH"
         elif commented:
             message = "`\\` does not continue a directive, so the options below it are only a comment"
-            message += "; write each line as a #SBATCH line of its own"
+            message += "; begin each line with #SBATCH"
         else:
-            message = "`\\` does not continue a directive; remove it"
-            severity = "warning"
-            refused = _refusing(job) if each.refused else ()
-            if refused:
-                severity = None
-                when = job.versions.in_brackets(refused)
-                message = (
-                    f"`\\` makes a word of the blank behind it, for which sbatch refuses the script{when}; remove it"
-                )
-        yield Finding(span, message, severity, related, _fix(text, each, safe=not commented))
+            refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
+            if each.refused and refusing:
+                when = job.versions.in_brackets(refusing)
+                message = f"sbatch refuses the script{when}, as `\\` makes a word of the blank behind it; remove it"
+            else:
+                message, severity = "`\\` does not continue a directive; remove it", "warning"
+        yield Finding(text.span(each.backslash, each.backslash + 1), message, severity, related, _fix(job, each))
 
 
-def _refusing(job: Job) -> tuple[str, ...]:
-    """The releases in which a backslash joins a blank to a word."""
-    majors = job.versions.majors
-    return tuple(each for each in majors if each >= REFUSED_SINCE)
-
-
-def _fix(text: Any, continuation: Any, safe: bool) -> Fix:
+def _fix(job: Job, continuation: Continuation) -> Fix:
+    text = job.directives.text
     edits = [remove(text.span(continuation.start, continuation.end))]
     pieces = list(continuation.pieces)
     if pieces and continuation.start == continuation.line.words_start:
         # Nothing but the backslash: the first line takes its place.
-        piece = pieces[0]
+        piece = pieces.pop(0)
         edits = [Edit(text.span(continuation.start, piece.words), " ")]
         if piece.last < piece.end:
             edits.append(remove(text.span(piece.last, piece.end)))
-        del pieces[0]
     for piece in pieces:
         edits.append(Edit(text.span(piece.start, piece.words), "#SBATCH "))
         if piece.last < piece.end:
             edits.append(remove(text.span(piece.last, piece.end)))
-    title = "write a #SBATCH line for each" if continuation.pieces else "remove the backslash"
-    return Fix(title, edits, safe)
+    title = "begin each line with #SBATCH" if continuation.pieces else "remove the backslash"
+    return Fix(title, edits, safe=not any(piece.commented for piece in continuation.pieces))
 
 
 CASES = [

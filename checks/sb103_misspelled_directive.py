@@ -2,8 +2,8 @@
 
 sbatch reads lines that begin with `#SBATCH`, in capitals and in the first column. `#SBTACH`, ` #SBATCH`, `# SBATCH` and
 `#sbatch` are comments, and the job runs without the option; nothing says so. `SBATCH` without its `#` is a command that
-does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch
-still obeys, but not without an error message; a banner such as `#SLURM options` makes it refuse the script.
+does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but not without
+an error message; a banner such as `#SLURM options` makes it refuse the script.
 
 `##SBATCH`, `#S BATCH` and `#XSBATCH` are usual ways to switch a directive off, and are not reported.
 
@@ -20,38 +20,40 @@ sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.triggers import Written
 
-CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0", when=Written("comments"))
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for miss in job.directives.near_misses():
+    for miss in near_misses(job.directives):
         if miss.kind in ("old-word", "banner", "bare"):
             yield _read(job, miss)
         else:
             yield _unread(job, miss)
 
 
-def _unread(job: Job, miss: Any) -> Finding:
+def _unread(job: Job, miss: NearMiss) -> Finding:
     text = job.directives.text
     if miss.kind == "no-hash":
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
         message = f"`{miss.word}` without `#` is a command, at which sbatch stops reading directives; write `#SBATCH`"
         return Finding(text.span(miss.start, miss.last), message, fix=Fix("write #SBATCH", [edit], safe=True))
-    names = ", ".join(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
+    names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
+    unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     why = {
-        "spelling": f"`#{miss.word}` is no `#SBATCH`",
+        "spelling": f"`#{miss.word}` is not `#SBATCH`",
         "indented": "a directive begins in the first column",
-        "blank": "`# SBATCH` is no `#SBATCH`",
+        "blank": "`# SBATCH` is not `#SBATCH`",
         "case": "sbatch wants `#SBATCH` in capitals",
     }[miss.kind]
     sure = miss.kind in ("spelling", "indented")
     off = "" if sure else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
-    message = f"{why}, so this line is a comment and {names} is not set; {advice}"
+    message = f"{why}, so this line is a comment and {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
     edits = [replace(word, "SBATCH" if text.string[miss.end] in " \t" else "SBATCH ")]
@@ -62,7 +64,7 @@ def _unread(job: Job, miss: Any) -> Finding:
     return Finding(text.span(hash_at, miss.last), message, None if sure else "warning", fix=fix)
 
 
-def _read(job: Job, miss: Any) -> Finding:
+def _read(job: Job, miss: NearMiss) -> Finding:
     text = job.directives.text
     word = text.span(miss.start + 1, miss.end)
     if miss.kind == "old-word":
@@ -72,11 +74,9 @@ def _read(job: Job, miss: Any) -> Finding:
     prose = " -" not in text.string[miss.start : miss.last]
     fix = Fix("write a blank after the #", [insert(word.start, " ")], safe=prose)
     if miss.kind == "bare":
-        message = "sbatch takes `#SLURM` for a directive, and prints an error; write a blank after the `#`"
+        message = "sbatch takes `#SLURM` for a directive, and prints an error; write `# SLURM`"
         return Finding(text.span(miss.start, miss.end), message, "warning", fix=fix)
-    message = (
-        "sbatch takes a line that begins with `#SLURM` for a directive, and refuses it; write a blank after the `#`"
-    )
+    message = "sbatch reads a line that begins with `#SLURM` as a directive, and refuses the script; write `# SLURM`"
     return Finding(text.span(miss.start, miss.last), message, fix=fix)
 
 

@@ -25,8 +25,9 @@ from sbatchlint.slurm.lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from sbatchlint.triggers import Problems
 
 CARD = Card(
-    "SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", when=Problems("unmatched-quote")
-)
+    "SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("unmatched-quote"), seen="runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
 
 # A further option, or a comment, behind the text that was meant to be quoted.
 NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")

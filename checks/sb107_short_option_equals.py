@@ -22,7 +22,10 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, r
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Written
 
-CARD = Card("SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0", when=Written("equals"))
+CARD = Card(
+    "SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0",
+    when=Written("equals"), seen="runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,7 +20,10 @@ from sbatchlint.analysis.directives.typos import gap_at_equals
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Written
 
-CARD = Card("SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0", when=Written("equals"))
+CARD = Card(
+    "SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0",
+    when=Written("equals"), seen="runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

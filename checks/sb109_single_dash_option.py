@@ -22,7 +22,10 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.triggers import Written
 
-CARD = Card("SB109", "single-dash-option", severity="error", fix="always", since="0.1.0", when=Written("dashes"))
+CARD = Card(
+    "SB109", "single-dash-option", severity="error", fix="always", since="0.1.0",
+    when=Written("dashes"), seen="runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

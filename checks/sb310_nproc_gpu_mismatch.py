@@ -1,6 +1,6 @@
 """A launcher starts more processes on a node than it sees GPUs there, or fewer.
 
-`--nproc_per_node=8` in a job of `--gpus-per-node=4`: the ranks 4 to 7 take GPUs that are not there and die of
+`--nproc_per_node=8` in a job of `--gpus-per-node=4`: the ranks 4 to 7 take GPUs that are not there and fail with
 `CUDA error: invalid device ordinal`, and the others with them; or, where the program takes its rank modulo the number
 of GPUs, two ranks share one (NCCL: `Duplicate GPU detected`). With fewer processes the other GPUs are idle, which is a
 warning, and only where nothing else of the script could use them and it is not a single process.
@@ -12,49 +12,166 @@ what is wrong.
 
 ## References
 
-torch/distributed/run.py; https://github.com/ACEsuit/mace/issues/435
+torch/distributed/run.py; torch/cuda, `set_device`; https://github.com/ACEsuit/mace/issues/435
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
+from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
+from sbatchlint.analysis.launch.launcher_options import place_of
+from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.analysis.launch.rendezvous import TORCHRUN
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import expansions, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
+from sbatchlint.job.launchers import Setting
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.slurm.directives import Setting as Directive
 from sbatchlint.triggers import Launchers
 
-CARD = Card("SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", when=Launchers())
+# Those that start a process for each GPU that their programs use. Ray and MPI count otherwise.
+KINDS = ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "composer",
+         "colossalai", "fabric", "torchpack")  # fmt: skip
+
+CARD = Card(
+    "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers(*KINDS), seen="https://github.com/ACEsuit/mace/issues/435",
+)  # fmt: skip
+
+COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
+
+
+class Mismatch(NamedTuple):
+    """A launcher whose number of processes on a node is not that of the GPUs that it sees there.
+
+    `setting`: what says the number. `chosen`: the script shows it these GPUs itself (CUDA_VISIBLE_DEVICES).
+    """
+
+    world: LaunchWorld
+    setting: Setting
+    processes: int
+    gpus: int
+    chosen: bool
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.process_mismatches():
-        launcher, step = each.world.launcher, each.world.step
-        assert launcher is not None
-        seen = "one GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
-        related = [] if each.value is None or each.value == each.place else [(each.value, f"{each.count} is said here")]
-        if each.directive is not None:
-            where = f" (line {job.line(each.directive.span.start)})"
-            related.append((each.directive.span, f"asks for {seen} on each node"))
-        else:
-            where = " (CUDA_VISIBLE_DEVICES)" if each.chosen else " (its srun asks for them)" if step else ""
-        processes = "one process" if each.count == 1 else f"{each.count} processes"
-        starts = f"{launcher.name} starts {processes} on a node, and sees {seen} there{where}"
-        if each.count > each.gpus:
-            rest = each.count - each.gpus
-            last, takes = ("the last one", ("dies", "shares")) if rest == 1 else (f"the last {rest}", ("die", "share"))
-            consequence = (
-                f"{last} {takes[0]} of `invalid device ordinal`, or {takes[1]} a GPU with another one (`Duplicate GPU "
-                "detected`)"
-            )
-        else:
-            rest = each.gpus - each.count
-            consequence = "the last one stays idle" if rest == 1 else f"the last {rest} stay idle"
-        yield Finding(
-            each.place,
-            f"{starts}: {consequence}; start as many as there are GPUs ($SLURM_GPUS_ON_NODE), or ask for {each.count}",
-            None if each.count > each.gpus and each.certain else "warning",
-            related=related,
-            fix=None if each.edit is None else Fix("start a process for each GPU", [each.edit]),
-        )
+    if job.request.heterogeneous or SUBMIT_LINE.search(job.source.own.text):
+        return
+    places = by_place(find_worlds(job))
+    for place in places:
+        found = [_mismatch(job, world) for world in place]
+        wrong = [each for each in found if each is not None]
+        if not wrong or len(wrong) < sum(world.processes is not None for world in place):
+            continue  # one of its alternatives is right
+        certain = len(wrong) == len(place)  # the number is no default that the caller may replace
+        few = wrong[0].processes < wrong[0].gpus
+        if not few or certain and len(places) == 1 and _leaves_gpus_idle(job, wrong[0].world):
+            yield _finding(job, wrong[0], None if certain and not few else "warning")
+
+
+def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
+    launcher, setting = world.launcher, world.launcher.setting(*COUNTS)
+    if launcher.kind not in KINDS or launcher.cpu or world.mpi is not None or world.starts_per_node != 1:
+        return None
+    if not launcher.certain or launcher.config_file is not None:
+        return None
+    if launcher.kind in ("accelerate", "composer") and world.asked.number != 1:
+        return None  # its number is that of all nodes
+    if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
+        return None
+    signs = gpu_signs(world.invocation.argv, launcher, world.launch.container)
+    if any(sign.strength == PROCESSORS for sign in signs):
+        return None
+    chosen = devices_chosen(world.invocation, world.step)
+    gpus = _chosen_gpus(world) if chosen else _seen_gpus(job, world)
+    if not gpus or gpus == world.processes:
+        return None
+    return Mismatch(world, setting, world.processes, gpus, chosen)
+
+
+def _chosen_gpus(world: LaunchWorld) -> int | None:
+    """How many GPUs a literal CUDA_VISIBLE_DEVICES shows."""
+    for name in DEVICE_VARIABLES:
+        before = [field for variable, field in world.invocation.variables if variable == name]
+        field = before[-1] if before else exported(world.invocation, name)
+        if field is not None:
+            ids = (text_of(field) or "").split(",")
+            return len(ids) if all(each.strip().isdecimal() for each in ids) else None
+    return None
+
+
+def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
+    """How many GPUs of the job a launcher sees."""
+    container = world.launch.container
+    if container is not None and container.kind in ("docker", "podman"):
+        return None  # it has options of its own for that
+    if world.step is not None:
+        gpus = step_gpus(job, world.step)
+        return gpus.each if gpus.meant is None else None  # a part that each task is bound to is another matter
+    if not world.in_batch_shell or job.request.asked("exclusive"):
+        return None  # an exclusive job's batch shell sees all GPUs of the node
+    return job.request.gpus_per_node()
+
+
+def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
+    """Whether the only launcher leaves GPUs to nobody else, and means to start more than one process."""
+    step = world.step
+    if world.processes == 1 or world.apart not in ("", "part"):
+        return False
+    return not any(each.context.background for each in (*job.invocations, *([step.invocation] if step else [])))
+
+
+def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
+    processes, gpus, step = found.processes, found.gpus, found.world.step
+    span, value = place_of(found.world.launcher, found.setting), _value_span(found.setting)
+    related = [] if value in (None, span) else [(value, f"{processes} is said here")]
+    seen = "one GPU" if gpus == 1 else f"{gpus} GPUs"
+    directive = None if found.chosen else _directive(job, found.world)
+    if directive is not None:
+        where = f" (line {job.line(directive.span.start)})"
+        related.append((directive.span, f"asks for {seen} on each node"))
+    else:
+        where = " (CUDA_VISIBLE_DEVICES)" if found.chosen else " (its srun asks for them)" if step else ""
+    if processes > gpus:
+        rest = processes - gpus
+        last = "the last one fails" if rest == 1 else f"the last {rest} fail"
+        consequence = f"{last} with `invalid device ordinal`, or share{'s' * (rest == 1)} a GPU"
+    else:
+        rest = gpus - processes
+        consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
+    starts = "one process" if processes == 1 else f"{processes} processes"
+    message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
+    advice = f"start `$SLURM_GPUS_ON_NODE` processes, or ask for {processes} GPU{'s' * (processes > 1)}"
+    if found.chosen:
+        advice = f"start {gpus}, or show it {processes}"
+    return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))
+
+
+def _directive(job: Job, world: LaunchWorld) -> Directive | None:
+    """What asks for the GPUs, where it is not the srun."""
+    if world.step is not None and any("gpu" in name or name == "gres" for name in world.step.options):
+        return None
+    return next((each for each in job.request.gpu_settings() if not each.name.startswith("tres")), None)
+
+
+def _value_span(setting: Setting) -> Span | None:
+    value = setting.value
+    return None if value is None or len(value) != 1 or value[0].text is None else value[0].span
+
+
+def _count_gpus(job: Job, found: Mismatch, directive: Directive | None) -> Fix | None:
+    """Counts the GPUs that the job has instead, where the number stands in the launcher's own words."""
+    launcher, setting, span = found.world.launcher, found.setting, _value_span(found.setting)
+    if span is None or directive is None or launcher.kind not in TORCHRUN or setting.from_environment:
+        return None
+    if expansions(setting.value or ()) or literal_number(job, span) is None:
+        return None
+    if not launcher.span.start <= span.start <= max(launcher.span.end, setting.span.end) + 1:
+        return None
+    return Fix("start a process for each GPU", [replace(span, "$SLURM_GPUS_ON_NODE")])
 
 
 CASES = [

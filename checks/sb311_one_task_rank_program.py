@@ -2,7 +2,7 @@
 
 Lightning, Megatron without torchrun, programs with `--launcher slurm` and JAX start no processes themselves under srun:
 each task is a rank, and takes one GPU. With one task per node the other GPUs are idle, or the program waits for ranks
-that nobody starts. Lightning refuses to begin where SLURM_NTASKS_PER_NODE says otherwise than `devices`, where there
+that nobody starts. Lightning refuses to start where SLURM_NTASKS_PER_NODE says otherwise than `devices`, where there
 are several tasks and it says nothing, and hangs with one.
 
 ## Fix
@@ -13,65 +13,99 @@ them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: what the program does with
 ## References
 
 https://lightning.ai/docs/pytorch/stable/clouds/cluster_advanced.html;
-https://github.com/Lightning-AI/pytorch-lightning/issues/17252; jax/_src/clusters/slurm_cluster.py
+https://github.com/Lightning-AI/pytorch-lightning/issues/17252; lightning/fabric/plugins/environments/slurm.py (2.5);
+jax/_src/clusters/slurm_cluster.py
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.analysis.launch.evidence import RankSign
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_option_at
+from sbatchlint.analysis.launch.lone_ranks import LoneRank, is_spread, lone_ranks, more_tasks, sign_of_rank
+from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0", when=Steps())
 
-CONSEQUENCES = {
-    "lightning": "Lightning refuses to start, or waits for the others",
-    "jax": "JAX gives each task one GPU, unless it is told otherwise",
-}
-
 
 def check(job: Job) -> Iterator[Finding]:
-    all_of_them = [each for each in job.lone_ranks if not each.awaited]
-    reported: set[Span] = set()
-    for lone in all_of_them:
-        if lone.place in reported:
-            continue
-        reported.add(lone.place)
-        ranks = [each for each in all_of_them if each.place == lone.place]
-        why = "without a number of tasks srun starts" if lone.reason is None else f"`{lone.reason[1]}` makes srun start"
-        program = lone.invocation.name or "program"
-        line = job.line(lone.invocation.span.start)
-        others = "the other rank" if lone.expected == 2 else f"the other {lone.expected - 1} ranks"
-        consequence = CONSEQUENCES.get(lone.sign.kind, "the other GPUs stay idle")
-        fix = None if lone.repair is None else Fix(lone.repair.title, lone.repair.edits, lone.repair.safe)
-        yield Finding(
-            lone.place,
-            f"{why} one {program} (line {line}) on each node of {lone.gpus} GPUs, and nothing starts {others}: "
-            f"{consequence}; write --ntasks-per-node={lone.expected}",
-            severity="info" if all(each.sign.kind == "jax" for each in ranks) else None,
-            related=[(each.sign.span, each.sign.words) for each in ranks],
-            fix=fix,
-        )
-    known = {each.invocation.span for each in all_of_them}
-    for refused in job.refused_tasks():
-        if refused.invocation.span in known:
-            continue
-        span, option = refused.reason
-        line = job.line(refused.invocation.span.start)
-        if refused.per_node:
-            what = f"the program of line {line} is told of {refused.devices} devices: Lightning refuses to start"
-            message = f"`{option}` starts {refused.tasks} tasks on each node, and {what}"
-        else:
-            message = f"without --ntasks-per-node, `{option}` makes Lightning (line {line}) refuse to start"
-        advice = "" if refused.expected is None else f"; write --ntasks-per-node={refused.expected}"
-        edits = refused.edits
+    places: dict[Span, list[LoneRank]] = {}
+    for lone in lone_ranks(job):
+        if not lone.awaited:
+            places.setdefault(lone.place, []).append(lone)
+    for span, ranks in places.items():
+        fix = more_tasks(job, ranks[0])
         yield Finding(
             span,
-            message + (advice or "; write --ntasks-per-node"),
-            related=[(refused.sign.span, refused.sign.words)],
-            fix=None if edits is None else Fix(f"ask for {refused.expected} tasks per node", edits),
+            _message(job, ranks[0]),
+            "info" if all(each.sign.kind == "jax" for each in ranks) else None,
+            related=[(each.sign.span, each.sign.words) for each in ranks],
+            fix=None if fix is None else Fix(*fix),
         )
+    reported = {lone.invocation.span for ranks in places.values() for lone in ranks}
+    for step in job.steps:
+        if step.geometry.ignored is not False or not step.certain or is_spread(job, step):
+            continue
+        for each in step.program:
+            sign = sign_of_rank(each, step)
+            if sign is None or sign.kind != "lightning" or each.span in reported:
+                continue
+            found = _refused(job, step, each, sign)
+            if found is not None:
+                reported.add(each.span)
+                yield found
+
+
+def _message(job: Job, lone: LoneRank) -> str:
+    """What comes of one task per node."""
+    reason, nodes = lone.step.geometry.reason, lone.step.nodes
+    starts = "srun" if reason is None else f"`{reason[1]}`"
+    one = f"one {lone.invocation.name or 'program'} (line {job.line(lone.invocation.span.start)})"
+    ranks = "rank" if lone.expected == 2 else f"{lone.expected - 1} ranks"
+    consequence = {
+        "lightning": f"Lightning refuses to start, or waits for the other {ranks}",
+        "jax": "JAX takes one of them for each task, unless it is told otherwise",
+    }.get(lone.sign.kind, "the other GPUs stay idle")
+    write = f"--ntasks-per-node={lone.expected}"
+    totals = [each.span for each in (lone.step.option("ntasks"), job.request.given("ntasks")) if each is not None]
+    if lone.place in totals and nodes is not None and lone.sign.kind != "lightning":
+        write = f"--ntasks={lone.expected * nodes}"
+    return f"{starts} starts {one} for {lone.gpus} GPUs on each node: {consequence}; write `{write}`"
+
+
+def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Finding | None:
+    """Tasks that Lightning refuses: several without SLURM_NTASKS_PER_NODE, or another number there than devices."""
+    geometry, request = step.geometry, job.request
+    if geometry.reason is None or is_set(program, "SLURM_NTASKS_PER_NODE"):
+        return None
+    if not request.directives.certain or request.heterogeneous:
+        return None
+    (span, option), line, related = geometry.reason, job.line(program.span.start), [(sign.span, sign.words)]
+    if request.asked("ntasks-per-node") or "ntasks-per-node" in step.options:
+        per_node = geometry.tasks_per_node
+        if per_node is None or per_node < 2 or sign.devices in (None, per_node):
+            return None
+        message = (
+            f"`{option}` starts {per_node} tasks on each node, but the program (line {line}) is told of {sign.devices} "
+            f"devices: Lightning refuses to start; write `--ntasks-per-node={sign.devices}`"
+        )
+        return Finding(span, message, related=related)
+    tasks, nodes = geometry.tasks, geometry.nodes
+    if tasks is None or tasks < 2 or not option.lstrip("-").startswith("n"):
+        return None
+    expected = sign.devices
+    if nodes and (expected is None or expected * nodes != tasks):
+        expected = tasks // nodes if tasks % nodes == 0 else None
+    own, given = task_option_at(step, span), request.given("ntasks")
+    literal = literal_span(own.value) if own is not None else None if given is None else given.value_span
+    fix = None
+    if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
+        fix = Fix(f"ask for {expected} tasks per node", [replace(span, f"--ntasks-per-node={expected}")])
+    number = "" if expected is None else f"={expected}"
+    message = f"without `--ntasks-per-node`, `{option}` makes Lightning (line {line}) refuse to start"
+    return Finding(span, f"{message}; write `--ntasks-per-node{number}`", related=related, fix=fix)
 
 
 CASES = [

@@ -5,6 +5,9 @@ there waits for three nodes that nobody starts, until its time-out; without `--n
 the others are idle, and paid for. srun starts a command on every node. Lightning without srun finds one process of its
 own, and waits for the rest or goes on alone.
 
+Nothing is reported where something else may start processes on the other nodes: ssh and its like, an MPI launcher, a
+step with work of its own, a script that cannot be read.
+
 ## Fix
 
 Puts srun in front of a launcher that is told of several nodes, with one task on each. Unsafe: one may do on purpose.
@@ -15,43 +18,201 @@ https://slurm.schedmd.com/sbatch.html; https://github.com/pytorch/examples/issue
 https://github.com/meta-llama/llama-cookbook/issues/491
 """
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.steps import Step, job_nodes
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
 
-CARD = Card("SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("nodes", "ntasks"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.idle_nodes():
-        rest = found.nodes - 1
-        others = "the other node" if rest == 1 else f"the other {rest} nodes"
-        name = found.invocation.name or "the program" if found.launch is None else found.launch.launcher.name
-        fix = None if found.repair is None else Fix(*found.repair)
-        if found.launch is not None:
-            if found.waits:
-                consequence = f"it waits for {others}, where nobody starts it, until its time-out"
-                advice = "start it with srun, once on each node"
-            else:
-                consequence = f"{others} stay{'s' * (rest == 1)} idle"
-                advice = "ask for one node, or start it with srun and tell it of all of them"
-            yield Finding(
-                found.place,
-                f"the batch script runs on the first of {found.nodes} nodes, and {name} with it: {consequence}; "
-                f"{advice}",
-                fix=fix,
-            )
+    nodes = job_nodes(job.request)
+    if nodes is None or nodes < 2 or job.phase is not Phase.BATCH or job.request.heterogeneous:
+        return
+    if not job.request.directives.certain:
+        return
+    idle = [place for place in by_place(find_worlds(job)) if all(map(_is_in_batch_shell, place))]
+    found = [each for place in idle if (each := _of_launcher(job, place, nodes)) is not None]
+    yield from found or _of_programs(job, nodes)
+
+
+def _others(nodes: int) -> str:
+    return "the other node" if nodes == 2 else f"the other {nodes - 1} nodes"
+
+
+# --- launchers ---------------------------------------------------------------------------------------
+
+KINDS = ("torchrun", "torch.distributed.launch", "accelerate", "swift", "fabric")
+
+
+def _is_in_batch_shell(world: LaunchWorld) -> bool:
+    launcher, context = world.launcher, world.invocation.context
+    if launcher.kind not in KINDS or not launcher.spawns or launcher.cpu or not world.in_batch_shell:
+        return False
+    if world.apart not in ("", "sharded") or context.looped and context.background:
+        return False
+    return all(each.name not in REMOTE for each in world.invocation.ancestors())
+
+
+def _of_launcher(job: Job, place: list[LaunchWorld], nodes: int) -> Finding | None:
+    world = place[0]
+    only = f"{world.name} runs on the first of {nodes} nodes only"
+    if all(not each.launcher.standalone and (each.asked.several or each.asked.of_job) for each in place):
+        if _others_may_join(job):
+            return None
+        waits = f"waits there for {_others(nodes)} until the time-out"
+        fix = _under_srun(job, world.launch, nodes)
+        return Finding(world.span, f"{only}, and {waits}; start it with srun, once on each node", fix=fix)
+    if not _is_all_that_runs(job, place):
+        return None
+    stays = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
+    advice = f"ask for one node, or start it with srun and tell it of all {nodes}"
+    return Finding(world.span, f"{only}, and {stays}; {advice}")
+
+
+def _is_all_that_runs(job: Job, place: list[LaunchWorld]) -> bool:
+    """Whether a launcher of one node is all that the job runs."""
+    for world in place:
+        if world.asked.number != 1 and not world.launcher.standalone:
+            return False
+        if world.launcher.hostfile is not None or not world.certain:
+            return False
+    return not place[0].invocation.context.conditional and not _others_may_work(job)
+
+
+def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
+    """`srun` in front of the command, with one task per node."""
+    outer = [each for each in (launch.invocation, *launch.invocation.ancestors()) if each.phase is Phase.BATCH][-1]
+    if outer.name in ("source", ".", "eval", "exec", "time", "command") or not outer.argv:
+        return None
+
+    def is_step(changed: Launch) -> bool:
+        step, rank, rendezvous = changed.step, changed.launcher.node_rank, changed.launcher.rendezvous
+        if step is None or step.nodes != nodes or step.tasks_per_node != 1:
+            return False
+        if rank is None or rendezvous is not None and rendezvous.backend not in (None, "static"):
+            return True
+        return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))  # else all nodes have the same
+
+    for options in ("", "--ntasks=$SLURM_NNODES --ntasks-per-node=1 ", f"--ntasks={nodes} --ntasks-per-node=1 "):
+        edits = [insert(outer.name_span.start, f"srun {options}")]
+        if proven(job, launch, edits, is_step):
+            return Fix("start it with srun, once on each node", edits)
+    return None
+
+
+# --- programs without a launcher -----------------------------------------------------------------------
+
+_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
+_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
+
+
+def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
+    """Programs that are one rank of many, or train, though the batch shell starts them once."""
+    if _others_may_work(job):
+        return
+    reported: set[Span] = set()
+    for each in job.invocations:
+        context = each.context
+        if each.phase is not Phase.BATCH or each.children or each.span in reported:
             continue
-        why = f"{found.sign.words}, and n" if found.sign is not None else "n"
+        if context.captured or context.looped or context.conditional or context.background:
+            continue
+        sign = rank_sign(each.argv, lambda name, here=each: exported(here, name))  # type: ignore[misc]
+        if sign is None and not (job.request.asks_for_gpus and _trains_alone(each)) or sign and sign.kind == "jax":
+            continue
+        reported.add(each.span)
+        why = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
+        if sign is not None:
+            why = f"{sign.words}, and nothing starts any on {_others(nodes)}"
         yield Finding(
-            found.place,
-            f"the batch script runs on the first of {found.nodes} nodes, and starts one {name}: {why}othing starts "
-            f"any on {others}; start it with srun, or ask for one node",
-            None if found.waits else "warning",
-            related=[] if found.sign is None else [(found.sign.span, found.sign.words)],
+            span_of(each.argv[0]),
+            f"{each.name or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
+            "start it with srun, or ask for one node",
+            None if sign is not None and (sign.nodes or 1) > 1 else "warning",
+            related=[] if sign is None else [(sign.span, sign.words)],
         )
+
+
+def _trains_alone(invocation: Invocation) -> bool:
+    """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
+    python = python_command(invocation.argv)
+    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text):
+        return False
+    words = [shown_text(field) for field in invocation.argv]
+    names = [each.name for field in invocation.argv for each in expansions(field)]
+    return not any(_ELSEWHERE.search(each) for each in (*words, *names))
+
+
+# --- who may start something on the other nodes ----------------------------------------------------------
+
+# Commands that start others on other machines, or hand work to daemons there.
+_REMOTE = """
+ssh pdsh clush pssh parallel-ssh prsync dsh psh rsh blaunch ibrun aprun jsrun orterun prun flux charmrun ray dask
+dask-mpi dask-scheduler horovodrun sbatch salloc sbcast parsl spark-submit start-all.sh deepspeed xargs parallel wwrun
+dshbak"""
+REMOTE = frozenset(_REMOTE.split())
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "csh", "tcsh", "source", ".", "eval", "exec"})
+_ENDINGS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".csh")
+# Words in the names of files that set up a shell.
+_SETUP = ("env", "setup", "activate", "module", "conda", "rc", "profile", "config", "init", "load", "secret", "path")
+
+
+def _others_may_join(job: Job) -> bool:
+    """Whether something may start the launchers of the other nodes: by ssh, or in the background."""
+    if any(each.name in REMOTE and each.phase is Phase.BATCH for each in job.invocations):
+        return True
+    if any(step.invocation.context.background and not is_repeatable_step(step) for step in job.steps):
+        return True
+    return any(_is_unread(each) and each.context.background for each in job.invocations)
+
+
+def _others_may_work(job: Job) -> bool:
+    """Whether something else may use the other nodes, at any time."""
+    for each in job.invocations:
+        if each.phase is not Phase.BATCH or each.context.captured:
+            continue
+        if each.name in REMOTE or getattr(each.spawn, "kind", None) == "mpi" or _is_unread(each):
+            return True
+    return any(_is_at_work(step) for step in job.steps)
+
+
+def _is_at_work(step: Step) -> bool:
+    """Whether a step may use several nodes for more than looking around."""
+    return step.nodes != 1 and not is_repeatable_step(step) and not step.invocation.context.captured
+
+
+def _is_unread(invocation: Invocation) -> bool:
+    """Whether a command runs a script that cannot be read here, or nobody knows what."""
+    if invocation.children or invocation.text is not None or invocation.phase is not Phase.BATCH:
+        return False
+    if not invocation.argv:
+        return False
+    name = invocation.name
+    if name is None:
+        return True
+    if name in ("source", ".", "eval"):
+        words = [shown_text(field).lower() for field in invocation.argv[1:2]]
+        setting_up = any(word in base for base in words for word in _SETUP)
+        return is_unclear_source(invocation) and not setting_up
+    if name in _SHELLS:
+        return len(invocation.argv) > 1 and text_of(invocation.argv[1]) not in ("-l", "--login", "--version")
+    return name.endswith(_ENDINGS)
 
 
 CASES = [

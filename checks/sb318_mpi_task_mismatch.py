@@ -64,7 +64,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     launcher, request, context = launch.launcher, job.request, launch.invocation.context
     if not isinstance(launcher, Mpi) or launch.step is not None or launcher.program is None or not launcher.certain:
         return None
-    if launcher.name.rsplit("/", 1)[-1] in VENDORS or launch.container is not None or context.shell:
+    if launcher.name.rsplit("/", 1)[-1] in VENDORS or launch.container is not None or context.shell.depth:
         return None
     if request.heterogeneous or not request.directives.certain or launch.restricted or context.conditional:
         return None

@@ -2,7 +2,7 @@
 
 torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so that what the script exports
 reaches none of them: that is advice. A program that srun starts once for each rank does read them: with WORLD_SIZE
-above the number of tasks it waits for the others until the time-out; below it, the ranks that are too many are refused,
+above the number of tasks it waits for the others until the timeout; below it, the ranks that are too many are refused,
 or are taken for those of another run. The number of nodes in WORLD_SIZE is the common form of the latter.
 
 A warning where nothing but WORLD_SIZE says that the program is one rank of many.
@@ -21,51 +21,162 @@ deepspeed/launcher/launch.py, 0.17
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Launchers, Steps
+from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
+from sbatchlint.analysis.launch.lone_ranks import lone_ranks, more_tasks
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
+from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.job.worlds import counts_nodes
+from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB324", "exported-world-size", severity="error", fix="sometimes", since="0.1.0",
-    when=Steps() | Launchers(),
+    when=Variables("WORLD_SIZE", "RANK"),
 )  # fmt: skip
 
-
-TITLES = {"few": "count the tasks", "many": "start all ranks"}
+# Launchers that set both variables in their processes.
+OVERWRITING = ("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "swift")
+# Programs whose ranks come from Slurm, whatever the variables say.
+FROM_SLURM = ("lightning", "jax", "slurm-launcher")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.world_sizes():
-        program = found.launcher or found.invocation.name or "program"
-        line = job.line(found.invocation.name_span.start)
-        severity = "error" if found.certain else "warning"
-        if found.kind == "dead":
-            severity = "info"
-            message = f"{program} (line {line}) sets {found.name} itself in every process that it starts; leave it out"
-        elif found.kind == "nodes":
-            severity = "info"
-            message = (
-                f"WORLD_SIZE is the number of nodes here, and {program} (line {line}) sets it to that of the processes "
-                "in each of them; call it NNODES"
-            )
-        elif found.kind == "few":
-            message = (
-                f"WORLD_SIZE is {found.number}, and srun starts {found.ranks} ranks of {program} (line {line}): those "
-                f"from {found.number} on are refused or disturb the others; write $SLURM_NTASKS"
-            )
-        else:
-            tasks = "1 task" if found.ranks == 1 else f"{found.ranks} tasks"
-            message = (
-                f"WORLD_SIZE is {found.number}, and srun starts {tasks} of {program} (line {line}): unless they start "
-                "more ranks themselves they wait for the others until the time-out; ask for as many tasks"
-            )
-        yield Finding(
-            found.place,
-            message,
-            severity=severity,
-            related=[(found.invocation.name_span, "started here")],
-            fix=Fix(TITLES[found.kind], found.edits) if found.edits else None,
-        )
+    found: dict[Span, Finding] = {}
+    launchers = {id(launch.invocation) for launch in job.launches}
+    for launch in job.launches:
+        if launch.launcher.kind in OVERWRITING and launch.launcher.spawns:
+            for name in ("WORLD_SIZE", "RANK"):
+                finding = _overwritten(job, launch, name)
+                if finding is not None:
+                    found.setdefault(finding.span, finding)
+    for invocation in job.invocations:
+        step = step_around(invocation.context)
+        if step is not None and not any(id(each) in launchers for each in (invocation, *invocation.ancestors())):
+            finding = _of_ranks(job, invocation, step)
+            if finding is not None:
+                # a launcher that overwrites it as well does not make it right
+                found[finding.span] = finding
+    yield from found.values()
+
+
+def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
+    """A variable that a launcher sets to something else in each of its processes."""
+    launcher, invocation = launch.launcher, launch.invocation
+    for_launcher = _number_of_nodes(launch, name)
+    field = exported(invocation, name) or for_launcher
+    if field is None:
+        return None
+    if name == "RANK" and any(each.name in TASK_VARIABLES for each in expansions(field)):
+        return None  # expanded too early it is another fault, and in the task it is none
+    holds_nodes = name == "WORLD_SIZE" and (for_launcher is not None or counts_nodes(field))
+    is_read = any(each.name == name for each in job.trace.reads)
+    who = f"`{launcher.name}` (line {job.line(invocation.name_span.start)})"
+    if holds_nodes and is_read:
+        message = f"`WORLD_SIZE` holds the number of nodes, but {who} sets it to the number of processes; "
+        message += "call it `NNODES`"
+    elif holds_nodes or not is_read:
+        message = f"{who} sets `{name}` itself in every process that it starts; leave it out"
+    else:
+        return None
+    return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
+
+
+def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
+    """The value of a variable that the script uses as the launcher's number of nodes."""
+    machines, variable = launch.launcher.machines, launch.invocation.state.variables.get(name)
+    if machines is None or machines.value is None or variable is None or len(variable.alternatives) != 1:
+        return None
+    fields = variable.alternatives[0].fields
+    return fields[0] if fields and fields[0] and fields[0] == machines.value else None
+
+
+def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
+    """A WORLD_SIZE that is not the number of the step's tasks, which are the ranks themselves."""
+    field = exported(invocation, "WORLD_SIZE")
+    number = None if field is None else integer(field)
+    context = invocation.context
+    if field is None or number is None or number == step.tasks or not invocation.argv:
+        return None
+    if step.tasks is None or context.restricted or context.background or step.geometry.ignored is not False:
+        return None
+    if job.request.heterogeneous or step.invocation.context.looped:
+        return None
+    sign = rank_sign(invocation.argv, partial(exported, invocation))
+    if sign is None and not _may_be_rank(invocation) or sign is not None and sign.kind in FROM_SLURM:
+        return None
+    meets = exported(invocation, "MASTER_ADDR") is not None
+    who = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
+    if number < step.tasks:
+        if sign is None and not (step.geometry.several and number == step.nodes):
+            return None
+        certain = sign is not None or meets
+        message = f"`WORLD_SIZE` is {number}, but srun starts {step.tasks} ranks of {who}: those from {number} on are "
+        message += "refused, or disturb the others; write `$SLURM_NTASKS`"
+        fix = _count_tasks(job, step, field, invocation)
+    else:
+        # Each task may start the other processes of its node itself.
+        each = job.request.gpus_per_node() or 0
+        awaited = step.several_nodes and meets and step.tasks_per_node == 1 and number == each * step.tasks
+        certain = sign is not None
+        if not certain and not awaited:
+            return None
+        tasks = "1 task" if step.tasks == 1 else f"{step.tasks} tasks"
+        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {who}: unless they start more ranks "
+        message += f"themselves, they wait until the timeout; request {number} tasks"
+        fix = _start_all_ranks(job, invocation)
+    return Finding(
+        _place(job, "WORLD_SIZE", field),
+        message,
+        severity="error" if certain else "warning",
+        related=[(invocation.name_span, "started here")],
+        fix=fix,
+    )
+
+
+def _may_be_rank(invocation: Invocation) -> bool:
+    """Whether it is a Python program that may be one rank of many, and does not say that it starts more."""
+    python = python_command(invocation.argv)
+    if python is None or python.kind not in ("script", "module") or python.text is None:
+        return False
+    return not spawns_others(invocation.argv)
+
+
+def _place(job: Job, name: str, field: Pieces) -> Span:
+    """The assignment, where it is one of the script; else the value."""
+    for each in job.assigned:
+        if each.name == name and any(value.fields == (field,) for value in each.alternatives):
+            return each.span
+    return span_of(field)
+
+
+def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) -> Fix | None:
+    """`$SLURM_NTASKS` in the place of another variable of the batch shell, where srun starts as many."""
+    if len(field) != 1 or field[0].expansion is None or job.request.effective_tasks() != step.tasks:
+        return None
+    expansion = field[0].expansion
+    counted = any(job.request.asked(name) for name in ("ntasks", "ntasks-per-node"))
+    container = container_of(invocation)
+    if not counted or expansion.phase is not Phase.BATCH or container is not None and not container.inherits:
+        return None
+    if job.source.slice(expansion.span).strip("${}") != expansion.name:
+        return None
+    return Fix("count the tasks", [replace(expansion.span, "$SLURM_NTASKS")])
+
+
+def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:
+    """As many tasks as one-task-rank-program asks for."""
+    for each in lone_ranks(job):
+        if each.awaited and each.invocation is invocation:
+            repair = more_tasks(job, each)
+            return None if repair is None else Fix("start all ranks", repair.edits)
+    return None
 
 
 CASES = [

@@ -42,6 +42,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job import Step
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import recognise
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -50,7 +51,7 @@ CARD = Card(
 )  # fmt: skip
 
 # A copy of the variable, with or without quotes.
-_COPY = re.compile(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
+_COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -18,19 +18,19 @@ env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; environments of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.slurm.environment import Entry, find
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0")
 
 # Languages of short programs, and how these take a variable from the environment without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
-_TAKEN = re.compile(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+_TAKEN = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,6 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.literal_dollars import PRINTING, LiteralDollar, literal_dollars
@@ -28,6 +27,7 @@ from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job import Step
+from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB406", "late-variable-without-shell", severity="error", fix="sometimes", since="0.1.0",
@@ -35,7 +35,7 @@ CARD = Card(
 )  # fmt: skip
 
 # What a shell takes as it is, and variables.
-_HARMLESS = re.compile(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
+_HARMLESS = Regex(rf"[\w \t./:=,@%+\-${{}}{UNKNOWN_CHARACTER}]+")
 
 
 def check(job: Job) -> Iterator[Finding]:

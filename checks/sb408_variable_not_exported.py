@@ -34,18 +34,19 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import step_around
 from sbatchlint.slurm.environment import find
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0")
 
 # What only programs read: names that mean nothing to a script itself.
-_FOR_PROGRAMS = re.compile(
+_FOR_PROGRAMS = Regex(
     r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
     r"|NVTE|VLLM|RAY|MIOPEN|HSA|ROCR|HIP|NVSHMEM|APPTAINERENV|SINGULARITYENV|SLURM|SRUN|PYXIS|ENROOT)_[A-Z0-9_]+"
     r"|HF_(?:HOME|TOKEN|ENDPOINT|DEBUG|(?:HUB|DATASETS|XET)_[A-Z0-9_]+|[A-Z]+_CACHE)"
     r"|OMP_(?:NUM_THREADS|PLACES|PROC_BIND|STACKSIZE)"
 )
 # Beginnings of a command after which an assignment may be a statement of its own.
-_OPENINGS = re.compile(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
+_OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -20,7 +20,6 @@ bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last lin
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,18 +29,19 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Program, Simple
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes", since="0.1.0")
 
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
-_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
-_OPTION_LINE = re.compile(r"\n[ \t]*+--?[A-Za-z]")
-_GAP = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
-_COMMENT = re.compile(r"#[^\n]*")
-_ESCAPED_BLANK = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
-_REST_OF_LINE = re.compile(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
+_OPTION = Regex(r"--?[A-Za-z][\w.-]*")
+_OPTION_LINE = Regex(r"\n[ \t]*+--?[A-Za-z]")
+_GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
+_COMMENT = Regex(r"#[^\n]*")
+_ESCAPED_BLANK = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
+_REST_OF_LINE = Regex(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
 # A comment that sbatch would read, were it moved to the option block.
-_LIVE = re.compile(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
+_LIVE = Regex(r"#(?:SBATCH|SLURM|PBS|BSUB|!)")
 
 
 class Break(NamedTuple):

@@ -32,14 +32,15 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, is_open, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
 
 # Between words of one line: blanks, and what ends a command inside the inner quotes (`"a "b;c" d"`).
-_BETWEEN = re.compile(r"(?:[ \t;&|]++|\\\n)*+")
+_BETWEEN = Regex(r"(?:[ \t;&|]++|\\\n)*+")
 # A variable for a later shell, alone between the quotes.
-_LATE = re.compile(r"\\\$\{?\w+\}?")
-_GLOB = re.compile(r"[*?\[]")
+_LATE = Regex(r"\\\$\{?\w+\}?")
+_GLOB = Regex(r"[*?\[]")
 
 HAPPENS = {
     "lost": "end the string around them, and the program never sees them",

@@ -18,7 +18,6 @@ bash(1), "export"; seen with bash 5.2.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -27,6 +26,7 @@ from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Sim
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
@@ -36,8 +36,8 @@ _DECLARING = frozenset({"export", "declare", "readonly", "local", "typeset"})
 # Commands that set a variable whose name they are given.
 _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "local", "declare", "typeset", "unset"})
 # Variables that hold the name of another one are called so; HF_HOME and OMP_NUM_THREADS are not.
-_HOLDS_NAME = re.compile(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_HOLDS_NAME = Regex(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
+_NAME = Regex(r"[A-Za-z_]\w*")
 
 
 def check(job: Job) -> Iterator[Finding]:

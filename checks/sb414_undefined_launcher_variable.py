@@ -26,6 +26,7 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.slurm.environment import find
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -39,7 +40,7 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 # In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
-_USUAL = re.compile(
+_USUAL = Regex(
     r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|OPTARG|OPTIND|REPLY|SHLVL|IFS"

@@ -29,6 +29,7 @@ from sbatchlint.bash.trace import Submission
 from sbatchlint.bash.values import Expansion, Phase, shown_text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Submitted
 
 CARD = Card("SB415", "submit-time-expansion", severity="error", fix="sometimes", since="0.1.0", when=Submitted())
@@ -50,11 +51,11 @@ _LOCAL = frozenset({"hostname", "nproc", "nvidia-smi", "rocm-smi", "srun", "lscp
 # What sbatch puts in place of a variable in the name of a log.
 _PATTERNS = {"SLURM_JOB_ID": "%j", "SLURM_JOBID": "%j", "SLURM_ARRAY_JOB_ID": "%A", "SLURM_ARRAY_TASK_ID": "%a"}
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
-_NAME_OF_SLURM = re.compile(r"SLURMD?_[A-Z_]+")
-_DEFAULT = re.compile(r"\$\{\w+:?[-+?=]")
-_COMMENT = re.compile(r"(?:^|\s)#(?!SBATCH\b)")
-_LOG = re.compile(r"--(?:output|error|input)\b|\s-[oei]")
-_AWK_PLACE = re.compile(r"(?:\bprintf?|[{(,;=+*/!~<>&|-]|^)\s*\Z")
+_NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
+_DEFAULT = Regex(r"\$\{\w+:?[-+?=]")
+_COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
+_LOG = Regex(r"--(?:output|error|input)\b|\s-[oei]")
+_AWK_PLACE = Regex(r"(?:\bprintf?|[{(,;=+*/!~<>&|-]|^)\s*\Z")
 
 HAPPENS = {
     "slurm": "the shell that submits the job expands {}, which Slurm has not set there",

@@ -49,18 +49,18 @@ def check(job: Job) -> Iterator[Finding]:
                 if (first.span, second.span) in seen:
                     continue
                 if first.name == opposite(second.name):
-                    what, advice = f"`--{second.name}` together with `--{first.name}`", "keep one of them"
+                    what = f"`--{second.name}` with `--{first.name}`"
                 elif _is_repeated(first, second):
-                    what, advice = f"a second `--{first.name}` after that", "keep one of them"
+                    what = f"a second `--{first.name}`"
                 else:
                     continue
                 seen.add((first.span, second.span))
-                inherited = ", which every srun inherits" if first.inherited and not second.inherited else ""
+                inherited = ", inherited by every srun" if first.inherited and not second.inherited else ""
                 effect = "sbatch refuses the script" if second.inherited else "srun starts nothing"
                 edits = _without_first(job, step, first, second)
                 yield Finding(
                     second.span,
-                    f"pyxis refuses {what} of line {job.line(first.span.start)}{inherited}: {effect}; {advice}",
+                    f"pyxis refuses {what} (line {job.line(first.span.start)}{inherited}): {effect}; keep one of them",
                     related=[(first.span, "conflicts with this")],
                     fix=Fix(f"keep the later --{second.name}", edits) if edits else None,
                 )

@@ -55,8 +55,8 @@ def check(job: Job) -> Iterator[Finding]:
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
             step.place,
-            f"only the step on line {job.line(other_step.span.start)} says `{option}`, so the two may have different "
-            f"~/.cache and ~/.local; add `{option}` here too",
+            f"only the step on line {job.line(other_step.span.start)} says `{option}`: the two may see different "
+            "~/.cache and ~/.local; add the option here too",
             related=[(other.span, "said here")],
             fix=None if edits is None else Fix(f"add {option}", edits),
         )

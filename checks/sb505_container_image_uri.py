@@ -149,8 +149,8 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
         registry = match.group(1)
         return Finding(
             image.span,
-            f"enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {registry}, and gets "
-            f"`401 Unauthorized`; write `{instead}`",
+            f"enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {registry}; write "
+            f"`{instead}`",
             fix=fix,
         )
     if text is not None and image.reader == "pyxis" and "/" not in text and _is_built_here(job, text):

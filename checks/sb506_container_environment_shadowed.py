@@ -68,16 +68,18 @@ def check(job: Job) -> Iterator[Finding]:
         if not names:
             continue
         if REMOVED.issuperset(names):
-            what = f"pyxis does not hand {_listed(names)} into the container"
+            what = f"pyxis does not pass {_listed(names)} into the container"
         else:
-            what = f"where the image defines {_listed(names)}, its value wins over the script's"
+            what = f"values in the image, if any, win over the script's {_listed(names)}"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS) if passable else None
-        advice = f"add `{option}`" if len(passable) < 4 else "name them in `--container-env`"
+        advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"
+        if len(passable) > 3:
+            advice = "name them in `--container-env`"
         yield Finding(
             step.place,
-            f"{what}; {advice}, or export inside the container" if passable else f"{what}; set it in the container",
+            f"{what}; {advice}",
             related=[(exported[name].span, name) for name in names[:4]],
             fix=None if edits is None else Fix("let the script's values win", edits),
         )

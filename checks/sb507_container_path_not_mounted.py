@@ -146,10 +146,7 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
     source, target = key(reason.mount.source), key(reason.mount.target)
     if reason.kind == "moved":
         instead = target.rstrip("/") + path[len(source.rstrip("/")) :]
-        return (
-            f"{shown} is a path of the host: the container on line {line} sees {_shown(source)} as {_shown(target)}; "
-            f"write {_shown(instead)}"
-        )
+        return f"the container on line {line} sees {_shown(source)} as {_shown(target)}; write {_shown(instead)}"
     if reason.kind == "other" and reason.teller is not None:
         there = job.line(reason.teller.span.start)
         return (
@@ -310,12 +307,11 @@ def _left_behind(job: Job) -> Iterator[Finding]:
             continue
         for field in command.argv:
             if file_name(field) in written:
-                folder = _shown(key(container.workdir))
+                name = shown_text(field).removeprefix("./")
                 yield Finding(
                     span_of(field),
-                    f"{_shown(shown_text(field))} is written where sbatch runs, but the container on line "
-                    f"{job.line(container.span.start)} looks in {folder}, which is {_shown(source)} of the host; write "
-                    f"it to {_shown(source)}",
+                    f"`{name}` is written where sbatch runs, but the container on line {job.line(container.span.start)} "
+                    f"sees {_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
                     related=[(mount.span, "what is mounted")],
                 )
 
@@ -346,7 +342,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
                     yield Finding(
                         use.span,
                         f"{_shown(path)} is a path inside the container on line {job.line(container.span.start)}, but "
-                        f"this command runs on the host; write {_shown(instead)}, or run it in the container",
+                        f"this command runs on the host; write {_shown(instead)}",
                         related=[(mount.span, "what is mounted")],
                     )
                     break

@@ -166,7 +166,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     where = f" (line {job.line(reads[0].start)})" if reads else ""
     effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
     if lost.ranks:
-        effect = f"each task in the container takes itself for the only one, without {_listed(names)}"
+        effect = "each task in the container takes itself for the only one"
     added = None if cleaned or unexported or by_sudo else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,

@@ -50,7 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
         added = ways[0].added("--ipc=host")
         yield Finding(
             ways[0].place,
-            f"the container has a /dev/shm of 64 MB for {who} (line {job.line(span.start)}), which may end in `Bus "
+            f"{who} (line {job.line(span.start)}) share 64 MB of /dev/shm in this container, and may end in `Bus "
             "error`; write `--ipc=host` or `--shm-size=32g`",
             related=[(span, "shares memory")],
             fix=None if added is None else Fix("share the node's memory", [added]),

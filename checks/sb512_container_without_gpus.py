@@ -293,8 +293,8 @@ def _masks(job: Job) -> Iterator[Finding]:
         seen.add(step.span)
         yield Finding(
             step.place,
-            f"`{MASKS[0]}` goes into the container: where it counts the node's GPUs, it names others than the {gpus} "
-            f"that are there; write `unset {MASKS[0]}` before this srun",
+            f"`{MASKS[0]}` may number the node's GPUs, of which the container has only {gpus}; write "
+            f"`unset {MASKS[0]}` before this srun",
             "info",
         )
 

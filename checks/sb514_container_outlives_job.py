@@ -45,13 +45,13 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if start.flag("detach"):
             message = (
-                "docker's daemon runs this container, and nothing in the job stops it: it keeps its GPUs when the job "
-                "ends; give it a `--name`, and stop it in a trap"
+                "docker's daemon runs this container, and nothing stops it when the job ends; give it a `--name`, and "
+                "stop it in a trap"
             )
         else:
             message = (
-                "docker's daemon runs this container: it can keep its GPUs after scancel or the time limit, which end "
-                "only the client; add `--init`, or a `--name` and a trap that stops it"
+                "docker's daemon runs this container, which can keep its GPUs after scancel or the time limit; add "
+                "`--init`, or a `--name` and a trap that stops it"
             )
         yield Finding(start.place, message)
 

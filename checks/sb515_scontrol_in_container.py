@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             Span(start, span.end) if span.start <= start < span.end else span,
             f"`{command.name}` runs in the container on line {job.line(container.span.start)}, whose image seldom has "
-            f"Slurm: {result}; call it in the batch script, and pass the result on",
+            f"Slurm: {result}; call it in the batch script",
             fix=_asked_before(job, command, container),
         )
 

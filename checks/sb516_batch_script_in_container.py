@@ -52,17 +52,17 @@ def check(job: Job) -> Iterator[Finding]:
     if missing:
         names = " and ".join(list(missing)[:3])
         line = job.line(next(iter(missing.values())).span.start)
-        effect = f"in the container, whose image seldom has {names} (line {line})"
-        advice = "give the option to the srun whose program needs the container"
+        effect = f"the container, which seldom has {names} (line {line})"
+        advice = "give the option to the srun that needs it"
     elif nodes > 1 and not uses_others and job.invocations and job.is_shell:
-        effect = f"in the container, on the first of {nodes} nodes, and the others stay idle"
+        effect = f"a container on the first of {nodes} nodes, and the others stay idle"
         advice = "give the option to an srun"
     else:
-        effect, severity = "in the container, without the programs of the host", "info"
+        effect, severity = "the container, without the programs of the host", "info"
         advice = "give the option to an srun where only one command needs it"
     yield Finding(
         named[0].span,
-        f"`--{named[0].name}` in a directive runs the batch script itself {effect}; {advice}",
+        f"`--{named[0].name}` in a directive puts the batch script itself into {effect}; {advice}",
         severity,
         related=[(each.name_span, "runs in the container") for each in list(missing.values())[:3]],
     )

@@ -36,8 +36,8 @@ from sbatchlint.triggers import Variables
 CACHES = {
     "NEMO_HOME": ("error", "what one node prepares there is missing on the others"),
     "NEMO_DATASETS_CACHE": ("error", "datasets that one node packs there are missing on the others"),
-    "MODELSCOPE_CACHE": ("warning", "each node downloads and packs its own copy, and misses what another wrote"),
-    "HF_DATASETS_CACHE": ("warning", "each node prepares the datasets again, and misses what another wrote"),
+    "MODELSCOPE_CACHE": ("warning", "each node downloads and packs its own copy"),
+    "HF_DATASETS_CACHE": ("warning", "each node prepares the datasets again"),
     "HF_HOME": ("info", "each node downloads the models again"),
     "HF_HUB_CACHE": ("info", "each node downloads the models again"),
     "HUGGINGFACE_HUB_CACHE": ("info", "each node downloads the models again"),
@@ -70,11 +70,11 @@ def check(job: Job) -> Iterator[Finding]:
             fix = None
             if beside is not None and not cache.default and "$" not in path and " " not in path:
                 fix = Fix("keep it beside the other cache", [replace(cache.span, beside)])
-            own = "is private to each node" if cache.location.kind == NODE_LOCAL else "lies in each node's container"
+            own = "is private to" if cache.location.kind == NODE_LOCAL else "lies in the container of"
             yield Finding(
                 cache.span,
-                f"`{cache.name}` {own} ({cache.location.reason}), and the step on line {job.line(step.span.start)} "
-                f"runs on {step.nodes}: {consequence}; use a folder that all nodes see",
+                f"`{cache.name}` {own} each of the {step.nodes} nodes ({cache.location.reason}): {consequence}; use a "
+                "folder that all nodes see",
                 severity,
                 related=[(step.invocation.name_span, f"runs on {step.nodes} nodes")],
                 fix=fix,

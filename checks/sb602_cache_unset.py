@@ -58,8 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
                 severe = name == "NEMO_HOME" and not (container is not None and container.home_mounted)
                 yield Finding(
                     command.name_span,
-                    f"`{name}` is not set for the step on line {job.line(step.span.start)}: {CONSEQUENCE[name]}; "
-                    f"export `{name}` with a folder that all nodes see",
+                    f"`{name}` is not set: {CONSEQUENCE[name]}; export `{name}` with a folder that all nodes see",
                     "warning" if severe else "info",
                     related=[(step.invocation.name_span, "the step")],
                 )

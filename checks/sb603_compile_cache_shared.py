@@ -29,8 +29,8 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.paths import SHARED
 from sbatchlint.triggers import Variables
 
-VANISHING = "files vanish while another reads them (`Stale file handle`)"
-LOCKED = "SQLite files are locked and damaged (`database is locked`)"
+VANISHING = "files vanish while another reads them"
+LOCKED = "SQLite files are locked and damaged"
 # What may go wrong where several nodes write into one folder, by variable: how bad it is, and what happens.
 COMPILE_CACHES = {
     "TRITON_CACHE_DIR": ("warning", VANISHING),
@@ -73,8 +73,8 @@ def check(job: Job) -> Iterator[Finding]:
             quoted = job.source.text[cache.span.start - 1] == "'" or not re.fullmatch(r"[\w./${}-]+", written)
             yield Finding(
                 cache.span,
-                f"the {who} of the step on line {job.line(step.span.start)} compile into one `{cache.name}` "
-                f"({cache.location.reason}): {consequence}; use each node's own disk, such as `{local}`",
+                f"{who} compile into one `{cache.name}` ({cache.location.reason}): {consequence}; use each node's own "
+                f"disk, such as `{local}`",
                 severity,
                 related=[
                     (step.invocation.name_span, f"runs on {who}" if step.several_nodes else f"runs {who} on a node")

@@ -168,16 +168,13 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
     if _is_prepared(job, value, command) or _is_fetched(job, value, command.index):
         return None
     what = "logs" if names_logs(name) else "results"
-    nodes = "" if step is None else f"{step.nodes} nodes of the step on line {job.line(step.span.start)}"
     if in_container:
-        where = f"the container{f' on each of the {nodes}' if several else ''}"
-        message = f"`{name}` writes {what} into {where} ({location.reason}), and they are gone with it; mount a folder "
-        return Finding(span_of(value), message + "of the cluster there")
-    own = f"; each of the {nodes} has only its own" if what == "results" else ""
+        message = f"`{name}` writes {what} into the container ({location.reason}), and they are gone with it"
+        return Finding(span_of(value), f"{message}; mount a folder of the cluster there")
     return Finding(
         span_of(value),
-        f"`{name}` writes {what} to each node's own disk ({location.reason}){own}; use a folder that all nodes see, or "
-        "copy them there before the job ends",
+        f"`{name}` leaves {what} on each node's own disk ({location.reason}); use a folder that all nodes see, or copy "
+        f"the {what} there before the job ends",
     )
 
 

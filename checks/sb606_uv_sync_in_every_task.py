@@ -112,8 +112,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         return _finding(
             install,
             step,
-            f"{tasks} of the step on line {line} run `{kind}` at once in one environment, and import packages that "
-            f"others are replacing; {instead}",
+            f"{tasks} of the step on line {line} run `{kind}` at once in one environment; {instead}",
             None if warm is None else "info",
         )
     container = container_of(command)
@@ -123,7 +122,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         install,
         step,
         f"`{kind}` runs again on each node of the step on line {line}, in a container that is gone afterwards; put the "
-        "packages into the image, or into an environment that is mounted",
+        "packages into the image or a mounted environment",
         "info",
     )
 

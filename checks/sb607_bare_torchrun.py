@@ -58,8 +58,8 @@ def check(job: Job) -> Iterator[Finding]:
         plain = job.source.slice(span) == "torchrun"
         yield Finding(
             span,
-            f"`torchrun` is the first one on PATH, not that of the uv project on line {job.line(use.span.start)}; "
-            f"write `{instead}`, or activate the environment before",
+            f"`torchrun` is the first one on PATH, not that of the uv project (line {job.line(use.span.start)}); write "
+            f"`{instead}`",
             related=[(use.name_span, "uses the project's environment")],
             fix=Fix("start it through uv", [replace(span, instead)], safe=True) if plain else None,
         )

@@ -74,7 +74,7 @@ class Piped(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     hidden = _hidden_by_pipelines(job)
-    has_pipefail = job.directives.interpreter in ("", "bash", "ksh", "zsh")
+    has_pipefail = job.interpreter_line[0] in ("bash", "ksh", "zsh")
     fix = _pipefail(job, hidden) if hidden and has_pipefail else None
     advice = "write `set -o pipefail` before it" if has_pipefail else "run the script with bash and `set -o pipefail`"
     for each in hidden:
@@ -224,7 +224,7 @@ def _replaced_at_the_end(job: Job, hidden: set[int]) -> Iterator[Finding]:
     if not candidates:
         return
     ran, workload = candidates[-1]
-    if ran.tested or workload.context.background or ran.context.shell or ran.errexit is not False:
+    if ran.tested or workload.context.background or ran.context.shell.depth or ran.errexit is not False:
         return
     following = _following(own, ran, workload)
     if not following or any(ran.order < read <= following[0].order for read in job.trace.status_reads):
@@ -321,7 +321,7 @@ def _keep(job: Job, ran: Ran, workload: Invocation, last: Invocation) -> Fix | N
 def _is_alone(job: Job, ran: Ran, workload: Invocation, last: Invocation) -> bool:
     """Whether the workload stands in lines of its own and always runs, once: its status can be kept behind it."""
     context, source = ran.context, job.source
-    if context.conditional or context.looped or context.calls or context.shell or job.is_embedded:
+    if context.conditional or context.looped or context.calls or context.shell.depth or job.is_embedded:
         return False
     if any(each.stdin is not None for each in ran.elements[0]):
         return False  # a heredoc's body stands behind the line

@@ -158,11 +158,11 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             seen.add((name, span))
             instead, fix = _repair(secrets.job, command, number, name, span)
             starter = command.name or "a command"
-            kept = ", and `sacct -o SubmitLine` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
+            kept = ", and `sacct` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
             yield Finding(
                 span,
-                f"the value of `{name}` becomes an argument of {starter}, which `ps` shows to everybody on the node"
-                f"{kept}; {instead}",
+                f"`ps` shows everybody on the node the value of `{name}` among the arguments of {starter}{kept}; "
+                f"{instead}",
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
             )
@@ -171,13 +171,13 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
     """What to do instead, and the fix where the program has the variable anyway."""
     has_it = _is_in_environment(command, name)
-    by_itself = "let the program read it from its environment, or from a file that only you can read"
+    by_itself = "let the program read it from the environment or from a file"
     container = getattr(command.spawn, "info", None)
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
         if name not in container.passed:
             return by_itself, None
         edits = _without_value(job, name, span) if has_it else []
-        return f"write `-e {name}`, which takes it from the environment", _fix("pass it by its name", edits)
+        return f"write `-e {name}`", _fix("pass it by its name", edits)
     if command.name in ("srun", "sbatch", "salloc"):
         if f"{name}=" in shown_text(command.argv[number]) and _is_export_option(command, number):
             edits = _without_value(job, name, span) if has_it else []
@@ -187,7 +187,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
             passes = has_it and _inherits(job, command, export.context)
             edits = _without_export(job, export) if passes else []
             return (
-                "leave this export out: a step inherits what the batch script exports",
+                "leave this export out, as steps inherit it",
                 _fix("leave the export to the step", edits),
             )
     login: Invocation | None = command
@@ -198,7 +198,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         return by_itself, None
     reads_it = login is command or _inherits(job, command, login.context)
     edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
-    advice = "leave the login out: wandb reads WANDB_API_KEY from the environment"
+    advice = "leave the login out, as wandb reads `WANDB_API_KEY`"
     return advice, _fix("leave the login out", edits)
 
 

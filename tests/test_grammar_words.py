@@ -14,7 +14,6 @@ from sbatchlint.slurm.grammar import (
     bindings,
     choices,
     dependencies,
-    exports,
     features,
     mail,
     patterns,
@@ -456,16 +455,6 @@ def test_counts_with_suffixes(text: str, number: int | None) -> None:
     assert resources.count(text) == number
 
 
-def test_exports() -> None:
-    assert exports.parse("ALL") == exports.Export(True, "ALL", ())
-    assert exports.parse("none") == exports.Export(False, "NONE", ())
-    assert exports.parse("NIL", "22.05") == exports.Export(False, None, (("NIL", None),))
-    assert exports.parse("ALL,A=1,B") == exports.Export(True, None, (("A", "1"), ("B", None)))
-    assert exports.parse("NONE,A") == exports.Export(False, None, (("NONE", None), ("A", None)))
-    assert exports.parse("A='1,2',B") == exports.Export(False, None, (("A", "'1,2'"), ("B", None)))
-    assert exports.parse('"A=1,2",B') == exports.Export(False, None, (("A", "1,2"), ("B", None)))
-
-
 def test_patterns() -> None:
     assert patterns.uses("logs/%A_%4a.out", "a") and not patterns.uses("100%%a.out", "a")
     assert not patterns.uses("a\\%j", "j")
@@ -485,7 +474,6 @@ def test_choices_as_understood() -> None:
     assert choices.distribution("plane=4") == ("plane",) and choices.plane_size("plane=4") == 4
     assert choices.distribution("nopack") == () and choices.distribution("fcyclic") is None
     assert choices.profiles("energy,Task") == {"energy", "task"}
-    assert choices.intervals("30,network=5") == {"task": 30, "network": 5}
     assert choices.words("exclusive", "23.11") == ("exclusive", "oversubscribe", "user", "mcs")
     assert bindings.governor("perf") == "performance"
     assert bindings.frequency("2.4GHz", "22.05") == 2 and bindings.frequency("2.4GHz", "23.11") is None

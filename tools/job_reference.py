@@ -41,6 +41,7 @@ A check imports what it asks at its top, from the module that stands above each 
 | whether the batch shell runs it, or each task | `command.phase is Phase.BATCH`, `command.phase is Phase.TASK` |
 | whether it only runs if some test says so | `is_asked_for(command)` |
 | whether it runs in a loop, in the background | `command.context.looped`, `command.context.background` |
+| in which shell process, in which loops | `command.context.shell`, `command.context.loops` |
 | what it is started by, and what it starts | `command.parent`, `command.children` |
 | a variable in its environment, set by the script | `exported(command, "MASTER_ADDR")` |
 | the step in whose tasks it runs, its container | `step_around(command.context)`, `container_of(command)` |

@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from sbatchlint.bash.trace import Assigned, Context, Invocation  # noqa: E402
+from sbatchlint.bash.trace import Assigned, Context, Invocation, Shell  # noqa: E402
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of  # noqa: E402
 from sbatchlint.bash.variables import Guards  # noqa: E402
 from sbatchlint.job import Job, Launch, Step  # noqa: E402
@@ -42,6 +42,7 @@ class Viewer:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.shells: list[Shell] = []  # those other than the script's own, in the order in which they are met
 
     def job_value(self) -> Plain:
         job = self.job
@@ -97,7 +98,7 @@ class Viewer:
         found = {}
         for name in Context.__slots__:
             value = getattr(context, name)
-            if value and name not in SHOWN_APART:
+            if value and name not in SHOWN_APART and not (name == "shell" and value.parent is None):
                 found[name] = self.plain(value)
         return found
 
@@ -106,9 +107,19 @@ class Viewer:
             return f"line {self.line(value)}"
         if isinstance(value, Invocation):
             return f"line {self.line(value.span)}"
+        if isinstance(value, Shell):
+            return self.shell(value)
         if isinstance(value, (tuple, frozenset)):
             return sorted(map(str, value)) if isinstance(value, frozenset) else [self.plain(each) for each in value]
         return value if isinstance(value, (bool, int, str)) else str(value)
+
+    def shell(self, shell: Shell) -> str:
+        """A shell process: its number, and what makes it one of its own."""
+        if shell.parent is None:
+            return "the script's own"
+        if shell not in self.shells:
+            self.shells.append(shell)
+        return f"{self.shells.index(shell) + 1} ({shell.kind} of line {self.line(shell.span)})"
 
     def assignment(self, assigned: Assigned) -> Plain:
         values = []

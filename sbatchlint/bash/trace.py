@@ -22,16 +22,42 @@ class RedirectedTo:
         self.span = span
 
 
+class Shell:
+    """A process that runs commands: the script's own shell, or one that it starts. It equals itself alone.
+
+    `kind`: "script", or what makes it another process than `parent`: "subshell" (`( … )`), "substitution" (`$(…)`,
+    `<(…)`), "pipeline" (an element of one), "background" (a statement that ends in `&`, `coproc`), "program" (what a
+    command starts: `bash -c`, `srun …`). `span`: what it runs, as it stands in the file. `depth`: how many processes
+    are around it. As a loop is recorded once, one `Shell` stands for the processes of all its turns.
+    """
+
+    __slots__ = ("depth", "kind", "parent", "span")
+
+    def __init__(self, kind: str, parent: Shell | None, span: Span) -> None:
+        self.kind = kind
+        self.parent = parent
+        self.span = span
+        self.depth: int = 0 if parent is None else parent.depth + 1
+
+
 class Context:
     """Where in the flow of the script a command stands.
 
-    `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `looped`: it may run
-    several times. `restricted`: names of variables that differ between tasks and were tested on the way here, so that
-    only some tasks come here. `tested`: something looks at its exit status. `captured`: its output is a substitution's.
+    `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `restricted`: names of
+    variables that differ between tasks and were tested on the way here, so that only some tasks come here. `tested`:
+    something looks at its exit status. `captured`: its output is a substitution's. `handler`: it stands in a `trap`.
+    `depth`: how deep programs are nested in values. `calls`: the functions around it, outermost first.
+
+    `shell`: the process that runs it. `loops`: the loops around it that may have several turns, outermost first, each
+    by its span. `background`: the shell of the innermost statement around it that ends in `&`, whose `span` is that
+    statement with its `&`; None without one.
+
+    A bare `wait` awaits a background command if it comes later in `Trace.invocations` and runs in the shell that
+    started it: `wait.context.shell is command.context.background.parent`.
     """
 
     __slots__ = (
-        "background", "calls", "captured", "conditional", "depth", "guards", "handler", "looped", "parent", "phase",
+        "background", "calls", "captured", "conditional", "depth", "guards", "handler", "loops", "parent", "phase",
         "restricted", "shell", "tested",
     )  # fmt: skip
 
@@ -40,15 +66,20 @@ class Context:
         self.parent: Invocation | None = None
         self.guards: Guards = NO_GUARDS
         self.conditional = False
-        self.looped = False
         self.restricted: frozenset[str] = frozenset()
-        self.background = False
         self.tested = False
         self.captured = False
         self.handler = False
-        self.shell = 0  # how many subshells, substitutions and child programs deep
-        self.depth = 0  # how deep programs are nested in values
+        self.depth = 0
         self.calls: tuple[str, ...] = ()
+        self.shell = Shell("script", None, Span(0, 0))
+        self.loops: tuple[Span, ...] = ()
+        self.background: Shell | None = None
+
+    @property
+    def looped(self) -> bool:
+        """Whether the command may run several times."""
+        return bool(self.loops)
 
     def replace(self, **changes: object) -> Context:
         new = Context.__new__(Context)
@@ -56,18 +87,23 @@ class Context:
         new.parent = self.parent
         new.guards = self.guards
         new.conditional = self.conditional
-        new.looped = self.looped
         new.restricted = self.restricted
-        new.background = self.background
         new.tested = self.tested
         new.captured = self.captured
         new.handler = self.handler
-        new.shell = self.shell
         new.depth = self.depth
         new.calls = self.calls
+        new.shell = self.shell
+        new.loops = self.loops
+        new.background = self.background
         for name, value in changes.items():
             setattr(new, name, value)
         return new
+
+    def in_shell(self, kind: str, span: Span) -> Context:
+        """The context inside another process, which this one's shell starts."""
+        shell = Shell(kind, self.shell, span)
+        return self.replace(shell=shell, background=shell) if kind == "background" else self.replace(shell=shell)
 
 
 class Invocation:

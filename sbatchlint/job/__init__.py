@@ -166,8 +166,8 @@ def _interpreter(string: str) -> tuple[str, str]:
     if not string.startswith("#!"):
         return "bash", ""
     words = string[2:].partition("\n")[0].split()
-    while words and words[0].rpartition("/")[2] in ("env", "-S"):
-        words = words[1:]
+    while words and (words[0].rpartition("/")[2] == "env" or words[0][0] == "-" or "=" in words[0]):
+        words = words[1:]  # env, its options, and what it sets
     return (words[0].rpartition("/")[2] if words else "bash"), " ".join(words)
 
 

@@ -8,7 +8,7 @@ All spans are of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -19,8 +19,6 @@ from sbatchlint.slurm.reading import Reading, parse_words, read
 from sbatchlint.slurm.versions import DEFAULT, Range
 
 if TYPE_CHECKING:
-    from sbatchlint.analysis.directives.continuations import Continuation
-    from sbatchlint.analysis.directives.near_misses import NearMiss
     from sbatchlint.analysis.directives.positional_words import Stray
     from sbatchlint.slurm.foreign import Foreign
 
@@ -114,14 +112,6 @@ class Directives:
                 self._foreign = read_foreign(self.text, self.versions.majors)
         return self._foreign or None
 
-    def continuations(self) -> list[Continuation]:
-        """Directive lines that end in a backslash, which continues nothing, and what was meant to continue them."""
-        if not any("\\" in self.text.string[line.words_start : line.end] for line in self.lines):
-            return []
-        from sbatchlint.analysis.directives.continuations import continuations
-
-        return continuations(self)
-
     @property
     def has_comments(self) -> bool:
         """Whether there are other comments than `#SBATCH` lines where these are read, or a line that may be one."""
@@ -131,14 +121,6 @@ class Directives:
         old = any(line.magic != "#SBATCH" for line in self.lines)
         return bool(others) or old or "SBATCH" in string[stop : stop + 40]
 
-    def near_misses(self) -> list[NearMiss]:
-        """Comments of the option block that were meant for directives, and directives that were not."""
-        if not self.has_comments:
-            return []
-        from sbatchlint.analysis.directives.near_misses import near_misses
-
-        return near_misses(self)
-
     def strays(self) -> list[Stray]:
         """Words that are neither options nor values, as far as no other fault explains them."""
         if not any(each.kind in ("stray-word", "leading-colon") for each in self.problems):
@@ -146,12 +128,6 @@ class Directives:
         from sbatchlint.analysis.directives.positional_words import strays
 
         return strays(self)
-
-    def lost_lines(self) -> Iterator[str]:
-        """The text of lines that were meant to ask for something, and of which sbatch does not read all."""
-        from sbatchlint.analysis.directives.lost_lines import lost_lines
-
-        return lost_lines(self)
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """Every setting of an option that reaches this component, in order."""
@@ -177,21 +153,6 @@ class Directives:
             if problem.versions is None or version in problem.versions:
                 return problem
         return None
-
-    @property
-    def interpreter(self) -> str:
-        """The program of the shebang without its folder (`bash`, `python3`); '' without one."""
-        first = self.text.string.partition("\n")[0]
-        words = first[2:].split() if first.startswith("#!") else []
-        names = [word.rpartition("/")[2] for word in words if word[0] != "-" and "=" not in word]
-        if names and names[0] == "env":
-            del names[0]
-        return names[0] if names else ""
-
-    @property
-    def is_shell_script(self) -> bool:
-        """Whether the script runs in a shell; one without a shebang is taken for one."""
-        return self.interpreter in ("", "sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""

@@ -136,11 +136,6 @@ def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Optio
     return option
 
 
-def releases_with(name: str, command: str) -> frozenset[str]:
-    """The releases in which this command has exactly this long option; plugins do not count."""
-    return frozenset(version for version in MAJORS if name in table(command, version).names)
-
-
 def matches(name: str, command: str, version: str) -> list[Option]:
     """What glibc's getopt_long takes a long name for: one option, or all candidates of an ambiguous abbreviation.
 

@@ -67,7 +67,7 @@ def backslash_at(string: str, start: int, end: int) -> int | None:
 
 
 def continuations(directives: Directives) -> list[Continuation]:
-    """See `Directives.continuations`."""
+    """Directive lines that end in a backslash, and what was meant to continue them."""
     text = directives.text
     string = text.string
     found: list[Continuation] = []
@@ -114,6 +114,3 @@ def _pieces(directives: Directives, at: int) -> tuple[Piece, ...]:
             break
         at = newline + 1
     return tuple(pieces)
-
-
-__all__ = ["Continuation", "Piece", "backslash_at", "continuations"]

@@ -81,15 +81,12 @@ class Invisible(NamedTuple):
         """`blank`, `unseen`, `dash` or `quote`: what the first of them is."""
         return NAMES[self.characters[0]][1]
 
-    @property
-    def more(self) -> int:
-        """How many others there are."""
-        return len(self.characters) - 1
 
-
-def find_invisible(directives: Directives) -> list[Invisible]:
+def invisible_characters(directives: Directives) -> list[Invisible]:
     """Every line of the option block with such characters outside of its comment, in order."""
     string = directives.text.string
+    if string.isascii():
+        return []
     found = [each for line in directives.lines for each in _in_line(directives, line)]
     end = len(string)
     if directives.stop is not None:

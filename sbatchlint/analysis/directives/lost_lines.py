@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sbatchlint.analysis.directives.invisible_characters import find_invisible
+from sbatchlint.analysis.directives.continuations import continuations
+from sbatchlint.analysis.directives.invisible_characters import invisible_characters
+from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed
 from sbatchlint.slurm.lines import magic_of
 
@@ -30,20 +32,16 @@ def lost_lines(directives: Directives) -> Iterator[str]:
             yield string[line.comment_start : line.end]
     for line in directives.unread:
         yield string[line.start : line.end]
-    for miss in directives.near_misses():
+    for miss in near_misses(directives):
         if miss.kind not in _READ:
             yield string[miss.start : miss.last]
-    for each in directives.continuations():
+    for each in continuations(directives):
         for piece in each.pieces:
             yield string[piece.start : piece.end]
     for setting in directives.settings:
         token, line = setting.value_token, setting.line
         if line.comment is not None and (swallowed(setting) or token is not None and token.end == line.comment_start):
             yield string[setting.token.start : line.end]
-    if not string.isascii():
-        for found in find_invisible(directives):
-            end = string.find("\n", found.start)
-            yield string[found.start : end if end >= 0 else len(string)]
-
-
-__all__ = ["lost_lines"]
+    for found in invisible_characters(directives):
+        end = string.find("\n", found.start)
+        yield string[found.start : end if end >= 0 else len(string)]

@@ -67,7 +67,9 @@ def read_as_directive(directives: Directives, start: int, end: int) -> tuple[lis
 
 
 def near_misses(directives: Directives) -> list[NearMiss]:
-    """See `Directives.near_misses`."""
+    """Comments of the option block that were meant for directives, and directives that were not meant for any."""
+    if not directives.has_comments:
+        return []
     found = _old_words(directives)
     text = directives.text
     string = text.string
@@ -163,6 +165,3 @@ def _old_words(directives: Directives) -> list[NearMiss]:
         kind = BARE if bare else OLD_WORD if options and line.fault is None else BANNER
         found.append(NearMiss(kind, line.start, line.words_start, line.end, settings, line.magic[1:]))
     return found
-
-
-__all__ = ["NearMiss", "near_misses", "read_as_directive"]

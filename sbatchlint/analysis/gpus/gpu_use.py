@@ -113,7 +113,9 @@ def gpu_need(
         if not hints or not _is_gpu_partition(request):
             return None
         strong = hints
-    if any(ASKING.search(line) for line in directives.lost_lines()):
+    from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
+
+    if any(ASKING.search(line) for line in lost_lines(directives)):
         return None  # they are asked for, but in a line that sbatch does not read
     whole = request.asked("exclusive") or request.text("mem") == "0"
     unique = {sign.span: sign for sign in reversed(strong)}

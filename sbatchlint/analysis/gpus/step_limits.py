@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
-from sbatchlint.analysis.gpus.process_counts import place_of
+from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import gpu_count

@@ -350,17 +350,3 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     if _JAX.search(program) or any(lookup(name) is not None for name in _JAX_VARIABLES):
         return RankSign("jax", "JAX expects one task for each GPU", target)
     return None
-
-
-_TRAINING = Regex(r"(?:^|[/._-])(?:\w*(?:train|tune|tuning|ddp|fsdp)\w*|main|fit)(?:[._-]\w+)*\.py$", re.IGNORECASE)
-_ELSEWHERE = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
-
-
-def trains_alone(argv: Argv) -> bool:
-    """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
-    python = python_command(argv)
-    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text):
-        return False
-    words = [shown_text(field) for field in argv]
-    names = [each.name for field in argv for each in expansions(field)]
-    return not any(_ELSEWHERE.search(each) for each in (*words, *names))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
@@ -109,3 +110,11 @@ def name_span(launch: Launch) -> Span:
     if len(launcher.name.split()) == 2 and at < len(launcher.argv) and text_of(launcher.argv[at]) in VERBS:
         end = max(end, span_of(launcher.argv[at]).end)  # accelerate launch
     return Span(launcher.span.start, end)
+
+
+def place_of(launcher: Launcher, setting: Setting) -> Span:
+    """Where a launcher is told something: its option, with a value that stands right behind it; else the value."""
+    if setting.at is None:
+        return setting.span
+    first = launcher.argv[setting.at][0]
+    return Span(first.start, first.end)

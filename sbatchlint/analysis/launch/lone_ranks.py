@@ -1,4 +1,4 @@
-"""Lone ranks: a program that wants one task for each GPU, in a step of one task per node.
+"""Lone ranks: programs that want one task for each GPU, in steps of one task per node.
 
 Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is there
 (lightning/fabric/plugins/environments/slurm.py), JAX likewise, and one process for each device at that
@@ -7,25 +7,23 @@ Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from S
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
-from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
+from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits, task_option_at
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.bash.trace import exported, is_set
+from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import shown_text
+from sbatchlint.job import Job
 from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.rewriting import insertion, replacement
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.trace import Invocation
-    from sbatchlint.job import Job
 
 # Who sets these has told each process which GPUs are its own.
 # MaxText takes these of JAX_COORDINATOR_IP's node; JAX_PROCESS_ID is for programs that tell JAX all of it themselves.
@@ -40,20 +38,11 @@ OTHER_WAYS = Regex(
 )
 
 
-class Repair(NamedTuple):
-    """What is done, and the edits of the file."""
-
-    title: str
-    edits: tuple[Edit, ...]
-    safe: bool
-
-
 class LoneRank(NamedTuple):
     """A program that lacks its other ranks.
 
-    `gpus`: on each node. `expected`: the tasks per node that it wants. `reason`: the directive or the option that makes
-    it one task per node; None where nothing asks for tasks. `awaited`: it is told of all ranks in WORLD_SIZE, so that
-    it waits for those that are not there.
+    `gpus`: on each node. `expected`: the tasks per node that it wants. `awaited`: it is told of all ranks in
+    WORLD_SIZE, so that it waits for those that are not there.
     """
 
     step: Step
@@ -61,130 +50,49 @@ class LoneRank(NamedTuple):
     sign: RankSign
     gpus: int
     expected: int
-    reason: tuple[Span, str] | None
-    repair: Repair | None
-    awaited: bool = False
+    awaited: bool
 
     @property
     def place(self) -> Span:
-        """What to change: the directive or the option, else the srun."""
-        return self.step.invocation.name_span if self.reason is None else self.reason[0]
+        """What to change: the directive or the option that counts tasks, else the srun."""
+        reason = self.step.geometry.reason
+        return self.step.invocation.name_span if reason is None else reason[0]
 
 
-class Refused(NamedTuple):
-    """Tasks that Lightning refuses when it starts.
-
-    `reason`: what counts them (where, and how it is written). `tasks`: all of them, or those of a node where
-    `per_node`. `devices`: what the program is told; None: it is not told, or the tasks are refused as such. `edits`:
-    as a guess.
-    """
-
-    step: Step
-    invocation: Invocation
-    sign: RankSign
-    reason: tuple[Span, str]
-    tasks: int
-    per_node: bool
-    devices: int | None
-    expected: int | None
-    edits: tuple[Edit, ...] | None
-
-
-def find_refused(job: Job) -> list[Refused]:
-    """Steps of Lightning whose tasks it does not take, each program once.
-
-    lightning/fabric/plugins/environments/slurm.py (2.5): SLURM_NTASKS above 1 without SLURM_NTASKS_PER_NODE is a
-    RuntimeError, and SLURM_NTASKS_PER_NODE that is not the number of devices a ValueError.
-    """
-    found: dict[Span, Refused] = {}
-    for step in job.steps:
-        geometry = step.geometry
-        if geometry.ignored is not False or geometry.reason is None or not step.certain or _is_spread(job, step):
-            continue
-        for each in step.program:
-            sign = _sign(each, step)
-            if sign is None or sign.kind != "lightning" or is_set(each, "SLURM_NTASKS_PER_NODE"):
-                continue
-            refused = _refused(job, step, each, sign)
-            if refused is not None:
-                found.setdefault(each.span, refused)
-    return list(found.values())
-
-
-def _refused(job: Job, step: Step, invocation: Invocation, sign: RankSign) -> Refused | None:
-    geometry, request = step.geometry, job.request
-    assert geometry.reason is not None
-    if not request.directives.certain or request.heterogeneous:
-        return None
-    if request.asked("ntasks-per-node") or "ntasks-per-node" in step.options:
-        each = geometry.tasks_per_node
-        if each is None or each < 2 or sign.devices is None or sign.devices == each:
-            return None
-        return Refused(step, invocation, sign, geometry.reason, each, True, sign.devices, sign.devices, None)
-    tasks, nodes = geometry.tasks, geometry.nodes
-    if tasks is None or tasks < 2 or not geometry.reason[1].lstrip("-").startswith(("ntasks", "n")):
-        return None
-    expected = sign.devices
-    if expected is None and nodes and tasks % nodes == 0:
-        expected = tasks // nodes
-    if expected is not None and nodes and expected * nodes != tasks:
-        expected = tasks // nodes if tasks % nodes == 0 else None
-    edits = None
-    span = geometry.reason[0]
-    option = task_option_at(step, span)
-    place = request.given("ntasks") if option is None else None
-    literal = literal_span(option.value) if option is not None else None if place is None else place.value_span
-    if expected is not None and literal_number(job, literal) is not None and job.source.slice(span)[:1] == "-":
-        edits = (Edit(span, f"--ntasks-per-node={expected}"),)
-    return Refused(step, invocation, sign, geometry.reason, tasks, False, None, expected, edits)
-
-
-def find_lone_ranks(job: Job) -> list[LoneRank]:
+@once
+def lone_ranks(job: Job) -> list[LoneRank]:
     """The lone ranks of a job, one for each step and program."""
-    found: list[LoneRank] = []
-    seen: set[tuple[Span, Span]] = set()
+    found: dict[tuple[Span, Span], LoneRank] = {}
     for step in job.steps:
-        geometry = step.geometry
+        geometry, context = step.geometry, step.invocation.context
         if geometry.tasks_per_node != 1 or geometry.several is not False or geometry.ignored is not False:
             continue
-        context = step.invocation.context
-        if context.background and context.looped or _is_spread(job, step):
+        if context.background and context.looped or is_spread(job, step):
             continue
-        sharing = step_gpus(job, step)
-        gpus = sharing.each
-        if gpus is None or gpus < 2 or sharing.meant is not None and sharing.meant < gpus:
+        gpus, meant = step_gpus(job, step).each, step_gpus(job, step).meant
+        if gpus is None or gpus < 2 or meant is not None and meant < gpus:
             continue
         for each in step.program:
-            sign = _sign(each, step)
-            place = (step.span, each.span)
-            if sign is None or place in seen:
+            sign = sign_of_rank(each, step)
+            if sign is None:
                 continue
             expected = gpus if sign.devices is None else sign.devices
             if expected > 1:
-                seen.add(place)
                 awaited = _is_told_of_all(each, sign, step, expected)
-                found.append(LoneRank(step, each, sign, gpus, expected, geometry.reason, None, awaited))
-    return [each._replace(repair=_repair(job, each, found)) for each in found]
+                found.setdefault((step.span, each.span), LoneRank(step, each, sign, gpus, expected, awaited))
+    return list(found.values())
 
 
-def _is_told_of_all(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
-    """Whether the program reads a WORLD_SIZE that counts the ranks that nobody starts."""
-    field = exported(invocation, "WORLD_SIZE")
-    number = None if field is None else integer(field)
-    if number is None or step.tasks is None or sign.kind not in ("rank-variables", "megatron"):
-        return False
-    return number == expected * step.tasks
-
-
-def _is_spread(job: Job, step: Step) -> bool:
+def is_spread(job: Job, step: Step) -> bool:
     """Whether something in the step's tasks starts several processes itself."""
-    return any(launch.step is step and (launch.launcher.spawns or launch.launcher.kind == "mpi")
-               for launch in job.launches)  # fmt: skip
+    launchers = [launch.launcher for launch in job.launches if launch.step is step]
+    return any(launcher.spawns or launcher.kind == "mpi" for launcher in launchers)
 
 
-def _sign(invocation: Invocation, step: Step) -> RankSign | None:
+def sign_of_rank(invocation: Invocation, step: Step) -> RankSign | None:
+    """Why a program of a step is one rank of many, where nothing speaks against it."""
     context = invocation.context
-    if context.restricted or context.background or context.looped and context.shell:
+    if context.restricted or context.background or context.looped and context.shell.depth:
         return None
     sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
@@ -198,37 +106,49 @@ def _sign(invocation: Invocation, step: Step) -> RankSign | None:
     return sign
 
 
-# --- repairs ---------------------------------------------------------------------------------------
+def _is_told_of_all(invocation: Invocation, sign: RankSign, step: Step, expected: int) -> bool:
+    """Whether the program reads a WORLD_SIZE that counts the ranks that nobody starts."""
+    field = exported(invocation, "WORLD_SIZE")
+    number = None if field is None else integer(field)
+    if number is None or step.tasks is None or sign.kind not in ("rank-variables", "megatron"):
+        return False
+    return number == expected * step.tasks
 
 
-def _repair(job: Job, lone: LoneRank, all_of_them: list[LoneRank]) -> Repair | None:
-    if lone.reason is not None and task_option_at(lone.step, lone.reason[0]) is not None:
-        return _change_option(job, lone.step, lone.expected)
-    alike = {each.step.span for each in all_of_them if each.expected == lone.expected}
-    all_lightning = all(each.sign.kind == "lightning" for each in all_of_them)
-    return _change_directive(job, lone.step, lone.expected, alike, all_lightning)
+# --- a task for each rank ------------------------------------------------------------------------------
 
 
-def _change_option(job: Job, step: Step, expected: int) -> Repair | None:
+class MoreTasks(NamedTuple):
+    """How a program gets all of its ranks: what is done, in a few words, and the edits."""
+
+    title: str
+    edits: list[Edit]
+
+
+def more_tasks(job: Job, lone: LoneRank) -> MoreTasks | None:
+    """As many tasks per node as the program wants; None where other steps would feel it, or a number is not literal."""
+    step, expected, reason = lone.step, lone.expected, lone.step.geometry.reason
+    if reason is None or task_option_at(step, reason[0]) is None:
+        return _by_directive(job, step, expected)
     if "cpus-per-task" in step.options or "gpus-per-task" in step.options or not step.certain:
         return None
     edits = task_edits(job, step, expected)
-    if edits is None:
-        return None
-    return Repair(f"run {expected} tasks per node in this step", tuple(edits), False)
+    return None if edits is None else MoreTasks(f"run {expected} tasks per node in this step", edits)
 
 
-def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all_lightning: bool) -> Repair | None:
+def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
     """More tasks for the whole job, where no other step would feel it but those that want the same."""
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
         return None
     if any(request.asked(name) for name in ("tres-per-task", "ntasks-per-gpu", "ntasks-per-socket")):
         return None
+    ranks = lone_ranks(job)
+    alike = {each.step.span for each in ranks if each.expected == expected}
     for other in job.steps:
-        if other.span not in alike and not {"ntasks", "ntasks-per-node"} & other.options.keys():
-            if not is_repeatable_step(other):
-                return None
+        counted = "ntasks" in other.options or "ntasks-per-node" in other.options
+        if other.span not in alike and not counted and not is_repeatable_step(other):
+            return None
     edits = []
     per_node, tasks = request.given("ntasks-per-node"), request.given("ntasks")
     if per_node is not None:
@@ -238,6 +158,7 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all
     if tasks is not None:
         if literal_number(job, tasks.value_span) is None or step.nodes is None:
             return None
+        all_lightning = all(each.sign.kind == "lightning" for each in ranks)
         if per_node is None and all_lightning and job.source.slice(tasks.span)[:1] == "-":
             edits.append(Edit(tasks.span, f"--ntasks-per-node={expected}"))  # it refuses --ntasks alone
         else:
@@ -255,6 +176,4 @@ def _change_directive(job: Job, step: Step, expected: int, alike: set[Span], all
         edits.append(replacement(directives, setting, str(number // expected)))
         shared.append(what)
     title = f"ask for {expected} tasks per node"
-    if shared:
-        title += f", which share the {' and '.join(shared)}"
-    return Repair(title, tuple(edits), False)
+    return MoreTasks(title + (f", which share the {' and '.join(shared)}" if shared else ""), edits)

@@ -279,9 +279,7 @@ def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
         text = Text(invocation.argv[1])
         if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
-            context = scope.context.replace(
-                parent=invocation, handler=True, conditional=True, shell=scope.context.shell + 1
-            )
+            context = scope.context.replace(parent=invocation, handler=True, conditional=True)
             inner = Scope(scope.state.copy(), text, context)
             interpreter.subshell(lambda: interpreter.program(text, inner), scope)
     return scope.state

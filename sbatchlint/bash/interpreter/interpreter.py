@@ -153,13 +153,13 @@ class ScriptInterpreter(Flow):
             if end is not None and node.negated and end.status is not None:
                 end.status = int(not end.status)
             return end
-        context = context.replace(shell=context.shell + 1)
         elements: list[tuple[list[Invocation], State | None]] = []
         given: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
         for number, element in enumerate(node.commands):
-            inner = Scope(scope.state.copy(), scope.text, context)
+            span = scope.text.span(element.start, element.end)
+            inner = Scope(scope.state.copy(), scope.text, context.in_shell("pipeline", span))
             inner.state.stdin = given
             if number < final:
                 inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
@@ -183,9 +183,7 @@ class ScriptInterpreter(Flow):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
             status = status if scope.state.option("pipefail") else None
         scope.state.status = status if status is None or not node.negated else int(not status)
-        self.record(
-            elements, node.start, node.end, Scope(scope.state, scope.text, context.replace(shell=context.shell - 1))
-        )
+        self.record(elements, node.start, node.end, Scope(scope.state, scope.text, context))
         return scope.state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
@@ -232,7 +230,7 @@ class ScriptInterpreter(Flow):
         return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
-        context = scope.context.replace(background=True, shell=scope.context.shell + 1)
+        context = scope.context.in_shell("background", scope.text.span(node.start, node.end))
         inner = Scope(scope.state.copy(), scope.text, context)
         end = self.subshell(lambda: self.statement(node.statement, inner), scope)
         if STDOUT in scope.state.variables and (end is None or end.variables[STDOUT] != scope.state.variables[STDOUT]):
@@ -243,7 +241,7 @@ class ScriptInterpreter(Flow):
     def on_group(self, node: Group, scope: Scope) -> State | None:
         first = len(self.trace.invocations)
         if node.subshell:
-            context = scope.context.replace(shell=scope.context.shell + 1)
+            context = scope.context.in_shell("subshell", scope.text.span(node.start, node.end))
             inner = Scope(scope.state.copy(), scope.text, context)
             end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
             state: State | None = self.finished(end, scope)
@@ -299,7 +297,8 @@ class ScriptInterpreter(Flow):
     ) -> list[tuple[Pieces, Guards]] | None:
         """See `Substituter.output`."""
         first = len(self.trace.invocations)
-        context = scope.context.replace(captured=True, shell=scope.context.shell + 1, tested=False)
+        span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
+        context = scope.context.in_shell("substitution", span).replace(captured=True, tested=False)
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
         end = self.subshell(lambda: self.statements(body, inner), scope)

@@ -20,6 +20,7 @@ from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
 
 # A loop with more turns is not walked turn by turn.
 MOST_TURNS = 24
@@ -44,16 +45,22 @@ class Loop:
     def __init__(
         self,
         body: Sequence[Statement],
+        span: Span,
         begin: Callable[[State, int, Context], tuple[bool | None, State | None]],
         between: Callable[[State], None] | None = None,
     ) -> None:
         self.body = body
+        self.span = span
         self.begin = begin
         self.between = between
         self.condition = False  # whether `begin` runs commands
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.certain = False  # there is a turn, even if it is not known how many
         self.several = True
+
+    def inside(self, context: Context) -> Context:
+        """The context of what runs in each of several turns."""
+        return context.replace(loops=(*context.loops, self.span))
 
 
 class Turns:
@@ -97,7 +104,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         state.variables[node.name] = variable(state, (Alternative((items[turn],)),))
         return True, state
 
-    loop = Loop(node.body, begin)
+    loop = Loop(node.body, span, begin)
     loop.certain = known
     loop.several = not known or len(items) > 1
     if not known or len(items) > MOST_ITEMS:
@@ -153,7 +160,7 @@ def _all_alike(
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
     interpreter.loops.append(Frame())
-    end = interpreter.statements(loop.body, Scope(state, scope.text, scope.context.replace(looped=True)))
+    end = interpreter.statements(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
     interpreter.loops.pop()
     if end is not None:
         end.variables[name] = variable(end, (Alternative((items[-1],)),))
@@ -179,7 +186,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     def between(state: State) -> None:
         expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
 
-    return run(interpreter, Loop(node.body, begin, between), scope)
+    return run(interpreter, Loop(node.body, scope.text.span(node.start, node.end), begin, between), scope)
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
@@ -191,7 +198,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
             return None, after
         return (after.status != 0) == node.negated, after
 
-    loop = Loop(node.body, begin)
+    loop = Loop(node.body, scope.text.span(node.start, node.end), begin)
     loop.condition = True
     return run(interpreter, loop, scope)
 
@@ -265,7 +272,7 @@ def _record_turns(
     count = len(turns.entries)
     if loop.condition:
         looked = _together(turns.before, key, phase)
-        context = scope.context.replace(looped=count > 0 or scope.context.looped)
+        context = loop.inside(scope.context) if count else scope.context
         if looked is not None:
             loop.begin(looked, 0, context)
     entry = _together(turns.entries, key, phase)
@@ -273,7 +280,7 @@ def _record_turns(
         if loop.variable is not None:
             entry.variables[loop.variable[0]] = loop.variable[1]
         interpreter.loops.append(Frame())
-        context = scope.context.replace(looped=count > 1 or scope.context.looped)
+        context = loop.inside(scope.context) if count > 1 else scope.context
         interpreter.statements(loop.body, Scope(entry, scope.text, context))
         interpreter.loops.pop()
     interpreter.reset(marks, escaped)
@@ -304,7 +311,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         else:
             (end, frame), _ = walked
             _forget(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
-    looped = scope.context.replace(looped=loop.several or scope.context.looped)
+    looped = loop.inside(scope.context) if loop.several else scope.context
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None

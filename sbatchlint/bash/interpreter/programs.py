@@ -119,7 +119,7 @@ def write_group(interpreter: Interpreter, redirects: Sequence[RedirectedTo], fir
             continue
         if each.piped_to or each.name in SILENT or any(one.operator in OUTPUTS for one in each.redirects):
             continue
-        once = context.conditional is scope.context.conditional and context.looped is scope.context.looped
+        once = context.conditional is scope.context.conditional and context.loops == scope.context.loops
         own = printed(each) if once and context.guards is scope.context.guards else None
         content = None if own is None or content is None else content + own
     _keep(interpreter, targets, content, scope)
@@ -202,7 +202,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
             state.variables[name] = Variable(())
         for name, field in spawn.variables:
             state.variables[name] = Variable((Alternative((field,)),), exported=True)
-    context = scope.context.replace(parent=invocation, phase=phase, shell=scope.context.shell + 1)
+    context = scope.context.in_shell("program", invocation.span).replace(parent=invocation, phase=phase)
     return Scope(state, scope.text, context)
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from sbatchlint.job.rooms.gpus import GpuRooms
-from sbatchlint.job.rooms.launchers import LauncherRooms
-from sbatchlint.job.rooms.launching import LaunchRooms
-from sbatchlint.job.rooms.script import ScriptRooms
 from sbatchlint.job.rooms.training import TrainingRooms
 
 
-class Rooms(GpuRooms, LauncherRooms, LaunchRooms, ScriptRooms, TrainingRooms):  # fmt: skip
+class Rooms(GpuRooms, TrainingRooms):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""

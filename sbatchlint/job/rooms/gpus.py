@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from sbatchlint.analysis.gpus.gpu_bindings import BoundLauncher, BoundRank, SharedGpu
     from sbatchlint.analysis.gpus.gpu_use import GpuNeed, UnseenGpus
-    from sbatchlint.analysis.gpus.process_counts import ProcessMismatch
     from sbatchlint.analysis.gpus.step_limits import TooManyGpus, TooManyNodes
     from sbatchlint.analysis.gpus.uneven import Uneven
     from sbatchlint.analysis.gpus.visible_devices import DeviceChoice
@@ -77,14 +76,6 @@ class GpuRooms(Ground):
         from sbatchlint.analysis.gpus.visible_devices import device_choices
 
         return device_choices(self.job)
-
-    def process_mismatches(self) -> Iterable[ProcessMismatch]:
-        """Launchers that start another number of processes on a node than they see GPUs there."""
-        if not self.job.launches or not self.request.asks_for_gpus and "_DEVICES" not in self.source.text:
-            return ()
-        from sbatchlint.analysis.gpus.process_counts import process_mismatches
-
-        return process_mismatches(self.job)
 
     def bound_launchers(self) -> Iterable[BoundLauncher]:
         """Launchers that see fewer GPUs than they start processes, because tasks are bound to GPUs."""

@@ -9,7 +9,6 @@ from sbatchlint.job.rooms.ground import Ground
 if TYPE_CHECKING:
     from sbatchlint.analysis.training.connections import Connections
     from sbatchlint.analysis.training.layouts import Broken, Layout
-    from sbatchlint.analysis.training.world_sizes import WorldSize
 
 
 class TrainingRooms(Ground):
@@ -37,11 +36,3 @@ class TrainingRooms(Ground):
         from sbatchlint.analysis.training.connections import find_connections
 
         return find_connections(self.job)
-
-    def world_sizes(self) -> list[WorldSize]:
-        """WORLD_SIZE and RANK where they are overwritten, or are not those of the step's tasks."""
-        if "WORLD_SIZE" not in self.source.text and "RANK" not in self.source.text:
-            return []
-        from sbatchlint.analysis.training.world_sizes import find_world_sizes
-
-        return find_world_sizes(self.job)

@@ -125,7 +125,6 @@ _RESOURCE = Regex(
     r"((?i:naccelerators|accelerator|mpiprocs|ncpus|select)"
     r"|arch|cput|file|host|mem|nice|nodes|opsys|other|pcput|pmem|proc|pvmem|software|vmem|walltime)="
 )
-_IGNORED = frozenset(("arch", "host", "opsys", "other", "pmem", "pvmem", "software", "vmem"))
 _TIMES = frozenset(("cput", "pcput", "walltime"))
 _NUMBER = Regex(r"\s*[+-]?[0-9]+", re.ASCII)
 _COUNT = Regex(r"\s*\+?[0-9]+", re.ASCII)

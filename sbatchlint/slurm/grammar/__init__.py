@@ -7,12 +7,10 @@ and are taken without loading any of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sbatchlint.slurm.options import Option
 from sbatchlint.slurm.versions import answers
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.options import Option
 
 
 class Refusal(NamedTuple):
@@ -81,10 +79,10 @@ _FAMILY = {
     "enum-list": "choices",
     "rlimit-list": "choices",
     "dist": "choices",
-    "cpu-freq": "choices",
-    "gpu-freq": "choices",
-    "bind-list": "choices",
-    "tres-bind": "choices",
+    "cpu-freq": "bindings",
+    "gpu-freq": "bindings",
+    "bind-list": "bindings",
+    "tres-bind": "bindings",
     "list": "choices",
     "gpu-spec": "resources",
     "gres": "resources",

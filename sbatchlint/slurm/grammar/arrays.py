@@ -114,7 +114,7 @@ def _reason(value: str) -> str:
     if re.match(r"\s*\[?-[0-9]", value, re.ASCII):
         return "an index is not negative"
     if re.search(r"\s", value):
-        return "there is a blank in it"
+        return "an array has no blanks"
     if any(int(number) >= SIZE_LIMIT for number in re.findall("[0-9]{7,18}", value)):
         return f"no index is larger than {SIZE_LIMIT - 1}"
     return "an array is numbers and ranges such as 1,3,5-9:2%4"

@@ -21,7 +21,8 @@ _LONG = Regex(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`."""
-    return _JUDGES[option](value, version)
+    judge = _JUDGES.get(option)
+    return None if judge is None else judge(value, version)
 
 
 def _choice(message: str, reason: str, instead: str | None = None) -> Refusal:
@@ -105,7 +106,7 @@ def _gpu_freq(value: str, version: str) -> Refusal | None:
         if number and not part:
             continue
         if not colon or name != "gpu" or not rest or not all(map(_is_gpu_frequency, rest.split(","))):
-            reason = "it is a number of megahertz, low, medium, high or highm1, memory= and one of these, or verbose"
+            reason = "--gpu-freq takes megahertz, low, medium, high or highm1, memory= and one of these, or verbose"
             return _choice(f"Invalid --gpu-freq argument: gpu:{value}", reason)
     return None
 
@@ -134,7 +135,7 @@ def _gpu_bind(value: str, version: str) -> Refusal | None:
     if taken:
         return None
     shown = f"gpu:{value}" if old else value
-    reason = "it knows closest, none, single:N, per_task:N, map:LIST and mask:LIST, behind verbose,"
+    reason = "--gpu-bind takes closest, none, single:N, per_task:N, map_gpu:LIST or mask_gpu:LIST, verbose before"
     if old and re.match(r"(?:verbose,)?(?:map|mask):", value):
         reason = "map: and mask: are known from 23.11 on"
     return _choice(f"Invalid --gpu-bind argument: {shown}", reason, _binding_meant(value, version))
@@ -225,7 +226,7 @@ def _mem_bind(value: str, version: str) -> Refusal | None:
         if found is None:
             return _choice(
                 f'unrecognized --mem-bind argument "{word}"',
-                "it knows none, rank, local, map_mem:LIST, mask_mem:LIST, prefer, quiet and verbose",
+                "--mem-bind takes none, rank, local, map_mem:LIST, mask_mem:LIST, prefer, quiet or verbose",
             )
         name, numbers = found.group(1).lower(), found.group(2)
         if not numbers:
@@ -276,7 +277,7 @@ def _tres_bind(value: str, version: str) -> Refusal | None:
         if not part or colon and name.startswith("gres/") and _is_resource_binding(name, rest, version):
             continue
         message = "Batch job submission failed: Invalid Trackable RESource (TRES) specification"
-        reason = "it is gres/NAME:BINDING, several joined by `+`"
+        reason = "a binding is gres/NAME:BINDING, several are joined by `+`"
         if name.startswith("gres/") and colon:
             reason = f"`{rest}` is no binding of {name}"
         return Refusal("choice", message, reason, None, "controller")

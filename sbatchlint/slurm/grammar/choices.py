@@ -6,8 +6,10 @@ tasks, is its own affair. The forms of frequencies and bindings are in `bindings
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
 
@@ -50,11 +52,11 @@ _WORDS: dict[str, dict[str, str]] = {
 
 # The words in a sentence, the same for all releases.
 _KNOWS = {
-    "exclusive": "it knows user, mcs and, from 24.05 on, topo, or is given without a value",
-    "no-kill": "it knows set, off and no, or is given without a value",
-    "kill-on-invalid-dep": "it knows yes and no",
-    "requeue": "it knows expedite, or is given without a value",
-    "gres-flags": "it knows disable-binding and enforce-binding",
+    "exclusive": "--exclusive takes user, mcs, from 24.05 on topo, or no value",
+    "no-kill": "--no-kill takes set, off, no, or no value",
+    "kill-on-invalid-dep": "--kill-on-invalid-dep takes yes or no",
+    "requeue": "--requeue takes expedite, or no value",
+    "gres-flags": "--gres-flags takes disable-binding or enforce-binding",
 }
 
 # An empty value is none.
@@ -107,8 +109,6 @@ def meant(option: str, word: str, version: str) -> str | None:
     given = _MEANT.get(option, {}).get(folded)
     if given is not None:
         return given
-    from sbatchlint.slurm.edit_distance import edit_distance
-
     distances = sorted((edit_distance(folded, each.lower()), each) for each in known if len(each) > 3)
     if not distances or len(distances) > 1 and distances[0][0] == distances[1][0]:
         return None
@@ -119,13 +119,7 @@ def meant(option: str, word: str, version: str) -> str | None:
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`."""
     judge = _JUDGES.get(option)
-    if judge is not None:
-        return judge(option, value, version)
-    if option in ("cpu-freq", "gpu-freq", "gpu-bind", "tres-bind", "mem-bind"):
-        from sbatchlint.slurm.grammar.bindings import refusal as binding
-
-        return binding(option, value, version)
-    return None
+    return None if judge is None else judge(option, value, version)
 
 
 def _choice(message: str, reason: str, instead: str | None = None, stage: str = "option") -> Refusal:
@@ -134,7 +128,7 @@ def _choice(message: str, reason: str, instead: str | None = None, stage: str = 
 
 def _listing(names: Iterable[str]) -> str:
     each = list(names)
-    return ", ".join(each[:-1]) + f" and {each[-1]}" if len(each) > 1 else each[0]
+    return ", ".join(each[:-1]) + f" or {each[-1]}" if len(each) > 1 else each[0]
 
 
 def _one_word(option: str, value: str, version: str) -> Refusal | None:
@@ -159,7 +153,9 @@ def _open_mode(option: str, value: str, version: str) -> Refusal | None:
     """Only the first letter counts."""
     if value[:1] in ("a", "A", "t", "T"):
         return None
-    return _choice("Invalid --open-mode specification", "it knows append or truncate", meant(option, value, version))
+    return _choice(
+        "Invalid --open-mode specification", "--open-mode takes append or truncate", meant(option, value, version)
+    )
 
 
 def hints(value: str) -> list[str]:
@@ -186,7 +182,7 @@ def _hint(option: str, value: str, version: str) -> Refusal | None:
             right = meant(option, word, version)
             instead = ",".join([*given[:index], right, *given[index + 1 :]]) if right else None
             message = f'unrecognized --hint argument "{word}", see --hint=help'
-            return _choice(message, f"it knows {_listing(known)}", instead, "verify")
+            return _choice(message, f"--hint takes {_listing(known)}", instead, "verify")
     return None
 
 
@@ -230,7 +226,8 @@ def _profile(option: str, value: str, version: str) -> Refusal | None:
     if profiles(value):
         return None
     known = words(option, version)
-    return _choice(f"invalid --profile={value} option", f"it knows {_listing(known)}", meant(option, value, version))
+    reason = f"--profile takes {_listing(known)}"
+    return _choice(f"invalid --profile={value} option", reason, meant(option, value, version))
 
 
 def _propagate(option: str, value: str, version: str) -> Refusal | None:
@@ -249,9 +246,9 @@ def _propagate(option: str, value: str, version: str) -> Refusal | None:
         if word in ("ALL", "NONE"):
             reason = f"{word} stands alone"
         elif right is not None and right.upper() == word.upper():
-            reason = "its words are upper case"
+            reason = "the words of --propagate are upper case"
         else:
-            reason = f"it knows {_listing(('ALL', 'NONE', *limits))}"
+            reason = f"--propagate takes {_listing(('ALL', 'NONE', *limits))}"
         return _choice(f"--propagate={value} is not valid.", reason, instead, "verify")
     return None
 
@@ -310,64 +307,36 @@ def _distribution(option: str, value: str, version: str) -> Refusal | None:
         # Without `=`, SLURM_DIST_PLANESIZE of the submission would give the size.
         number = value[5:].strip(": ")
         instead = f"plane={number}" if number.isdigit() and number.strip("0") else None
-        return _choice(message, "plane needs a size above 0, plane=N", instead)
+        return _choice(message, "plane needs a size above 0, as in plane=4", instead)
     head, comma, flag = value.partition(",")
     right: list[str] = []
     for field in head.split(":"):
         known = field if field in ("*", "") else meant(option, field, version)
         right.append(known or "?")
     instead = ":".join(right) + (comma + (meant(option, flag, version) or "?") if flag else "")
+    reason = "--distribution takes block, cyclic, plane=N or arbitrary, then block, cyclic or fcyclic"
     if "?" in instead or distribution(instead) is None or instead == value:
-        return _choice(message, "it knows block, cyclic, plane=N and arbitrary, then block, cyclic or fcyclic")
-    return _choice(message, "it knows block, cyclic, plane=N and arbitrary, then block, cyclic or fcyclic", instead)
+        return _choice(message, reason)
+    return _choice(message, reason, instead)
 
 
 _KINDS = ("energy", "task", "filesystem", "network")
 
 
-def intervals(value: str) -> dict[str, int] | None:
-    """Seconds by kind of `--acctg-freq`; a number alone is of `task`. None where sbatch refuses it.
-
-    `acct_gather_parse_freq()`, src/interfaces/acct_gather.c: a number may be followed by anything.
-    """
-    found: dict[str, int] = {}
-    for item in value.split(","):
-        if not item:
-            continue
-        if not _interval(item, found):
-            return None
-    return found
-
-
-def _interval(item: str, found: dict[str, int]) -> bool:
-    folded = item.lower()
-    number = _leading_number(item)
-    if number is not None and number != -1:
-        found["task"] = number
-        return True
-    for kind in _KINDS:
-        at = folded.find(kind + "=")
-        number = _leading_number(item[at + len(kind) + 1 :]) if at >= 0 else None
-        if number is not None and number != -1:
-            found[kind] = number
-            return True
-    return False
-
-
-def _leading_number(text: str) -> int | None:
-    """What strtol() makes of a text: None where it does not begin with a number."""
-    from re import ASCII, match
-
-    found = match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", text, ASCII)
-    return int(found.group(1)) if found is not None else None
-
-
 def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
+    """`acct_gather_parse_freq()`, src/interfaces/acct_gather.c: a number may be followed by anything."""
     for item in value.split(","):
-        if item and not _interval(item, {}):
-            reason = "it is a number of seconds, or energy=, task=, filesystem= or network= and a number"
+        places = [item, *(item.lower().partition(f"{kind}=")[2] for kind in _KINDS)]
+        if item and not any(_is_interval(each) for each in places):
+            reason = "a frequency is a number of seconds, or energy=, task=, filesystem= or network= and a number"
             return _choice(f"Invalid --acctg-freq specification: {item}", reason)
     return None
+
+
+def _is_interval(text: str) -> bool:
+    """Whether strtol() finds a number there, and not -1."""
+    found = re.match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", text, re.ASCII)
+    return found is not None and int(found.group(1)) != -1
 
 
 _JUDGES: dict[str, Callable[[str, str, str], Refusal | None]] = {

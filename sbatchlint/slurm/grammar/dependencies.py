@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex
@@ -129,7 +130,7 @@ class _Parser:
     def no_type(self, at: int) -> str:
         text = self.text
         if at == len(text):
-            return "it ends with a separator" if at else "it is empty"
+            return "the list ends with a separator" if at else "the value is empty"
         word = re.split(r"[:,?]", text[at:], maxsplit=1)[0]
         if not word:
             return "a term is empty"
@@ -229,8 +230,6 @@ _MEANT = {
 
 def corrected(text: str) -> str | None:
     """The value that was plainly meant by one that is refused; None where that is not known."""
-    from sbatchlint.slurm.edit_distance import edit_distance
-
     parts = re.split(r"([,?])", re.sub(r"\s+", "", text).replace(";", ",").strip(",?"))
     found: list[str] = []
     for part in parts:

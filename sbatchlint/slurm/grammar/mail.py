@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
 
@@ -121,8 +122,6 @@ def meant(word: str) -> str | None:
     folded = upper.replace("-", "_")
     if folded in WORDS:
         return folded
-    from sbatchlint.slurm.edit_distance import edit_distance
-
     near = [
         known for known in WORDS if abs(len(known) - len(upper)) < 3 and edit_distance(upper, known) <= _reach(known)
     ]
@@ -159,5 +158,5 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
     elif len(mail.unknown) == 1:
         reason = f"`{mail.unknown[0]}` is no event"
     else:
-        reason = "none of its words is an event"
+        reason = "none of the words is an event"
     return Refusal("mail-type", "Invalid --mail-type specification", reason, corrected(value))

@@ -268,7 +268,7 @@ def _read_nodes(text: str, version: str) -> NodeCount | Refusal:
     if high and high < low:
         message = f"Maximum node count {high} is less than minimum node count {low}"
         if not high_text.strip():
-            return _no(message, "there is no number behind the `-`")
+            return _no(message, "the number behind `-` is missing")
         swapped = f"{high_text.strip()}-{low_text.strip()}"
         return _no(message, "the smaller number comes first", swapped if high > 0 else None)
     return NodeCount(low, high)
@@ -324,7 +324,7 @@ def _read_sizes(text: str, version: str) -> NodeCount | Refusal:
     chosen = sorted({size for low, high in sizes for size in range(low, min(high, low + 2**16) + 1)})
     if not chosen:
         message = "invalid number of nodes (-N -1--1)"
-        return _no(message, "there is no number in it", stage="verify")
+        return _no(message, "the list holds no number", stage="verify")
     return NodeCount(chosen[0], chosen[-1], tuple(chosen))
 
 

@@ -233,7 +233,7 @@ def _old_tres(item: str, version: str) -> Item | Fault | None:
     if kind == "gres" and sign:
         return gres_item(rest, version)
     if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
-        return Fault(item, "it is written cpu:N or gres:NAME:N before 23.11", _CONTROLLER, "controller")
+        return Fault(item, "before 23.11 the form is cpu:N or gres:NAME:N", _CONTROLLER, "controller")
     if kind == "cpu" and not 0 < _leading(rest) < 2**31:
         return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
     name, _, last = rest.rpartition(":")

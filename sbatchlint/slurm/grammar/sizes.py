@@ -51,7 +51,7 @@ def _mem_update(value: str) -> Refusal | None:
     """`MARGIN@DELAY`: whole per cent or megabytes, and a time of at least a minute."""
     margin_text, at, delay_text = value.partition("@")
     if not at:
-        return Refusal("memory", "--mem-update requires MARGIN@DELAY format", "there is no `@` in it")
+        return Refusal("memory", "--mem-update requires MARGIN@DELAY format", "the `@` is missing")
     margin, end = strtol(margin_text)
     delay = minutes(delay_text)
     if end == len(margin_text) and 0 < margin < 65536 and delay is not None and delay != UNLIMITED and delay < 65536:
@@ -64,14 +64,14 @@ def _mem_update(value: str) -> Refusal | None:
 
 def _reason(value: str) -> str:
     if not value.strip():
-        return "it takes an amount such as 4G"
+        return "an amount is a number such as 4G"
     if re.search(r"[0-9][.,][0-9]", value):
-        return "it takes a whole number"
+        return "an amount is a whole number"
     if value[:1] == "-":
         return "an amount is not negative"
     if not re.match(r"\s*\+?[0-9]", value):
-        return "it takes an amount such as 4G"
-    return "it takes a whole number and one of K, M, G and T"
+        return "an amount is a number such as 4G"
+    return "an amount is a whole number and one of K, M, G and T"
 
 
 # Amounts of other programs: letter, and how often 1024 is contained in it more than in Slurm's own letter.

@@ -105,7 +105,7 @@ _UNITS = {
 
 def _limit_reason(value: str) -> str:
     if not value.strip():
-        return "it takes a time such as 1:00:00"
+        return "a time is minutes, H:MM:SS or D-HH:MM:SS"
     if re.search(r"[0-9]\s*[a-z]", value, re.ASCII | re.IGNORECASE):
         return "a time has no unit"
     if value.count(":") > 2:
@@ -113,7 +113,7 @@ def _limit_reason(value: str) -> str:
     if re.search(r"[0-9]\.[0-9]", value):
         return "a time has no decimals"
     if re.search(r"\s", value):
-        return "there is a blank in it"
+        return "a time has no blanks"
     return "a time is minutes, H:MM:SS or D-HH:MM:SS"
 
 
@@ -162,7 +162,6 @@ def duration(seconds: int, unit: int = 3600) -> str:
 
 
 _WORDS = ("today", "tomorrow", "midnight", "noon", "elevenses", "fika", "teatime")
-_DAYS = ("today", "tomorrow")
 _DELTAS = ("seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "week")
 
 
@@ -346,7 +345,7 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
     if lowered in _WORDS and lowered != "elevenses":
         return "words that begin with T are written in small letters", lowered
     if lowered == "elevenses":
-        return "there is no such word before 24.05", "11:00"
+        return "the word elevenses came with 24.05", "11:00"
     delta = re.fullmatch(r"(?:now\s*)?\+?\s*((?:[0-9]+\s*[a-z]+\s*)+)", lowered, re.ASCII)
     if delta is not None:
         seconds = _duration(delta.group(1))
@@ -367,7 +366,7 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
     hour = re.fullmatch(r"([0-9]{1,2})\s*([ap]m)", lowered)
     if hour is not None and timestamp_fault(meant := f"{hour.group(1)}:00{hour.group(2)}", version) is None:
         return "a time of the day has minutes", meant
-    return "it takes a moment such as 2030-12-31T12:00:00, now+2hours or 16:00", None
+    return "a moment looks like 2030-12-31T12:00:00, now+2hours or 16:00", None
 
 
 def _from_now(seconds: int, unit: int) -> str:
