@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
-from sbatchlint.check import PYXIS_OPTIONS, Bad, Card, Finding, Fix, Good, Job, opposite, quoted, remove
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, quoted, remove
+from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal

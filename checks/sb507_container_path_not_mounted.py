@@ -310,8 +310,8 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 name = shown_text(field).removeprefix("./")
                 yield Finding(
                     span_of(field),
-                    f"`{name}` is written where sbatch runs, but the container on line {job.line(container.span.start)} "
-                    f"sees {_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
+                    f"`{name}` is written where sbatch runs, but the container on line {job.line(container.span.start)}"
+                    f" sees {_shown(source)} as {_shown(key(container.workdir))}; write {_shown(f'{source}/{name}')}",
                     related=[(mount.span, "what is mounted")],
                 )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.commands.argv import quoted
-from sbatchlint.job.containers import PYXIS_OPTIONS, opposite
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPANSION",
-    "PYXIS_OPTIONS",
     "Bad",
     "Card",
     "Edit",
@@ -30,7 +28,6 @@ __all__ = [
     "Span",
     "corrected",
     "insert",
-    "opposite",
     "quoted",
     "remove",
     "replace",

@@ -92,8 +92,6 @@ def test_the_environment_of_pyxis() -> None:
     assert found.passes("ANYTHING") is True
     assert set(found.passed) == {"A", "B"}
     assert found.workdir is not None and text_of(found.workdir) == "/w"
-    assert found.writable is True
-    assert pyxis("container-image=i", "container-readonly").writable is False
 
 
 def test_options_of_a_container_have_places() -> None:
@@ -110,7 +108,7 @@ def test_apptainer() -> None:
     assert mounts(found) == [("/a", "/b"), ("?", "\ue000"), ("/c", "/c")]
     assert found.workdir is not None and text_of(found.workdir) == "/p"
     assert set(found.passed) == {"A", "B"}
-    assert found.inherits and found.home_mounted is True and found.tmp is True and found.writable is False
+    assert found.inherits and found.home_mounted is True and found.tmp is True
     assert found.option("nv") is not None
 
 
@@ -135,7 +133,7 @@ def test_docker() -> None:
         "--mount type=bind,src=/s,dst=/d,readonly --tmpfs /run:size=1g -w /w -e A -e B=2 --env SLURM_PROCID img:tag ./a"
     )
     assert mounts(found) == [("?", "/w"), ("", "/data"), ("", "/cache"), ("/s", "/d"), ("", "/run")]
-    assert found.home_mounted is False and found.writable is True and not found.inherits
+    assert found.home_mounted is False and not found.inherits
     assert found.passes("A") is True and found.passes("SLURM_PROCID") is True and found.passes("SLURM_NODEID") is False
     assert {each.name for each in found.options} >= {"rm", "interactive", "tty", "network", "shm-size"}
 
@@ -160,7 +158,7 @@ def test_other_containers() -> None:
     found = entered("shifter --image=docker:a/b:1 -V /a:/b;/c:/d ./a")
     assert found.kind == "shifter" and mounts(found) == [("/a", "/b"), ("/c", "/d")]
     found = entered("enroot start --rw -m /a:/b -e A box ./a")
-    assert found.kind == "enroot" and found.writable is True and mounts(found) == [("/a", "/b")]
+    assert found.kind == "enroot" and mounts(found) == [("/a", "/b")]
     found = entered("ch-run --home -b /a:/b /img -- ./a")
     assert found.kind == "charliecloud" and found.home_mounted is True
     assert entered("ch-run /img -- ./a").home_mounted is None

@@ -60,7 +60,7 @@ class Alone:
     def file(self, name: str, way: Span) -> Text | None:
         return None
 
-    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+    def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         return []
 
 

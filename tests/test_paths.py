@@ -8,7 +8,7 @@ from argv_helper import argv, exported, field
 from sbatchlint.job import Job
 from sbatchlint.job.commands.wrappers import unwrap
 from sbatchlint.job.containers import Container, pyxis_container
-from sbatchlint.job.paths import classify, key, mount_of, outside, under
+from sbatchlint.job.paths import classify, host_paths, key, mount_of, under
 from sbatchlint.job.site import Site
 from sbatchlint.source.text import Source, Span
 
@@ -226,5 +226,5 @@ def test_a_script_is_found_through_the_mount_of_its_container(step: str) -> None
 
 def test_names_of_a_mounted_file_outside() -> None:
     container = pyxis("/lustre/team:/w,tmpfs:/w/tmp")
-    assert [key(each) for each in outside(field("/w/a/run.sh"), container)] == ["/lustre/team/a/run.sh"]
-    assert outside(field("/w/tmp/run.sh"), container) == outside(field("/x/run.sh"), container) == []
+    assert [key(each) for each in host_paths(field("/w/a/run.sh"), container)] == ["/lustre/team/a/run.sh"]
+    assert host_paths(field("/w/tmp/run.sh"), container) == host_paths(field("/x/run.sh"), container) == []

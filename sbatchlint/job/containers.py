@@ -48,32 +48,17 @@ class Container:
 
     `kind`: `pyxis`, `apptainer`, `docker`, `podman`, `shifter`, `enroot`, `charliecloud`. `image`: as written, None
     where a name or an instance stands for it. `name`: of a named container. `mounts`: in order.
-    `home_mounted`: whether the user's home folder of the host is there; None where the site decides.
-    `writable`: whether the image's own files can be written; None where the site decides. `inherits`: whether the
-    host's environment goes in. `passed`: variables named explicitly, with their value (None: the host's).
+    `home_mounted`: whether the user's home folder of the host is there; None where the site decides. `inherits`:
+    whether the host's environment goes in. `passed`: variables named explicitly, with their value (None: the host's).
     `hidden_environment`: further variables may come from a file. `system_mounts`: the site may mount more (its
-    shared file systems, usually). `tmp`: whether /tmp is the node's own; None where it depends.
-    `options`: every option given; `span`: of the command's name, or of the first option. `certain`: no word could
-    hide further options.
+    shared file systems, usually). `tmp`: whether /tmp is the node's own; None where it depends. `options`: every
+    option given; `span`: of the command's name, or of the first option. `certain`: no word could hide further options.
     """
 
     __slots__ = (
-        "certain",
-        "hidden_environment",
-        "home_mounted",
-        "image",
-        "inherits",
-        "kind",
-        "mounts",
-        "name",
-        "options",
-        "passed",
-        "span",
-        "system_mounts",
-        "tmp",
-        "workdir",
-        "writable",
-    )
+        "certain", "hidden_environment", "home_mounted", "image", "inherits", "kind", "mounts", "name", "options",
+        "passed", "span", "system_mounts", "tmp", "workdir",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -85,7 +70,6 @@ class Container:
         mounts: Sequence[Mount] = (),
         home_mounted: bool | None = None,
         workdir: Pieces | None = None,
-        writable: bool | None = None,
         inherits: bool = True,
         passed: Mapping[str, Pieces | None] | None = None,
         hidden_environment: bool = False,
@@ -101,7 +85,6 @@ class Container:
         self.mounts = tuple(mounts)
         self.home_mounted = home_mounted
         self.workdir = workdir
-        self.writable = writable
         self.inherits = inherits
         self.passed = dict(passed or {})
         self.hidden_environment = hidden_environment
@@ -172,7 +155,7 @@ def _may_be_several(element: Pieces) -> bool:
     return expansion is None or expansion.name not in _ONE_FOLDER
 
 
-def key_values(field: Pieces) -> dict[str, Pieces]:
+def _key_values(field: Pieces) -> dict[str, Pieces]:
     """`type=bind,source=/a,target=/b,readonly` as a mapping; words without `=` map to ()."""
     found: dict[str, Pieces] = {}
     for each in split(field, ","):
@@ -183,9 +166,9 @@ def key_values(field: Pieces) -> dict[str, Pieces]:
     return found
 
 
-def mount_of(field: Pieces) -> Mount | None:
+def mount_option(field: Pieces) -> Mount | None:
     """The mount of `--mount type=bind,source=…,target=…` (docker, podman, apptainer)."""
-    values = key_values(field)
+    values = _key_values(field)
     target = values.get("target") or values.get("destination") or values.get("dst")
     if not target:
         return None
@@ -196,24 +179,18 @@ def mount_of(field: Pieces) -> Mount | None:
     return Mount(source, target, "ro" if "readonly" in values or "ro" in values else "", span_of(field))
 
 
-_PYXIS_VALUES = {
-    "container-image": "IMAGE",
-    "container-mounts": "MOUNTS",
-    "container-workdir": "WORKDIR",
-    "container-name": "NAME",
-    "container-save": "SAVE",
-    "container-env": "ENV",
-    "container-unshare": "UNSHARE",
-    "container-entrypoint-log": "ENTRYPOINT_LOG",
+# Options of pyxis with a value; PYXIS_CONTAINER_IMAGE and so on stand for those that are not given (since pyxis 0.21).
+_PYXIS_VALUES = (
+    *("container-image", "container-mounts", "container-workdir", "container-name", "container-save", "container-env"),
+    *("container-unshare", "container-entrypoint-log"),
+)
+_PYXIS_OPPOSITES = {
+    "container-mount-home": "no-container-mount-home",
+    "container-remap-root": "no-container-remap-root",
+    "container-entrypoint": "no-container-entrypoint",
+    "container-writable": "container-readonly",
 }
-# Options that have an opposite, and the variable of both (since pyxis 0.21).
-_PYXIS_FLAGS = {
-    "container-mount-home": ("no-container-mount-home", "MOUNT_HOME"),
-    "container-remap-root": ("no-container-remap-root", "REMAP_ROOT"),
-    "container-entrypoint": ("no-container-entrypoint", "ENTRYPOINT"),
-    "container-writable": ("container-readonly", "WRITABLE"),
-}
-PYXIS_OPTIONS = frozenset(_PYXIS_VALUES) | {name for on, (off, _) in _PYXIS_FLAGS.items() for name in (on, off)}
+PYXIS_OPTIONS = frozenset({*_PYXIS_VALUES, *_PYXIS_OPPOSITES, *_PYXIS_OPPOSITES.values()})
 
 
 def is_pyxis_option(name: str) -> bool:
@@ -223,21 +200,25 @@ def is_pyxis_option(name: str) -> bool:
 
 def opposite(name: str) -> str | None:
     """The pyxis option that says the contrary; None for those that have none."""
-    for on, (off, _) in _PYXIS_FLAGS.items():
-        if name in (on, off):
-            return off if name == on else on
-    return None
+    return next((off if name == on else on for on, off in _PYXIS_OPPOSITES.items() if name in (on, off)), None)
 
 
-def _pyxis_flag(given: Sequence[Given], on: str, environment: Lookup) -> bool | None:
-    """What the options, or else the environment, say of a pair of flags; None for nothing (or both, an error)."""
-    off, variable = _PYXIS_FLAGS[on]
-    named = {each.name for each in given}
-    if on in named or off in named:
-        return None if on in named and off in named else on in named
-    value = environment("PYXIS_CONTAINER_" + variable)
-    text = None if value is None else text_of(value)
-    return {"1": True, "0": False}.get(text or "")
+def _pyxis_home(given: Sequence[Given], environment: Lookup, site: Site | None) -> bool | None:
+    """Whether the home folder is mounted, as options, environment or site say; None where nobody does, or two do."""
+    named = {each.name for each in given if each.name in ("container-mount-home", "no-container-mount-home")}
+    if named:
+        return None if len(named) > 1 else "container-mount-home" in named
+    for variable, values in (
+        ("PYXIS_CONTAINER_MOUNT_HOME", {"1": True, "0": False}),
+        ("ENROOT_MOUNT_HOME", {"y": True, "yes": True, "n": False, "no": False}),
+    ):
+        value = environment(variable)
+        text = None if value is None else (text_of(value) or "").lower()
+        if text in values:
+            return values[text]
+    if environment("ENROOT_MOUNT_HOME") is not None or site is None:
+        return None
+    return site.container_home_mounted
 
 
 def pyxis_container(
@@ -252,45 +233,30 @@ def pyxis_container(
     """
     lookup = environment or (lambda name: None)
     given = [Given(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)]
+    told = [(each.name, each.value) for each in given]
+    told += [
+        (name, lookup("PYXIS_" + name.upper().replace("-", "_")) or None)
+        for name in _PYXIS_VALUES
+        if not any(each.name == name for each in given)
+    ]
     values: dict[str, Pieces] = {}
     mounts: list[Mount] = []
     passed: dict[str, Pieces | None] = {}
     certain = True
-    for each in given:
-        if each.value is None:
-            continue
-        if each.name == "container-mounts":
-            certain = certain and not hides_binds(each.value)
-            mounts.extend(_pyxis_mounts(each.value))
-        elif each.name == "container-env":
-            for part in split(each.value, ","):
-                text = text_of(part)
-                if text:
-                    passed[text] = None
-        else:
-            values[each.name] = each.value
-    for option, variable in _PYXIS_VALUES.items():
-        if option in values or any(each.name == option for each in given):
-            continue
-        value = lookup("PYXIS_CONTAINER_" + variable)
-        if not value:
+    for option, value in told:
+        if value is None:
             continue
         if option == "container-mounts":
             certain = certain and not hides_binds(value)
             mounts.extend(_pyxis_mounts(value))
+        elif option == "container-env":
+            passed.update((text, None) for part in split(value, ",") if (text := text_of(part)))
         else:
             values[option] = value
     image = values.get("container-image")
     name = values.get("container-name")
     if image is None and name is None:
         return None
-    home = _pyxis_flag(given, "container-mount-home", lookup)
-    if home is None and not any("mount-home" in each.name for each in given):
-        value = lookup("ENROOT_MOUNT_HOME")
-        text = None if value is None else text_of(value)
-        home = {"y": True, "yes": True, "n": False, "no": False}.get((text or "").lower())
-        if home is None and value is None and site is not None:
-            home = site.container_home_mounted
     span = next((e.span for e in given if e.name in ("container-image", "container-name")), None)
     if span is None:
         span = given[0].span if given else Span(0, 0)
@@ -300,9 +266,8 @@ def pyxis_container(
         image=image,
         name=None if name is None else partition(name, ":")[0],
         mounts=mounts,
-        home_mounted=home,
+        home_mounted=_pyxis_home(given, lookup, site),
         workdir=values.get("container-workdir"),
-        writable=_pyxis_flag(given, "container-writable", lookup),
         passed=passed,
         system_mounts=True,
         options=given,

@@ -78,13 +78,13 @@ class JobHooks:
             self._neighbours = Neighbours(self.workspace)
         return self._neighbours.read(name, way)
 
-    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+    def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         container = container_of(command)
         if container is None or not container.mounts:
             return []
-        from sbatchlint.job.paths import outside
+        from sbatchlint.job.paths import host_paths
 
-        return outside(path, container)
+        return host_paths(path, container)
 
     def _srun(self, invocation: Invocation) -> Spawn:
         step = Step(invocation, self.request, self.versions, self.site)

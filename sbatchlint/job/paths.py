@@ -133,7 +133,7 @@ def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
     return None if mount is None else (mount, rest)
 
 
-def outside(path: Pieces, container: Container) -> list[Pieces]:
+def host_paths(path: Pieces, container: Container) -> list[Pieces]:
     """The names that a file of a container has on the host, where a mount leads to it.
 
     Below the folder of the script's shell (`$PWD`) it has its relative name too.

@@ -176,7 +176,7 @@ def find_file(interpreter: Interpreter, state: State, invocation: Invocation, in
     name = file_name(field)
     if name is None or name in state.files:
         return read_file(state, field)
-    outside = [(each, found) for each in interpreter.hooks.outside(field, invocation) if (found := file_name(each))]
+    outside = [(each, found) for each in interpreter.hooks.host_paths(field, invocation) if (found := file_name(each))]
     for each, found in outside:
         if found in state.files:
             return read_file(state, each)

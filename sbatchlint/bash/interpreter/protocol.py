@@ -54,7 +54,7 @@ class Hooks(Protocol):
     def file(self, name: str, way: Span) -> Text | None:
         """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
 
-    def outside(self, path: Pieces, command: Invocation) -> list[Pieces]:
+    def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         """Other names that a file of this path has for the shells outside, where the command sees it by a mount."""
 
 

@@ -21,7 +21,7 @@ from sbatchlint.job.commands.argv import (
     split,
     syntax,
 )
-from sbatchlint.job.containers import Container, Mount, bind, binds, hides_binds, mount_of
+from sbatchlint.job.containers import Container, Mount, bind, binds, hides_binds, mount_option
 
 _APPTAINER = syntax(
     "add-caps app apply-cgroups authfile B/bind bind blkio-weight blkio-weight-device cpu-shares cpus cpuset-cpus "
@@ -207,7 +207,7 @@ def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
         mounts.extend(binds(each))
         certain = certain and not hides_binds(each)
     for each in _all(given, "mount"):
-        found = mount_of(each)
+        found = mount_option(each)
         if found is not None:
             mounts.append(found)
     mounts.extend(Mount((), each, "", span_of(each)) for each in _all(given, "scratch"))
@@ -242,7 +242,6 @@ def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
         mounts=mounts,
         home_mounted=home if certain or not home else None,
         workdir=_one(given, "cwd"),
-        writable=_flag(given, "writable", "writable-tmpfs") or bool(_one(given, "overlay")),
         inherits=not cleaned,
         passed=passed,
         hidden_environment=bool(_one(given, "env-file")) or cleaned,
@@ -278,7 +277,7 @@ def docker(argv: Argv, kind: str) -> Entry | None:
         else:
             mounts.append(mount)
     for each in _all(given, "mount"):
-        mount = mount_of(each)
+        mount = mount_option(each)
         if mount is None:
             certain = certain and not is_unknown(each)
         else:
@@ -296,7 +295,6 @@ def docker(argv: Argv, kind: str) -> Entry | None:
         # What a running container has mounted is not told where it is entered.
         home_mounted=None if verb == "exec" or not certain else False,
         workdir=_one(given, "workdir"),
-        writable=not _flag(given, "read-only"),
         inherits=_flag(given, "env-host"),
         passed=passed,
         hidden_environment=verb == "exec" or bool(_one(given, "env-file")),
@@ -340,7 +338,6 @@ def shifter(argv: Argv, lookup: Lookup) -> Entry | None:
         image=_one(reading.given, "image") or _exported(lookup, "SHIFTER_IMAGE"),
         mounts=mounts,
         workdir=_one(reading.given, "workdir"),
-        writable=False,
         inherits=not _flag(reading.given, "clearenv"),
         passed=passed,
         hidden_environment=bool(_one(reading.given, "env-file")),
@@ -367,7 +364,6 @@ def enroot(argv: Argv, lookup: Lookup) -> Entry | None:
         image=argv[operand] if operand is not None and starts else None,
         mounts=mounts,
         home_mounted={"y": True, "yes": True, "n": False, "no": False}.get(text or ""),
-        writable=_flag(given, "rw"),
         # enroot passes on what the container's configuration names, not the whole environment.
         inherits=False,
         passed=passed,
@@ -397,7 +393,6 @@ def charliecloud(argv: Argv) -> Entry | None:
         # Mounted without being asked for up to 0.26 (--no-home), only with --home since.
         home_mounted=True if _flag(given, "home") else False if _flag(given, "no-home") else None,
         workdir=_one(given, "cd"),
-        writable=_flag(given, "write", "write-fake"),
         passed=passed,
         tmp=not _flag(given, "private-tmp"),
         options=given,
