@@ -25,38 +25,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.training.layouts import broken_layouts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB325", "world-size-not-divisible", severity="error", fix="never", since="0.1.0")
+CARD = Card(
+    "SB325", "world-size-not-divisible", severity="error", fix="never", since="0.1.0",
+    when=Launchers() | Steps(),
+)  # fmt: skip
 
 SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP", "expert_tensor": "ETP"}
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for layout, fault, certain in job.broken_layouts("world", "experts' grid"):
+    for layout, fault, certain in broken_layouts(job, "world", "experts' grid"):
         world, product = layout.number("world"), layout.product(fault)
+        own = layout.dialect == "megatron"
         factors = []
         for name in fault.parts:
-            number = layout.number(name)
-            as_tensor = name == "expert_tensor" and layout.default(name) and layout.dialect == "megatron"
-            if number > 1 or not layout.default(name):
-                factors.append(f"{SHORT[name]} {number}" + (" (that of TP)" if as_tensor else ""))
+            number, given = layout.number(name), not layout.default(name)
+            if number > 1 or given:
+                like_tensor = name == "expert_tensor" and own and not given
+                factors.append(f"{SHORT[name]} {number}{' (from TP)' if like_tensor else ''}")
         grid = " × ".join(factors) + (f" = {product}" if len(factors) > 1 else "")
-        starts = layout.world.invocation
-        who = f"the {world} process{'es' if world > 1 else ''} of line {job.line(starts.span.start)}"
-        if fault.rule == "world":
-            effect = "every rank stops with `world size is not divisible`"
-            if product > world and layout.dialect == "megatron":
-                effect += " (before core 0.9 Megatron trains with smaller TP and PP instead)"
-            advice = f"write sizes whose product divides {world}"
-        else:
-            effect = "every rank stops when the groups of the experts are made"
-            advice = f"write sizes whose product divides {world}"
-            if layout.default("expert_tensor") and layout.dialect == "megatron":
-                advice += ", for instance with --expert-tensor-parallel-size=1"
+        processes = "the one process" if world == 1 else f"the {world} processes"
+        line = job.line(layout.world.invocation.span.start)
+        message = f"{processes} of line {line} cannot be divided by {grid}, so every rank stops"
+        if fault.rule == "world" and product > world and own:
+            message += " (before core 0.9 Megatron lowers TP and PP instead)"
+        message += f"; write sizes whose product divides {world}"
+        if fault.rule != "world" and layout.default("expert_tensor") and own:
+            message += ", such as `--expert-tensor-parallel-size=1`"
         yield Finding(
             layout.place(fault),
-            f"{who} cannot be divided by {grid}: {effect}; {advice}",
+            message,
             severity=None if certain else "warning",
             related=[(layout.told[name].span, SHORT[name]) for name in fault.parts if name in layout.told],
         )

@@ -24,48 +24,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.training.layouts import broken_layouts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB326", "batch-size-not-divisible", severity="error", fix="never", since="0.1.0")
+CARD = Card(
+    "SB326", "batch-size-not-divisible", severity="error", fix="never", since="0.1.0",
+    when=Launchers() | Steps(),
+)  # fmt: skip
 
 SHORT = {"tensor": "TP", "pipeline": "PP", "context": "CP", "expert": "EP"}
+BATCH = {"micro_batch": "micro-batch size {}", "data_parallel": "{} data-parallel replicas"}
 MODEL = {
-    "heads": "attention heads are",
-    "groups": "query groups are",
-    "layers": "layers are",
-    "experts": "experts are",
-    "context": "tokens of a sequence are",
-    "sequence": "tokens of a sequence are",
+    "heads": "attention heads",
+    "groups": "query groups",
+    "layers": "layers",
+    "experts": "experts",
+    "context": "tokens of a sequence",
+    "sequence": "tokens of a sequence",
 }
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for layout, fault, certain in job.broken_layouts("global batch", *MODEL):
+    for layout, fault, certain in broken_layouts(job, "global batch", *MODEL):
         whole, product = layout.number(fault.whole), layout.product(fault)
         if fault.rule == "global batch":
-            kind = "default global batch" if layout.default("global_batch") else "global batch"
-            factors = [f"the {layout.number(name)} {WORDS[name]}" for name in fault.parts if layout.number(name) > 1]
-            problem = f"the {kind} of {whole} samples is no multiple of {' times '.join(factors)}"
-            if len(factors) > 1:
-                problem += f" ({product})"
-            effect = "every rank stops with `global batch size is not divisible`"
+            default = "default " if layout.default("global_batch") else ""
+            factors = [BATCH[name].format(layout.number(name)) for name in fault.parts if layout.number(name) > 1]
+            total = f" = {product}" if len(factors) > 1 else ""
+            problem = f"the {default}global batch size {whole} is not a multiple of {' × '.join(factors)}{total}"
         else:
-            names = " × ".join(f"{SHORT[name]} {layout.number(name)}" for name in fault.parts)
-            names = f"2 × {names}" if fault.rule == "context" else names
-            relation = "neither a multiple nor a divisor" if fault.rule == "groups" else "no multiple"
-            problem = f"{whole} {MODEL[fault.rule]} {relation} of {names}"
-            effect = "every rank stops when the model is built"
+            factors = ["2"] if fault.rule == "context" else []
+            factors += [f"{SHORT[name]} {layout.number(name)}" for name in fault.parts]
+            relation = "neither a multiple nor a divisor" if fault.rule == "groups" else "not a multiple"
+            problem = f"{whole} {MODEL[fault.rule]} are {relation} of {' × '.join(factors)}"
         below = whole // product * product
-        choice = f"{below} or {below + product}" if below else f"{product}"
+        instead = f"{below} or {below + product}" if below else f"{product}"
         yield Finding(
             layout.place(fault),
-            f"{problem}: {effect}; write {choice}, or other sizes",
+            f"{problem}: every rank stops at the start; write {instead}, or other sizes",
             severity="warning" if fault.rule == "layers" or not certain else None,
             related=[(each.span, each.written) for each in map(layout.told.get, fault.parts) if each is not None],
         )
 
-
-WORDS = {"micro_batch": "samples of a micro-batch", "data_parallel": "data-parallel replicas"}
 
 CASES = [
     Bad(

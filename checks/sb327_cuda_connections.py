@@ -3,10 +3,12 @@
 The variable says how many queues a GPU takes its work from. With one queue, kernels run in the order in which they are
 launched, and tensor and context parallelism of Megatron rely on that on GPUs before Blackwell: with TP or CP above 1
 every rank stops with an assertion unless it is 1. FSDP is the other way round: its communication is to overlap with
-the work, and Megatron stops if it is 1. Overlapping the communication of the experts needs more than one queue, too.
+the computation, and Megatron stops if it is 1. Overlapping the communication of the experts needs more than one queue,
+too.
 
-Megatron Bridge, NeMo and ms-swift set it themselves. Where the request names Blackwell GPUs a missing 1 is advice; in a
-container the image may set it.
+Megatron Bridge, NeMo and ms-swift set it to 1 themselves; ms-swift 4.5 does not take that back for Megatron-FSDP.
+Megatron-DeepSpeed and releases before 3.0 (2022) do not look at it. Where the request names Blackwell GPUs a missing 1
+is advice; in a container the image may set it.
 
 ## Fix
 
@@ -23,44 +25,162 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.analysis.training.layouts import Layout, parallel_layouts
+from sbatchlint.bash.trace import Assigned, Invocation, exported, is_set
+from sbatchlint.bash.values import text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Launchers, Steps
 
-CARD = Card("SB327", "cuda-connections", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB327", "cuda-connections", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers() | Steps(), seen="megatron/training/arguments.py of core 0.4 to 0.20; pytorch/torchtitan#1147",
+)  # fmt: skip
 
 NAME = "CUDA_DEVICE_MAX_CONNECTIONS"
-LESS = {"error": "warning", "warning": "info", "info": "info"}
+FSDP = ("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp")
+OVERLAP = "overlap_moe_expert_parallel_comm"
+# GPUs by their names in GRES types, constraints and partitions: compute capability below 10, and from 10.
+EARLIER = Regex(r"(?:^|[^a-z0-9])(?:[pv]100|t4|a[134]0|a[18]00|a[456]000|h[128]00|h20|gh200|l40s?|l4|rtx_?[aA]\d+)")
+BLACKWELL = Regex(r"(?:^|[^a-z0-9])(?:gb[123]00|b[123]00|rtx_?pro\w*|[rR]?[tT]?[xX]?_?50[789]0)")
+CAPABILITY = Regex(r"sm_?(\d+)\da?")
+# Options of other programs of that family: DeepSpeed's, and Megatron's before 3.0 or when it is told not to.
+OTHERS = Regex(
+    r"deepspeed\w*|checkpoint_activations|distribute_checkpointed_activations|activations_checkpoint_\w+"
+    r"|no_async_tensor_model_parallel_allreduce|model_parallel_size|zero_stage|\w*npu\w*"
+)
+LESS_SEVERE = {"error": "warning", "warning": "info", "info": "info"}
+CONTINUED = Regex(r"(?:\\|\||&&|\()[ \t]*\n\Z")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for found in job.wrong_connections():
-        option, number, severity = found.related[1], "8", "error"
-        if found.kind == "missing":
-            number = "1"
-            severity = {None: "warning", True: "info", False: "error"}[found.blackwell]
-            severity = LESS[severity] if found.in_container else severity
-            state = "is not set" if found.value is None else f"is {found.value}"
-            message = f"{NAME} {state}, and with {option} Megatron stops with an assertion unless it is 1"
-            if found.blackwell is not False:
-                message += " (not on Blackwell GPUs)"
-            message += f"; write export {NAME}=1"
-        elif found.kind == "fsdp":
-            cause = f"{NAME} is 1" if found.value else f"ms-swift sets {NAME} to 1"
-            message = f"{cause}, and with {option} the program stops with an error; "
-            message += f"unset it, or write {number}" if found.value else f"write export {NAME}={number}"
-        elif found.kind == "overlap":
-            number, severity = "32", "warning"
-            message = f"{NAME} is 1, so that the communication that {option} is to overlap waits for the work; write 32"
-        elif found.kind == "torchtitan":
-            severity = "warning"
-            message = f"{NAME} is 1, so that the communication of FSDP2 cannot overlap with the work; unset it"
-        else:
-            severity = "info"
-            message = (
-                f"{NAME} is 1 though TP and CP are 1: since core 0.12 Megatron does not ask for that, and "
-                "communication that could overlap with the work waits for it; leave it out"
-            )
-        fix = Fix(f"set {NAME} to {number}", found.edits) if found.edits else None
-        yield Finding(found.place, message, severity=severity, related=[found.related], fix=fix)
+    reported = set()
+    for group in parallel_layouts(job):
+        # the same words may stand for several commands: what is wrong with all of them
+        (kind, finding), *others = [_of_layout(job, layout) for layout in group]
+        if finding is not None and all(other == kind for other, _ in others) and finding.span not in reported:
+            reported.add(finding.span)
+            yield finding
+    for launch in job.launches:
+        finding = _of_torchtitan(job, launch)
+        if finding is not None and finding.span not in reported:
+            reported.add(finding.span)
+            yield finding
+
+
+def _of_layout(job: Job, layout: Layout) -> tuple[str, Finding | None]:
+    """The kind of what is wrong with the variable for a Megatron-like program, '' for nothing."""
+    invocation = layout.invocation
+    field = exported(invocation, NAME)
+    value = None if field is None else text_of(field)
+    if value is None and (field is not None or is_set(invocation, NAME)):
+        return "", None
+    if value is None and NAME in job.source.text:
+        return "", None  # perhaps it is passed on in a way that is not followed
+    setting = None if field is None else _only_setting(job)
+    place = layout.command if setting is None else setting.span
+    fsdp = next((name for name in FSDP if layout.has(name)), None)
+    tokens = {name: f"--{name.replace('_', '-')}" for name in (*FSDP, OVERLAP)}
+    if fsdp is not None:
+        related = [(layout.place_of(fsdp), tokens[fsdp])]
+        if value == "1":
+            message = f"with `{tokens[fsdp]}` the program stops with an error if `{NAME}` is 1; unset it, or write 8"
+            return "fsdp", Finding(place, message, "error", related, _other_value(job, setting, 8))
+        if value is None and layout.dialect == "swift" and not may_set_variables(job):
+            message = f"ms-swift sets `{NAME}` to 1, with which `{tokens[fsdp]}` stops; write `export {NAME}=8`"
+            return "fsdp", Finding(place, message, "error", related, _new_setting(job, invocation, 8))
+        return "", None
+    if layout.has(OVERLAP):
+        if value != "1" or layout.wrapped:
+            return "", None
+        message = f"`{NAME}` is 1, so the communication of `{tokens[OVERLAP]}` waits for the computation; write 32"
+        related = [(layout.place_of(OVERLAP), tokens[OVERLAP])]
+        return "overlap", Finding(place, message, "warning", related, _other_value(job, setting, 32))
+    if layout.dialect != "megatron" or not layout.certain or layout.wrapped:
+        return "", None
+    if any(OTHERS.fullmatch(name) for name in layout.flags):
+        return "", None
+    for name, short in (("tensor", "TP"), ("context", "CP")):
+        told = layout.told.get(name)
+        if told is not None and told.number is not None and told.number > 1:
+            if value == "1" or value is None and may_set_variables(job):
+                return "", None
+            size = f"{short} {told.number}"
+            blackwell = _is_blackwell(job)
+            but = "" if blackwell is False else " (except on Blackwell GPUs)"
+            message = f"with {size} Megatron stops unless `{NAME}` is 1{but}; write `export {NAME}=1`"
+            severity = {None: "warning", True: "info", False: "error"}[blackwell]
+            if container_of(invocation) is not None:
+                severity = LESS_SEVERE[severity]
+            fix = _new_setting(job, invocation, 1) if value is None else _other_value(job, setting, 1)
+            return "missing", Finding(place, message, severity, [(told.span, size)], fix)
+    if value == "1" and layout.sizes.tensor == layout.sizes.context == 1 and setting is not None:
+        message = f"`{NAME}` is 1, which keeps communication from overlapping with computation; Megatron needs it "
+        message += "only with TP or CP since core 0.12; leave it out"
+        related = [(layout.command, "TP and CP are 1")]
+        return "needless", Finding(place, message, "info", related, _other_value(job, setting, 8))
+    return "", None
+
+
+def _of_torchtitan(job: Job, launch: Launch) -> Finding | None:
+    """TorchTitan's FSDP2 overlaps its communication with the computation, which one queue does not let happen."""
+    program, invocation = launch.launcher.program_name, launch.invocation
+    if program is None or program != "torchtitan.train" and not program.endswith("torchtitan/train.py"):
+        return None
+    field = exported(invocation, NAME)
+    if field is None or text_of(field) != "1":
+        return None
+    setting = _only_setting(job)
+    return Finding(
+        invocation.name_span if setting is None else setting.span,
+        f"`{NAME}` is 1, so the communication of FSDP2 cannot overlap with the computation; unset it, or write 8",
+        "warning",
+        [(invocation.name_span, "FSDP2")],
+        _other_value(job, setting, 8),
+    )
+
+
+def _is_blackwell(job: Job) -> bool | None:
+    """Whether the settings or the request name GPUs of Blackwell or later (True), or of an earlier one (False)."""
+    capability = CAPABILITY.fullmatch(job.site.gpu_arch or "")
+    if capability is not None:
+        return int(capability.group(1)) >= 10
+    request = job.request
+    names = [each.lower() for each in (request.gpus.kind, request.constraint, request.partition) if each]
+    if any(BLACKWELL.search(name) for name in names):
+        return True
+    return False if any(EARLIER.search(name) for name in names) else None
+
+
+def _only_setting(job: Job) -> Assigned | None:
+    """The one assignment of the script."""
+    found = {each.span: each for each in job.assigned if each.name == NAME}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _other_value(job: Job, setting: Assigned | None, number: int) -> Fix | None:
+    """Another number in the one place that sets it."""
+    if setting is None or job.source.slice(setting.span) != f"{NAME}=1":
+        return None
+    return Fix(f"set {NAME} to {number}", [replace(Span(setting.span.end - 1, setting.span.end), str(number))])
+
+
+def _new_setting(job: Job, invocation: Invocation, number: int) -> Fix | None:
+    """An `export` on a line before the command of the batch script that comes to run the program."""
+    outermost = [invocation, *invocation.ancestors()][-1]
+    start, source = outermost.span.start, job.source
+    if job.is_embedded or job.in_quoted_text(start) or source.way(start) is not None or outermost.context.calls:
+        return None
+    container = container_of(invocation)
+    if container is not None and not container.inherits:
+        return None
+    row = source.line_of(start)
+    indent = source.text[row.start : start]
+    if indent.strip() or CONTINUED.search(source.text[: row.start]):
+        return None
+    return Fix(f"set {NAME} to {number}", [insert(row.start, f"{indent}export {NAME}={number}\n")])
 
 
 CASES = [

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from sbatchlint.analysis.training.layouts import Layout
+from sbatchlint.analysis.training.layouts import Layout, parallel_layouts
 from sbatchlint.analysis.training.parallelism import Sizes, indivisible
 from sbatchlint.job import Job, Site
 from sbatchlint.source.text import Source
@@ -97,7 +97,8 @@ OWN = "pretrain_gpt.py --num-layers 8 --hidden-size 64"
 
 
 def layouts(body: str, head: str = HEAD) -> list[Layout]:
-    return [each for group in Job.from_source(Source(head + body + "\n", "job.sh"), Site()).layouts for each in group]
+    job = Job.from_source(Source(head + body + "\n", "job.sh"), Site())
+    return [each for group in parallel_layouts(job) for each in group]
 
 
 def told(body: str, head: str = HEAD) -> dict[str, int]:

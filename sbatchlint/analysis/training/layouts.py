@@ -8,23 +8,23 @@ on top of a recipe or configuration file, so that what is not given is not known
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
+from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Pieces, cut, is_open, shown_text, span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of
+from sbatchlint.job import Job
 from sbatchlint.job.commands.argv import Argv, basename, hides_options, integer
-from sbatchlint.job.launchers import python_command
-from sbatchlint.job.launchers.swift import Swift
-from sbatchlint.job.steps import job_nodes
-from sbatchlint.job.worlds import world_of
+from sbatchlint.job.launchers import Swift, python_command
+from sbatchlint.job.launches import Launch
+from sbatchlint.job.once import once
+from sbatchlint.job.ranks import QUIET
+from sbatchlint.job.steps import job_nodes, step_around
+from sbatchlint.job.worlds import World, world_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
-    from sbatchlint.job.launches import Launch
-    from sbatchlint.job.worlds import World
 
 # Name of the option, without dashes and with `_`, to the field of `Sizes`.
 _FIELDS = {
@@ -214,7 +214,8 @@ class Layout:
         return indivisible(self.sizes)
 
 
-def find_layouts(job: Job) -> list[list[Layout]]:
+@once
+def parallel_layouts(job: Job) -> list[list[Layout]]:
     """The layouts of a job's programs: for each place in the script those that its words may stand for."""
     found: dict[Span, list[Layout]] = {}
     spawned: set[int] = set()
@@ -248,17 +249,14 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
         return None
     if launcher.program_kind == "command":
         command = python_command(words)
-        return (
-            None if command is None else _of_program(job, launch.invocation, words[command.at], words[command.after :])
-        )
+        if command is None:
+            return None
+        return _of_program(job, launch.invocation, words[command.at], words[command.after :])
     return _of_program(job, launch.invocation, words[0], words[1:])
 
 
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
     """A plain program, where its step's tasks are its ranks."""
-    from sbatchlint.analysis.launch.evidence import rank_sign
-    from sbatchlint.job.steps import step_around
-
     if step_around(invocation.context) is None:
         return None
     command = python_command(invocation.argv)
@@ -266,7 +264,7 @@ def _of_command(job: Job, invocation: Invocation) -> Layout | None:
         return _of_wrapper(job, invocation)
     if command.kind not in ("script", "module") or command.target is None:
         return None
-    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    sign = rank_sign(invocation.argv, partial(exported, invocation))
     if sign is None or sign.kind == "jax":
         return None
     return _of_program(job, invocation, command.target, invocation.argv[command.after :])
@@ -274,8 +272,6 @@ def _of_command(job: Job, invocation: Invocation) -> Layout | None:
 
 def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
     """`./launch.sh pretrain_gpt.py …`: what the wrapper does besides is not known, but the sizes are the program's."""
-    from sbatchlint.job.ranks import QUIET
-
     if invocation.name in QUIET or invocation.children:
         return None
     for at, field in enumerate(invocation.argv):
@@ -310,10 +306,11 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
         text = shown_text(field)
         name = _option_name(text)
         if name is None:
-            if hides_options(field) or is_open(field) and not text.strip("\ue000") and not before.startswith("-"):
+            unknown = is_open(field) and not text.strip(UNKNOWN_CHARACTER)
+            if hides_options(field) or unknown and not before.startswith("-"):
                 layout.certain = False
             key, equals, _ = text.partition("=")
-            if equals and "." in key and "\ue000" not in key:
+            if equals and "." in key and UNKNOWN_CHARACTER not in key:
                 value = _after_equals(field)
                 layout.overrides[key.rpartition(".")[2]] = value
                 layout.spans[key.rpartition(".")[2]] = span_of(field)
@@ -349,7 +346,7 @@ def _option_name(text: str) -> str | None:
     if text[:1] != "-" or len(text) < 2 or text[1:2].isdigit() or text[1:2] == ".":
         return None
     name = text.lstrip("-").partition("=")[0]
-    return None if not name or "\ue000" in name else name.replace("-", "_")
+    return None if not name or UNKNOWN_CHARACTER in name else name.replace("-", "_")
 
 
 def _after_equals(field: Pieces) -> Pieces:
@@ -370,22 +367,15 @@ def _whole(text: str | None) -> int | None:
     return int(text) or None
 
 
-class Broken(NamedTuple):
-    """Sizes of a layout that do not go together. `certain`: whatever the variables are that may be set outside."""
+def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, bool]]:
+    """Layouts with sizes that do not go together by these rules; the last says whether that is certain.
 
-    layout: Layout
-    fault: Indivisible
-    certain: bool
-
-
-def broken_layouts(job: Job, rules: frozenset[str]) -> list[Broken]:
-    """The sizes that do not go together, by these rules; where a command may be several, they do not in any of them.
-
-    Where `${TP:-3}` leaves that open it is what the script does by itself that counts, and is not certain.
+    Where a command may be several, the sizes do not go together in any of them. Where `${TP:-3}` leaves that open it is
+    what the script does by itself that counts, and is not certain.
     """
-    found: list[Broken] = []
+    found: list[tuple[Layout, Indivisible, bool]] = []
     reported: set[tuple[str, Span]] = set()
-    for group in job.layouts:
+    for group in parallel_layouts(job):
         for members in (group, [each for each in group if _takes_defaults(each.invocation)]):
             for fault in members[0].faults if members else ():
                 key = (fault.rule, members[0].place(fault))
@@ -393,7 +383,7 @@ def broken_layouts(job: Job, rules: frozenset[str]) -> list[Broken]:
                     continue
                 if all(any(own.rule == fault.rule for own in each.faults) for each in members):
                     reported.add(key)
-                    found.append(Broken(members[0], fault, members is group))
+                    found.append((members[0], fault, members is group))
     return found
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sbatchlint.job.rooms.gpus import GpuRooms
-from sbatchlint.job.rooms.training import TrainingRooms
 
 
-class Rooms(GpuRooms, TrainingRooms):  # fmt: skip
+class Rooms(GpuRooms):  # fmt: skip
     """The questions; `Job` has the answers' ground, and is the only class of this kind."""
