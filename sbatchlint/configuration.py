@@ -1,4 +1,4 @@
-"""Reading configuration files: which keys there are, of which kind, and what is wrong with a file."""
+"""Reads configuration files, and says what is wrong with one: which keys there are, and of which kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _VERSION = re.compile(r"\d\d\.\d\d(?:-\d\d\.\d\d)?")
 
 
 class Key(NamedTuple):
-    """A key: its kind (text, texts, flag, number, level, version, table, levels, lists) and what it means."""
+    """A key of the configuration.
+
+    `kind`: of its value: text, texts, flag, number, level, version, table, levels, lists.
+    """
 
     kind: str
     help: str
@@ -56,9 +59,9 @@ SITE_KEYS: Mapping[str, Key] = {
 
 
 def read_configuration(path: str, required: bool = False) -> dict[str, object] | None:
-    """The checked table of a file, with what it extends below it; None for a pyproject.toml that does not mention us.
+    """The table of a file, checked and merged with those it extends; None for a pyproject.toml without a part for us.
 
-    `required`: the file was named by the user, so it must exist. Raises `InputError` for anything wrong.
+    `required`: the user named the file, so it must have one. Raises `InputError` where it is invalid.
     """
     return _read(path, required, ())
 
@@ -96,7 +99,7 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> dict[str, object
 
 
 def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    """Tables are merged key by key, the `extend-` lists and `ignore` are joined, everything else is replaced."""
+    """Merges two tables: `above` replaces values of `below`, but adds to `ignore`, to `extend-` lists and to tables."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
@@ -110,8 +113,8 @@ def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str
 
 
 def parse(data: bytes, shown: str) -> dict[str, object]:
-    """Parses TOML. Raises `InputError` that says where it is wrong."""
-    import tomllib
+    """Parses TOML. Raises `InputError`, which says where it is invalid."""
+    import tomllib  # heavy, and many runs have no configuration
 
     try:
         return tomllib.loads(data.decode())
@@ -122,14 +125,14 @@ def parse(data: bytes, shown: str) -> dict[str, object]:
 
 
 def parse_pair(text: str) -> dict[str, object]:
-    """The table of one `KEY=VALUE` of the command line. Raises `InputError`."""
+    """The table of one `KEY=VALUE` of the command line. Raises `InputError` where it is invalid."""
     table = parse(text.encode("utf-8", "surrogateescape"), f"--config '{text}'")
     check_table(table, f"--config '{text}'")
     return table
 
 
 def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """One table of several; the later ones stand above."""
+    """Merges tables; later ones win."""
     merged: dict[str, object] = {}
     for table in tables:
         merged = _merge(merged, table)
@@ -137,7 +140,7 @@ def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
 
 
 def check_table(table: Mapping[str, object], where: str) -> None:
-    """Raises `InputError` for the first unknown key, or value of the wrong kind."""
+    """Raises `InputError` for the first unknown key or value of the wrong kind."""
     _check_keys(table, KEYS, where, "")
     site = table.get("site")
     if isinstance(site, Mapping):
@@ -166,7 +169,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _wrong(key: Key, value: object) -> str:
-    """What a value must be, where it is not; else nothing."""
+    """What is wrong with a value ("must be a list of texts"); "" for a valid one."""
     if key.kind == "texts":
         return "" if _is_texts(value) else "must be a list of texts"
     if key.kind == "flag":
@@ -192,7 +195,7 @@ def _wrong(key: Key, value: object) -> str:
 
 
 def wrong_version(value: str) -> str:
-    """What is wrong with a Slurm version or a range of two, in words; nothing where it is right."""
+    """What is wrong with a Slurm version or a range of two; "" for a valid one."""
     if not _VERSION.fullmatch(value):
         return "must be a Slurm version such as 23.11, or a range such as 23.11-25.05"
     low, _, high = value.partition("-")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from sbatchlint.check import Finding, Fix, Related
 from sbatchlint.job import Job
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggered import TRIGGERS
 
-READER = "the reader"
+_COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 
 class Diagnostic(NamedTuple):
-    """A finding as reports and fixes see it; `fix.safe` is what the engine holds it to be.
+    """A finding as reports and `--fix` see it; its fix is safe only where the engine agrees.
 
-    `reached`: for a finding in another file than the one that was looked at, the place that led there, `path:row`.
+    `reached`: for a finding in a file that the script reads or starts, the place that led there, as `path:row`.
     """
 
     code: str
@@ -34,7 +36,7 @@ class Diagnostic(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An exception inside sbatchlint: where it was (a check's name, or the reader), and what it was."""
+    """An exception inside sbatchlint; `where`: a check's name, or "the reader"."""
 
     path: str
     where: str
@@ -43,7 +45,7 @@ class Fault(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What looking at a file gave. `syntax_errors`: how many ranges the shell parser could not read."""
+    """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read."""
 
     diagnostics: list[Diagnostic]
     syntax_errors: int
@@ -53,7 +55,7 @@ class Inspection(NamedTuple):
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
     """The findings in a file, sorted by position.
 
-    What goes wrong inside a check is added to `faults`, and the other checks go on; without that list it is raised.
+    An exception inside a check is added to `faults`, and the other checks still run; without that list it is raised.
     """
     inspection = inspect(source, settings, raising=faults is None)
     if faults is not None:
@@ -62,7 +64,7 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
 
 
 def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspection:
-    """Builds the job, asks every selected check, and gathers what they say."""
+    """Builds the job of a file and gathers what the selected checks find in it."""
     faults: list[Fault] = []
     try:
         job = Job.from_source(source, settings.site)
@@ -70,7 +72,7 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
     except Exception as error:
         if raising:
             raise
-        return Inspection([], 0, [_fault(source, READER, error)])
+        return Inspection([], 0, [_fault(source, "the reader", error)])
     jobs = _with_submitted(job)
     diagnostics: list[Diagnostic] = []
     for entry in settings.checks(source.path):
@@ -91,13 +93,13 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
 
 
 def _is_triggered(entry: Entry, jobs: list[Job]) -> bool:
-    """Whether a check can have anything to say of one of these jobs; it is not even loaded where it cannot."""
+    """Whether the trigger of a check holds for one of these jobs; without that the check is not even loaded."""
     trigger = TRIGGERS.get(entry.module)
     return trigger is None or any(map(trigger.holds, jobs))
 
 
 def _with_submitted(job: Job) -> list[Job]:
-    """A job, and those that scripts inside its script describe."""
+    """A job, and the jobs that it submits from scripts inside its script."""
     jobs = [job]
     for each in jobs:
         jobs.extend(each.submits)
@@ -123,19 +125,19 @@ def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings)
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
-    """Whether a finding of a check is reported in a file beside the script: it may be excluded, or the check there."""
+    """Whether a check reports findings in a file beside the script: the settings may exclude the file or the check."""
     return not settings.excluded(path, False) and entry in settings.checks(path)
 
 
 def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, str]:
-    """A finding in the offsets of the file in which it is, that file, and the place that led to it where it is another.
+    """A finding in the offsets of the file in which it is, that file, and where the script led to it ("" for itself).
 
-    What belongs to it in a third file is left out; so is a fix that is not wholly in the script itself.
+    Related places in a third file are left out, and so is a fix that changes more than the script itself.
     """
     if not workspace.several:
         return finding, workspace.own, ""
     source, base = workspace.part(finding.span.start)
-    way = workspace.way(finding.span.start)
+    included_from = workspace.included_from(finding.span.start)
     related = [
         (Span(span.start - base, span.end - base), label)
         for span, label in finding.related
@@ -145,10 +147,10 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     assert not callable(fix)
     if fix is not None and any(workspace.part(edit.span.end)[0] is not workspace.own for edit in fix.edits):
         fix = None
-    if way is None:
+    if included_from is None:
         return finding._replace(related=related, fix=fix), source, ""
-    leading, leading_base = workspace.part(way.start)
-    reached = f"{leading.path}:{leading.row(way.start - leading_base)}"
+    including, including_base = workspace.part(included_from.start)
+    reached = f"{including.path}:{including.row(included_from.start - including_base)}"
     span = Span(finding.span.start - base, finding.span.end - base)
     message = finding.message.replace(f" of {source.path}", "") + f" (reached from {reached})"
     return finding._replace(span=span, message=message, related=related, fix=None), source, reached
@@ -181,17 +183,14 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
 
 
 def drops_comment(text: str, fix: Fix) -> bool:
-    """Whether a fix takes away words of a comment and puts them nowhere."""
+    """Whether a fix removes words of a comment without writing them elsewhere."""
     removed = [edit.span for edit in fix.edits if "#" in text[edit.span.start : edit.span.end]]
     if not removed:
         return False
-    import re
-
-    comment = re.compile(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
     kept = set(re.findall(r"\w+", " ".join(edit.content for edit in fix.edits).lower()))
     for span in removed:
         line = text.rfind("\n", 0, span.start) + 1
-        for match in comment.finditer(text, line, span.end):
+        for match in _COMMENT.finditer(text, line, span.end):
             if match.end() <= span.start:
                 continue
             gone = text[max(match.start(), span.start) : match.end()]
@@ -204,7 +203,7 @@ def drops_comment(text: str, fix: Fix) -> bool:
 
 
 def _fault(source: Source, where: str, error: Exception) -> Fault:
-    from traceback import format_exception
+    from traceback import format_exception  # heavy, and rare: an error of our own
 
     shown = " ".join(f"{type(error).__name__}: {error}".split())
     return Fault(source.path, where, shown, "".join(format_exception(error)))

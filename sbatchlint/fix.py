@@ -1,7 +1,7 @@
-"""Fixes: chosen, applied in rounds, and proven by reading the result again.
+"""Applies fixes: they are chosen and applied in rounds, and proven by checking the result again.
 
 A fix is taken back when its finding is still there afterwards, when it brings an error that was not there before, or
-when the shell can no longer parse what it could parse before.
+when bash can no longer parse what it could parse before.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ Accept = Callable[[Diagnostic], bool]
 
 
 def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
-    """Applies the fixes of the findings that are shown until none is left.
+    """Applies the fixes of the reported findings until none is left; writes nothing.
 
-    `unsafe`: those as well that encode a guess. `first`: what `inspect` said of the file, where it is known already.
-    Nothing is written.
+    `unsafe`: also the fixes that encode a guess. `first`: what `inspect` said of the file, where it is known already.
     """
 
     def accepted(diagnostic: Diagnostic) -> bool:
@@ -76,15 +75,15 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
             refused.append(Refused(batch[0], reason))
             banned.add((batch[0].name, batch[0].span.start))
             continue
-        move = Moves(_edits(batch, state.source))
-        banned = {(name, move.offset(at)) for name, at in banned}
+        offsets = OffsetMap(_edits(batch, state.source))
+        banned = {(name, offsets.offset(at)) for name, at in banned}
         applied.extend(batch)
         state = after
     return Fixed(state.source, applied, refused, state.inspection)
 
 
 def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:
-    """The fixes of one round, in the order of the file: no two of them touch."""
+    """The findings whose fixes are applied in one round, in the order of the file: no two of them touch."""
     chosen: list[Diagnostic] = []
     edits: list[Edit] = []
     for diagnostic in diagnostics:
@@ -97,7 +96,7 @@ def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tup
 
 
 def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
-    """The edits of several findings, with the newlines of the file, as one that only changes what differs."""
+    """The edits of several findings, sorted, with the newline style of the file."""
     found = []
     for diagnostic in batch:
         for edit in diagnostic.fix.edits if diagnostic.fix else ():
@@ -108,8 +107,8 @@ def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
     return sorted(found, key=lambda edit: edit.span)
 
 
-class Moves:
-    """Where a place of the old text stands in the new one."""
+class OffsetMap:
+    """Maps the offsets of a text to those in the text after some edits."""
 
     __slots__ = ("_edits",)
 
@@ -117,7 +116,7 @@ class Moves:
         self._edits = edits
 
     def offset(self, at: int, behind: bool = True) -> int:
-        """`behind`: a place at which text was inserted moves behind it."""
+        """The new offset of a place; one at which text was inserted comes to stand `behind` it, or before."""
         moved = 0
         for (start, end), content in self._edits:
             if start > at or start == end == at and not behind:
@@ -129,7 +128,7 @@ class Moves:
 
 
 def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str]:
-    """The file after a round, and why the round must be taken back; an empty reason where it is good."""
+    """The file after a round, and why the round must be taken back: "" where it need not."""
     edits = _edits(batch, state.source)
     try:
         text = apply(state.source.text, edits)
@@ -143,7 +142,7 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
     after = _State(source, inspection, state.parses)
     if inspection.faults and not state.inspection.faults:
         return state, "sbatchlint could not read the result"
-    reason = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, Moves(edits))
+    reason = _unwanted(state.inspection.diagnostics, inspection.diagnostics, batch, OffsetMap(edits))
     if reason:
         return state, reason
     if inspection.syntax_errors > state.inspection.syntax_errors or state.parses and not bash_parses(source):
@@ -152,14 +151,14 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
 
 
 def _with_same_end(before: Source, text: str) -> str:
-    """A file without a newline at its end stays one, and so does a file with it: a line may have been moved there."""
+    """The new text, ending in a newline if and only if the file did: an edit may have moved a line to its end."""
     if text and before.text and text.endswith("\n") != before.text.endswith("\n"):
         return text + before.newline if before.text.endswith("\n") else text.removesuffix("\n").removesuffix("\r")
     return text
 
 
-def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], moves: Moves) -> str:
-    """What speaks against a round: a finding that stays, or an error that comes."""
+def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Diagnostic], offsets: OffsetMap) -> str:
+    """Why a round must be taken back: a finding stays, or an error is new; "" where neither is so."""
     old = Counter(each.name for each in before)
     gone = Counter(each.name for each in batch)
     new = Counter(each.name for each in after)
@@ -168,7 +167,7 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
         if new[name] > old[name] - count:
             return "its finding would remain"
     for each in batch:
-        start, end = moves.offset(each.span.start), moves.offset(each.span.end, behind=False)
+        start, end = offsets.offset(each.span.start), offsets.offset(each.span.end, behind=False)
         others = [other for other in before if other.name == each.name and other is not each]
         stays = [d for d in after if d.name == each.name and _touch(d.span, start, end)]
         expected = [o for o in others if o not in batch and _touch(o.span, *each.span)]
@@ -187,8 +186,8 @@ def _touch(span: Span, start: int, end: int) -> bool:
 
 
 def bash_parses(source: Source) -> bool:
-    """Whether `bash -n` takes the text, which it reads and does not run; False too where there is no bash."""
-    from subprocess import DEVNULL, run
+    """Whether `bash -n`, which runs nothing, accepts the text; False also where there is no bash."""
+    from subprocess import DEVNULL, TimeoutExpired, run  # heavy, and few runs of `--fix` find something to fix
 
     environment = {name: value for name, value in os.environ.items() if name not in ("BASH_ENV", "ENV", "SHELLOPTS")}
     environment["LC_ALL"] = "C"
@@ -202,25 +201,21 @@ def bash_parses(source: Source) -> bool:
             timeout=10,
             check=False,
         )
-    except (OSError, ValueError):
+    except (OSError, ValueError, TimeoutExpired):
         return False
-    except Exception as error:  # TimeoutExpired, whose module is not loaded before it is needed
-        if type(error).__name__ == "TimeoutExpired":
-            return False
-        raise
     return done.returncode == 0
 
 
 def unified_diff(before: Source, after: Source, path: str) -> str:
     """The change as `diff -u` writes it; every line ends in a newline."""
-    from difflib import unified_diff as lines_of_diff
+    from difflib import unified_diff as lines_of_diff  # heavy, and only `--diff` wants it
 
     lines = lines_of_diff(_lines(before.text), _lines(after.text), path, path)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends; only a newline ends a line."""
+    """The lines of a text with their ends: only a line feed ends one."""
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return lines + ([parts[-1]] if parts[-1] else [])

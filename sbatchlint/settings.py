@@ -1,4 +1,4 @@
-"""The settings: what a configuration file may say, and what is in force for a path.
+"""The settings that apply to a path, from configuration files and the command line.
 
 `[tool.sbatchlint]` in pyproject.toml, or the top level of sbatchlint.toml or .sbatchlint.toml. The nearest file wins;
 `extend = "path"` reads another one first. The command line stands above both.
@@ -14,15 +14,16 @@ from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, m
 from sbatchlint.job.site import Site
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
+from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
 
 Table = Mapping[str, object]
 
 
 class Overrides(NamedTuple):
-    """What the command line says. None, and empty: not said.
+    """What the command line sets; None and empty values set nothing.
 
-    `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, already as one table.
+    `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, merged into one table.
     """
 
     select: tuple[str, ...] | None = None
@@ -37,10 +38,10 @@ class Overrides(NamedTuple):
 
 
 class Settings:
-    """What is in force for the files below `root`.
+    """The settings of the files below `root`.
 
-    `selected`: the checks that run; `named`: the codes of those that were asked for one by one, whose advice is shown.
-    `origin`: the configuration file, None without one.
+    `selected`: the checks that run; `named`: the codes of those that were selected by their own code or name, whose
+    advice is shown. `origin`: the configuration file, None without one.
     """
 
     __slots__ = (
@@ -83,7 +84,7 @@ class Settings:
 
     @classmethod
     def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> Settings:
-        """Settings as a configuration file with this table would give them. Raises `InputError` for a wrong one."""
+        """The settings that a configuration file with this table gives. Raises `InputError` where it is invalid."""
         chosen = None if select is None else tuple(select)
         checked = dict(table or {})
         check_table(checked, "settings")
@@ -101,13 +102,13 @@ class Settings:
         return tuple(entry for entry in self.selected if entry.code not in ignored)
 
     def options(self, check: Check) -> dict[str, object]:
-        """The options of a check: the defaults of its card, and what the configuration says."""
+        """The options of a check: those that the configuration sets, and the card's defaults."""
         options = {option.name: option.default for option in check.card.options}
         options.update(self._options.get(check.entry.name, {}))
         return options
 
     def shows(self, code: str, severity: str) -> bool:
-        """Whether a finding is reported: advice (info) only where it was asked for."""
+        """Whether a finding is reported: advice (info) only for a check that was selected by name, or if asked for."""
         return LEVELS.index(severity) >= LEVELS.index(self.min_severity) or code in self.named
 
     def fails(self, severity: str) -> bool:
@@ -116,8 +117,6 @@ class Settings:
 
     def excluded(self, path: str, is_folder: bool) -> bool:
         """Whether a path found in a folder is left out."""
-        from sbatchlint.source.discover import DEFAULT_EXCLUDE
-
         if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDE:
             return True
         patterns = (*(self.exclude or ()), *self.extend_exclude)
@@ -129,7 +128,7 @@ class Settings:
 
 def matches(patterns: Sequence[str], relative: str) -> bool:
     """Whether a path, relative to where the patterns stand, matches one of them as a line of .gitignore would."""
-    from pathspec import GitIgnoreSpec
+    from pathspec import GitIgnoreSpec  # heavy, and most runs have no patterns
 
     return GitIgnoreSpec.from_lines(patterns).match_file(relative)
 
@@ -164,7 +163,7 @@ def _resolve(selector: str, where: str) -> tuple[Entry, ...]:
 def _layer(
     chosen: set[str], select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str], where: str
 ) -> None:
-    """Adds and takes away checks, wide selectors first, so that the closest one decides."""
+    """Adds and removes checks, wide selectors first, so that the most specific one decides."""
     steps = [(registry().specificity(selector), 0, selector) for selector in (*(select or ()), *extend)]
     steps += [(registry().specificity(selector), 1, selector) for selector in ignore]
     if select is not None:
@@ -236,8 +235,8 @@ def _site(table: Table, overrides: Overrides, where: str) -> Site:
 
 
 def _listed(path: str, where: str) -> tuple[str, ...]:
-    """The options in a saved `sbatch --help`. Raises `InputError` where there is no such file, or another text."""
-    from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
+    """The options in a saved `sbatch --help`. Raises `InputError` where the file is missing or holds another text."""
+    from sbatchlint.slurm.plugin_help import NoHelp, options_of_help  # rare: few name such a file
 
     relative = os.path.relpath(path)
     shown = path if relative.startswith("..") else relative
@@ -250,14 +249,14 @@ def _listed(path: str, where: str) -> tuple[str, ...]:
 
 
 def _is_before_sbatch_support(pyxis: str) -> bool:
-    """Whether pyxis of this version has no options for sbatch: they came with 0.12."""
+    """Whether this version of pyxis has no options for sbatch: they came with 0.12."""
     parts = pyxis.strip().removeprefix("v").split(".")[:2]
     numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
     return len(numbers) == 2 and (numbers[0], numbers[1]) < (0, 12)
 
 
 class Resolver:
-    """Finds the settings of a path, reading each configuration file once."""
+    """Finds the settings of each path; reads each configuration file once."""
 
     def __init__(self, overrides: Overrides) -> None:
         self.overrides = overrides
@@ -273,7 +272,7 @@ class Resolver:
         return (Resolver, (self.overrides,))  # a worker process reads the files it needs itself
 
     def settings(self, path: str) -> Settings:
-        """The settings of a file. Raises `InputError` where its configuration is wrong."""
+        """The settings of a file. Raises `InputError` where its configuration is invalid."""
         if self._fixed is not None:
             return self._fixed
         folder = os.path.dirname(os.path.abspath(path))

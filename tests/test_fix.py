@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conftest import HEAD, Command
 from sbatchlint.check import Fix, Span, insert, remove, replace
 from sbatchlint.engine import drops_comment, lint_source
-from sbatchlint.fix import Moves, fix_source, unified_diff
+from sbatchlint.fix import OffsetMap, fix_source, unified_diff
 from sbatchlint.registry import Registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply
@@ -98,13 +98,13 @@ def test_hidden_advice_is_not_applied_and_options_reach_the_check(toys: Registry
     assert not lint_source(source, Settings.of_table({"checks": {"toy-limit": {"most": 3}}}))
 
 
-def test_moves_follow_edits() -> None:
+def test_offsets_follow_edits() -> None:
     text = "abcdef"
     edits = [Edit(Span(1, 1), "XX"), Edit(Span(2, 4), "")]
     assert apply(text, edits) == "aXXbef"
-    moves = Moves(edits)
-    assert [moves.offset(at) for at in range(7)] == [0, 3, 4, 4, 4, 5, 6]
-    assert moves.offset(1, behind=False) == 1
+    offsets = OffsetMap(edits)
+    assert [offsets.offset(at) for at in range(7)] == [0, 3, 4, 4, 4, 5, 6]
+    assert offsets.offset(1, behind=False) == 1
 
 
 def test_a_diff_says_where_a_newline_is_missing() -> None:

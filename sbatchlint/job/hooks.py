@@ -71,12 +71,12 @@ class JobHooks:
             wrapped.kept,
         )
 
-    def file(self, name: str, way: Span) -> Text | None:
+    def file(self, name: str, included_from: Span) -> Text | None:
         if self._neighbours is None:
             from sbatchlint.job.included_files import Neighbours
 
             self._neighbours = Neighbours(self.workspace)
-        return self._neighbours.read(name, way)
+        return self._neighbours.read(name, included_from)
 
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         container = container_of(command)

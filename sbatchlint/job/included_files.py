@@ -33,11 +33,11 @@ class Neighbours:
         self._root = project_root(folder)
         self._folders = (folder,) if folder == self._root else (folder, self._root)
 
-    def read(self, name: str, way: Span) -> Text | None:
+    def read(self, name: str, included_from: Span) -> Text | None:
         """The text of a file, spans leading into the workspace; None where it cannot be known.
 
-        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters. `way`: the
-        command that wants it.
+        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters.
+        `included_from`: the command that wants it.
         """
         for prefix in _HERE:
             name = name.removeprefix(prefix)
@@ -47,7 +47,7 @@ class Neighbours:
         if path is None:
             return None
         if path not in self._texts:
-            self._texts[path] = self._attached(path, way)
+            self._texts[path] = self._attached(path, included_from)
         return self._texts[path]
 
     def _path(self, name: str) -> str | None:
@@ -60,7 +60,7 @@ class Neighbours:
                 found.add(path)
         return found.pop() if len(found) == 1 else None
 
-    def _attached(self, path: str, way: Span) -> Text | None:
+    def _attached(self, path: str, included_from: Span) -> Text | None:
         if len(self._texts) >= MOST_FILES:
             return None
         try:
@@ -74,7 +74,7 @@ class Neighbours:
             return None
         shown = os.path.relpath(path) if not os.path.isabs(self.workspace.path) else path
         source = Source.from_bytes(data, shown)
-        return Text((literal(source.text, self.workspace.attach(source, way)),))
+        return Text((literal(source.text, self.workspace.attach(source, included_from)),))
 
 
 def project_root(folder: str) -> str:

@@ -48,12 +48,12 @@ class Workspace(Source):
         """Whether there are other files than the script."""
         return bool(self._bases)
 
-    def attach(self, source: Source, way: Span) -> int:
-        """Adds a file; gives the offset of its first character. `way`: the command that led to it."""
+    def attach(self, source: Source, included_from: Span) -> int:
+        """Adds a file and returns the offset of its first character. `included_from`: the command that led to it."""
         base = len(self.text) + 1
         self.text += "\n" + source.text
         self._bases.append(base)
-        self._parts.append((source, way))
+        self._parts.append((source, included_from))
         return base
 
     def part(self, offset: int) -> tuple[Source, int]:
@@ -61,7 +61,7 @@ class Workspace(Source):
         index = bisect_right(self._bases, offset) - 1
         return (self.own, 0) if index < 0 else (self._parts[index][0], self._bases[index])
 
-    def way(self, offset: int) -> Span | None:
+    def included_from(self, offset: int) -> Span | None:
         """The command that led to the file of a character; None for the script itself."""
         index = bisect_right(self._bases, offset) - 1
         return None if index < 0 else self._parts[index][1]

@@ -51,7 +51,7 @@ class Hooks(Protocol):
     def spawn(self, invocation: Invocation) -> Spawn | None:
         """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
 
-    def file(self, name: str, way: Span) -> Text | None:
+    def file(self, name: str, included_from: Span) -> Text | None:
         """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
 
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
