@@ -171,7 +171,12 @@ def _new_setting(job: Job, invocation: Invocation, number: int) -> Fix | None:
     """An `export` on a line before the command of the batch script that comes to run the program."""
     outermost = [invocation, *invocation.ancestors()][-1]
     start, source = outermost.span.start, job.source
-    if job.is_embedded or job.in_quoted_text(start) or source.way(start) is not None or outermost.context.calls:
+    if (
+        job.is_embedded
+        or job.in_quoted_text(start)
+        or source.included_from(start) is not None
+        or outermost.context.calls
+    ):
         return None
     container = container_of(invocation)
     if container is not None and not container.inherits:
