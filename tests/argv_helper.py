@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, literal
+from sbatchlint.job.commands.wrappers import Wrapped, unwrap
+from sbatchlint.job.containers import Container
 from sbatchlint.source.text import Span
 
 _WORD = re.compile(r'(?:"[^"]*"|\$\([^)]*\)|\S)+')
@@ -52,3 +54,14 @@ def argv(line: str) -> list[Pieces]:
 def exported(**values: str):  # type: ignore[no-untyped-def]
     """A lookup of exported variables."""
     return lambda name: field(values[name]) if name in values else None
+
+
+def unwrapped(line: str) -> tuple[list[Pieces], list[Wrapped], Container | None]:
+    """A command without any of its wrappers, these from the outermost inwards, and the innermost container."""
+    words = argv(line)
+    wrappers: list[Wrapped] = []
+    while words and (wrapped := unwrap(words)) is not None:
+        wrappers.append(wrapped)
+        words = wrapped.words(words)
+    containers = [each.container for each in wrappers if each.container is not None]
+    return words, wrappers, containers[-1] if containers else None

@@ -86,8 +86,8 @@ def _account(request: Request, version: str) -> dict[str, str]:
         fields["WorkDir"] = folder
     if text("dependency") == "singleton":
         fields["Dependency"] = "singleton(unfulfilled)"
-    if request.cpus_per_gpu:
-        fields["CpusPerTres"] = f"gres{':' if is_before(version, '23.02') else '/'}gpu:{request.cpus_per_gpu}"
+    if text("cpus-per-gpu"):
+        fields["CpusPerTres"] = f"gres{':' if is_before(version, '23.02') else '/'}gpu:{text('cpus-per-gpu')}"
     return fields
 
 

@@ -10,11 +10,9 @@ from sbatchlint.job import Job, Site
 from sbatchlint.job.environment import (
     COUNTING_OPTIONS,
     NODE_COUNTS,
-    ONLY_IN_STEPS,
     PER_NODE,
     PER_TASK,
     TASK_COUNTS,
-    WITH_OPTION,
     ZERO_IN_BATCH,
 )
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -59,9 +57,6 @@ def test_the_sets_that_geometry_needs() -> None:
     assert {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS"} == ZERO_IN_BATCH
     assert {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"} == NODE_COUNTS
     assert {"SLURM_NTASKS", "SLURM_NPROCS"} == TASK_COUNTS
-    assert {"SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR"} <= ONLY_IN_STEPS
-    assert "SLURM_STEP_ID" not in ONLY_IN_STEPS
-    assert WITH_OPTION["SLURM_GPUS_PER_NODE"] == "gpus-per-node"
     assert set(COUNTING_OPTIONS) <= set(variables()["SLURM_NTASKS"].options)
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from argv_helper import argv, exported, field
+from argv_helper import argv, exported, field, unwrapped
 from sbatchlint.analysis.launch.evidence import Sign, environment_sign, gpu_signs, rank_sign
-from sbatchlint.job.commands.wrappers import peel
 from sbatchlint.job.launchers import recognise
 from sbatchlint.source.text import Span
 
 
 def signs(line: str) -> list[Sign]:
-    peeled = peel(argv(line))
-    return gpu_signs(peeled.argv, recognise(peeled.argv), peeled.container)
+    words, _, container = unwrapped(line)
+    return gpu_signs(words, recognise(words), container)
 
 
 def strengths(line: str) -> list[tuple[str, str | None]]:

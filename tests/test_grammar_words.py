@@ -464,8 +464,6 @@ def test_patterns() -> None:
         ("b", ("24.05",)),
     ]
     assert patterns.directory("logs/%x/%j.out") == "logs/%x"
-    assert patterns.literal_directory("logs/%x/%j.out") == "logs"
-    assert patterns.literal_directory("/scratch/run-%j/out") == "/scratch"
     assert patterns.directory("x.out") == "" and patterns.directory("/x.out") == "/"
 
 

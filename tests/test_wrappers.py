@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from argv_helper import argv, exported
+from argv_helper import argv, exported, unwrapped
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.job.commands.wrappers import WRAPPERS, Wrapped, peel, unwrap
+from sbatchlint.job.commands.wrappers import WRAPPERS, Wrapped, unwrap
 
 
 def inside(line: str) -> str | None:
@@ -185,24 +185,13 @@ def test_env_with_unknown_words_is_not_certain() -> None:
 
 
 def test_wrappers_in_wrappers() -> None:
-    peeled = peel(
-        argv("timeout 1h env A=1 numactl -l apptainer exec --nv i.sif nsys profile uv run python -m cProfile t.py 1")
+    words, wrappers, container = unwrapped(
+        "timeout 1h env A=1 numactl -l apptainer exec --nv i.sif nsys profile uv run python -m cProfile t.py 1"
     )
-    assert [text_of(each) for each in peeled.argv] == ["python", "t.py", "1"]
-    kinds = [each.kind for each in peeled.wrappers]
+    assert [text_of(each) for each in words] == ["python", "t.py", "1"]
+    kinds = [each.kind for each in wrappers]
     assert kinds == ["timeout", "env", "numactl", "apptainer", "nsys profile", "uv run", "cProfile"]
-    assert peeled.container is not None and peeled.container.kind == "apptainer"
-
-
-def test_peeling_ends() -> None:
-    peeled = peel(argv("env " * 100 + "x"))
-    assert len(peeled.wrappers) == 32
-    assert peel([]).argv == []
-
-
-def test_the_innermost_container_counts() -> None:
-    peeled = peel(argv("docker run outer singularity exec inner.sif python"))
-    assert peeled.container is not None and peeled.container.kind == "apptainer"
+    assert container is not None and container.kind == "apptainer"
 
 
 def test_the_environment_of_docker_is_what_is_named() -> None:

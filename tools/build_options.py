@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from sbatchlint.slurm.versions import MAJORS, major, shorten  # noqa: E402
 
-KEPT = ("kind", "words", "words_since", "excludes", "form", "unit", "default", "letters", "forbidden", "aliases")
+KEPT = ("kind", "words", "words_since", "form", "unit", "default", "letters", "forbidden", "aliases")
 ARGUMENTS = ("none", "required", "optional")
 
 
@@ -71,7 +71,7 @@ def build(raw: dict[str, Any]) -> str:
     head = {
         "files": ["src/common/slurm_opt.c", "src/sbatch/opt.c", "src/srun/opt.c", "src/salloc/opt.c"],
         "tags": meta["tags"],
-        "by_hand": "kind, words, excludes and form were read from the arg_set_* and validation functions by hand",
+        "by_hand": "kind, words and form were read from the arg_set_* and validation functions by hand",
     }
     if tuple(head["tags"]) != MAJORS:
         raise ValueError("the table is of other releases than sbatchlint/slurm/versions.py")

@@ -13,9 +13,5 @@ ZERO_IN_BATCH = frozenset(each.name for each in _ALL.values() if each.value == "
 
 NODE_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "nodes")
 TASK_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "tasks")
-# Never in the batch shell, in no release.
-ONLY_IN_STEPS = frozenset(each.name for each in _ALL.values() if not each.batch)
-# Set in the batch shell just where one of some options was given; the option whose text it holds.
-WITH_OPTION = {each.name: each.option for each in _ALL.values() if each.when == "options" and each.option}
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "ntasks-per-gpu", "tres-per-task")
 COUNTING_OPTIONS = ("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "gpus-per-task")

@@ -102,7 +102,6 @@ class Request:
         "asks_for_gpus",
         "component",
         "constraint",
-        "cpus_per_gpu",
         "cpus_per_task",
         "directives",
         "exclusive",
@@ -114,7 +113,6 @@ class Request:
         "tasks",
         "tasks_per_gpu",
         "tasks_per_node",
-        "tasks_per_socket",
         "time",
         "version",
     )
@@ -135,10 +133,8 @@ class Request:
         self.nodes = fixed_nodes(self.text("nodes"), self.version)
         self.tasks = self._count("ntasks")
         self.tasks_per_node = self._count("ntasks-per-node")
-        self.tasks_per_socket = self._count("ntasks-per-socket")
         self.tasks_per_gpu = self._count("ntasks-per-gpu")
         self.cpus_per_task = self._count("cpus-per-task")
-        self.cpus_per_gpu = self._count("cpus-per-gpu")
         self.time = minutes(self.text("time")) or None
         self.partition = self.text("partition")
         self.constraint = self.text("constraint")

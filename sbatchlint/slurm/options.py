@@ -31,7 +31,7 @@ class Option:
     `name`: the long name without dashes. `letter`: the short form or None. `commands`: which commands take it, in which
     releases. `alias_of`: the name that counts for a second spelling. `early`: accepted and without effect in a script's
     directive (sbatch's early pass). `kind`: the grammar of its value. `plugin`: the SPANK plugin that adds it, or None.
-    `environment`: by command, the variables that set it. `excludes`: options it conflicts with, and what happens.
+    `environment`: by command, the variables that set it.
     """
 
     __slots__ = (
@@ -40,7 +40,6 @@ class Option:
         "commands",
         "early",
         "environment",
-        "excludes",
         "form",
         "kind",
         "letter",
@@ -57,7 +56,6 @@ class Option:
         self.kind: str = row.get("kind", "string")
         self.form: str | None = row.get("form")
         self.words: Any = row.get("words", ())
-        self.excludes: Mapping[str, str] = row.get("excludes", {})
         self.environment: Mapping[str, Mapping[str, str]] = row.get("environment", {})
         self.commands: Mapping[str, frozenset[str]] = {
             command: expand(releases) for command, releases in row["commands"].items()

@@ -12,14 +12,18 @@ import pytest
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Phase, Pieces, is_open, text_of
 from sbatchlint.job import Invocation, Job
-from sbatchlint.job.environment import NODE_COUNTS, ONLY_IN_STEPS, TASK_COUNTS, WITH_OPTION, ZERO_IN_BATCH
+from sbatchlint.job.environment import NODE_COUNTS, TASK_COUNTS, ZERO_IN_BATCH
 from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.slurm.environment import variables
 
 from .conftest import job_of, selected
 from .local_slurm import LocalSlurm
 
+# Those that only steps have, and those that hold the text of an option.
+ONLY_IN_STEPS = {each.name for each in variables().values() if not each.batch}
+WITH_OPTION = {each.name for each in variables().values() if each.when == "options" and each.option}
 NAMES = sorted(
-    NODE_COUNTS | TASK_COUNTS | ONLY_IN_STEPS | WITH_OPTION.keys() | ZERO_IN_BATCH
+    NODE_COUNTS | TASK_COUNTS | ONLY_IN_STEPS | WITH_OPTION | ZERO_IN_BATCH
     | {"SLURM_GPUS_ON_NODE", "SLURM_JOB_NAME", "SLURM_JOB_ID", "SLURM_NODELIST", "CUDA_VISIBLE_DEVICES"}
 )  # fmt: skip
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, literal, shown_text, span_of, text_of
 from sbatchlint.job.commands import container_commands, profilers, python_runners
@@ -96,21 +95,6 @@ class Wrapped:
 
     def __repr__(self) -> str:
         return f"Wrapped({self.kind!r}, {self.index}, {[shown_text(each) for each in self.prefix]})"
-
-
-class Peeled(NamedTuple):
-    """A command without its wrappers: its argv (empty where nobody knows), and they from the outermost inwards."""
-
-    argv: Argv
-    wrappers: tuple[Wrapped, ...]
-
-    @property
-    def container(self) -> Container | None:
-        """The innermost container."""
-        for each in reversed(self.wrappers):
-            if each.container is not None:
-                return each.container
-        return None
 
 
 # Wrappers that only have options before the command, and how many operands of their own.
@@ -457,19 +441,6 @@ def _entered(argv: Argv, entry: container_commands.Entry) -> Wrapped:
         workdir=container.workdir,
         environment_known=not container.hidden_environment,
     )
-
-
-def peel(argv: Argv, lookup: Lookup | None = None) -> Peeled:
-    """A command without any of its wrappers."""
-    wrappers: list[Wrapped] = []
-    words = argv
-    while words and len(wrappers) < 32:
-        wrapped = unwrap(words, lookup)
-        if wrapped is None:
-            break
-        wrappers.append(wrapped)
-        words = wrapped.words(words)
-    return Peeled(words, tuple(wrappers))
 
 
 # Names of all commands that may be wrappers: a cheap test before `unwrap`.

@@ -68,10 +68,3 @@ def directory(text: str) -> str:
     """The folder of a path, as written; '' where it has none."""
     head, slash, _ = text.rpartition("/")
     return head or slash
-
-
-def literal_directory(text: str) -> str:
-    """The part of a path's folder in front of its first pattern: what is the same for all jobs."""
-    folder = directory(text)
-    first = next((use for use in found(folder)), None)
-    return folder if first is None else folder[: first.start].rpartition("/")[0]
