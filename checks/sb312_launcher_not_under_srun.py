@@ -20,6 +20,7 @@ https://github.com/meta-llama/llama-cookbook/issues/491
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.evidence import rank_sign
@@ -133,7 +134,7 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
             continue
         if context.captured or context.looped or context.conditional or context.background:
             continue
-        sign = rank_sign(each.argv, lambda name, here=each: exported(here, name))  # type: ignore[misc]
+        sign = rank_sign(each.argv, partial(exported, each))
         if sign is None and not (job.request.asks_for_gpus and _trains_alone(each)) or sign and sign.kind == "jax":
             continue
         reported.add(each.span)

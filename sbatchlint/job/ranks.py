@@ -13,16 +13,17 @@ from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.launchers import Launcher, is_python
 from sbatchlint.job.launches import Launch, find_launches
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.steps import Step, spread, step_around
+from sbatchlint.job.worlds import node_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sbatchlint.bash.syntax.tree import Program
     from sbatchlint.job import Job
-    from sbatchlint.job.launchers import Launcher
     from sbatchlint.job.request import Request
 
 # So many tasks of a step are looked at one by one, and so many statements are walked for that.
@@ -124,23 +125,19 @@ def distribution(step: Step) -> str | None:
 
 
 def place_of(step: Step, rank: int) -> Place:
-    counts = layout(step)
-    if counts is None:
+    nodes, each = step.nodes, step.tasks_per_node
+    if layout(step) is None or nodes is None or each is None:
         return Place(rank, None, None)
-    how = distribution(step)
-    if counts == [counts[0]] * len(counts) and counts[0] == 1:
+    if each == 1:
         return Place(rank, rank, 0)
-    if len(counts) == 1:
+    if nodes == 1:
         return Place(rank, 0, rank)
+    how = distribution(step)
     if how is None:
         return Place(rank, None, None)
     if how == "cyclic":
-        return Place(rank, rank % len(counts), rank // len(counts))
-    for node, count in enumerate(counts):
-        if rank < count:
-            return Place(rank + sum(counts[:node]), node, rank)
-        rank -= count
-    return Place(rank, None, None)
+        return Place(rank, rank % nodes, rank // nodes)
+    return Place(rank, rank // each, rank % each)
 
 
 # --- one task's view of the script ---------------------------------------------------------------------
@@ -239,8 +236,6 @@ def workload(step: Step, launches: Sequence[Launch]) -> Workload:
     leaves = [each for each in leaves if captured or not each.context.captured]
     working = [each for each in leaves if each.name is None or each.name not in QUIET]
     if working:
-        from sbatchlint.job.launchers import is_python
-
         python = [each for each in working if is_python(each.argv[0])]
         return Workload(None, (python or working)[-1], len({each.span for each in python or working}) > 1)
     return Workload(None, leaves[-1] if leaves else None)
@@ -342,19 +337,3 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
         if first is not None:
             rank["RANK"] = str(first * count + number)
     return ranks
-
-
-def node_count(launcher: Launcher) -> int | None:
-    """The number of nodes that a launcher reckons with, its default included."""
-    nodes = launcher.nnodes
-    if isinstance(nodes, int):
-        return nodes
-    total, count = launcher.total_processes, launcher.processes_per_task
-    if launcher.kind == "composer" and total is not None and total.number and isinstance(count, int) and count:
-        return total.number // count
-    if nodes is not None or not launcher.certain or launcher.machines is not None:
-        return None
-    if launcher.config_file is not None or launcher.hostfile is not None:
-        return None
-    kinds = ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed")
-    return 1 if launcher.kind in kinds else None

@@ -19,7 +19,6 @@ from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
-from sbatchlint.job.ranks import node_count
 from sbatchlint.job.steps import Step, is_node_count, step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
 
 # Variables and commands that name the nodes of the job, one by one.
 _NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
+_NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
+# What a task may set to something of its own without doing other work than the others.
+_OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
 
 
 class AskedNodes(NamedTuple):
@@ -161,7 +163,7 @@ class World:
         found: list[Expansion] = [each for field in words for each in expansions(field)]
         set_here = [field for name, field in self.invocation.variables if not _OWN.search(name)]
         found.extend(each for field in set_here for each in expansions(field))
-        if any(_tells_task(each) or _tells_element(each) for each in found):
+        if any(_tells_task(each) or each.name == "SLURM_ARRAY_TASK_ID" for each in found):
             return True
         if self.step is None:
             return False
@@ -252,17 +254,8 @@ class LaunchWorld(World):
         return self.launch.launcher
 
 
-_NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
-# What a task may set to something of its own without doing other work than the others.
-_OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
-
-
 def _tells_task(expansion: Expansion) -> bool:
     return expansion.name in TASK_VARIABLES or expansion.phase is Phase.TASK and expansion.name.startswith("$(hostname")
-
-
-def _tells_element(expansion: Expansion) -> bool:
-    return expansion.name == "SLURM_ARRAY_TASK_ID"
 
 
 def _number(setting: Setting | None) -> int | None:
@@ -283,6 +276,22 @@ def asked_nodes(launcher: Launcher) -> AskedNodes:
         default = node_count(launcher)
         return AskedNodes(default, default, setting, False)
     return AskedNodes(None, None, setting, counts_nodes(setting.value if setting else None))
+
+
+def node_count(launcher: Launcher) -> int | None:
+    """The number of nodes that a launcher reckons with, its default included."""
+    nodes = launcher.nnodes
+    if isinstance(nodes, int):
+        return nodes
+    total, count = launcher.total_processes, launcher.processes_per_task
+    if launcher.kind == "composer" and total is not None and total.number and isinstance(count, int) and count:
+        return total.number // count
+    if nodes is not None or not launcher.certain or launcher.machines is not None:
+        return None
+    if launcher.config_file is not None or launcher.hostfile is not None:
+        return None
+    kinds = ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed")
+    return 1 if launcher.kind in kinds else None
 
 
 def counts_nodes(value: Pieces | None) -> bool:

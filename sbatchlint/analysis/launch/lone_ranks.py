@@ -7,6 +7,7 @@ Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from S
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
@@ -94,7 +95,7 @@ def sign_of_rank(invocation: Invocation, step: Step) -> RankSign | None:
     context = invocation.context
     if context.restricted or context.background or context.looped and context.shell.depth:
         return None
-    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    sign = rank_sign(invocation.argv, partial(exported, invocation))
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
         return None
     if OTHER_WAYS.search(" ".join(map(shown_text, invocation.argv))):

@@ -18,12 +18,12 @@ from sbatchlint.job.ranks import (
     Workload,
     is_certain,
     layout,
-    node_count,
     process_ranks,
     tasks_of,
     workload,
 )
 from sbatchlint.job.request import fixed_nodes, gpu_count
+from sbatchlint.job.worlds import node_count
 
 if TYPE_CHECKING:
     from sbatchlint.bash.trace import Context, Invocation
