@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
         for problem, name in submission_options(step, job.versions):
             when = job.versions.said(problem.versions)
             message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
-            advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as a directive, #SBATCH --{name}"
+            advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
             yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}")
         wait = step.option("wait")
         if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):

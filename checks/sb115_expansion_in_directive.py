@@ -70,13 +70,13 @@ def check(job: Job) -> Iterator[Finding]:
             found = [each for each in found if not each[1:].isdigit()]  # a price
         if not found:
             if setting.name in PATHS and HOME.match(raw):
-                said = f"sbatch does not expand `~`: {_effect(setting.name, '`~`')}; {_advice(setting.name)}"
-                yield Finding(span, said)
+                message = f"sbatch does not expand `~`{_effect(setting.name, '`~`')}; {_advice(setting.name)}"
+                yield Finding(span, message)
             continue
         pattern = _pattern(job, raw) if setting.name in LOGS else None
         fix = None
         shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
-        message = f"sbatch does not expand {shown}: {_effect(setting.name, shown)}"
+        message = f"sbatch does not expand {shown}{_effect(setting.name, shown)}"
         if pattern is not None:
             message = f"{message}; write {pattern}"
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
@@ -120,16 +120,16 @@ def _pattern(job: Job, raw: str) -> str | None:
 
 def _effect(name: str, text: str) -> str:
     if name in LOGS:
-        return f"the file's path will hold {text} as it stands"
+        return " and uses it literally in the path"
     if name == "chdir":
-        return f"there is no folder {text}, so the job will run in /tmp"
-    return f"--{name} gets {text} as it stands"
+        return ", and the job runs in /tmp instead"
+    return f", and --{name} gets {text} literally"
 
 
 def _advice(name: str) -> str:
     if name in LOGS:
-        return "write the path itself, relative to the folder of the job, with patterns such as %j"
-    return f"write the value itself, or give --{name} on the command line of sbatch"
+        return "write the path itself, with patterns such as %j"
+    return f"write the value, or give --{name} on sbatch's command line"
 
 
 CASES = [

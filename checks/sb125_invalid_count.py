@@ -55,8 +55,7 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             continue
         message = (
             f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"
-            f" {allowed.maximum}, so sbatch refuses the script{job.versions.said(versions)}"
-            f" (`invalid number of nodes (-N {len(named)}-{allowed.maximum})`); write --nodes={len(named)}"
+            f" {allowed.maximum}, so sbatch refuses the script{job.versions.said(versions)}; write --nodes={len(named)}"
         )
         yield Finding(listed.value_span or listed.span, message, related=[(nodes.span, "--nodes")])
 

@@ -31,7 +31,7 @@ CARD = Card(
     when=Options("mail-type"), seen="NREL/HPC, applications/plexos; live runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
-EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL"
+EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE or ALL"
 
 
 def check(job: Job) -> Iterator[Finding]:

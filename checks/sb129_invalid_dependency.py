@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
         if "mixed" in wrong.reason:
-            advice = "join all of them with `,`, or all with `?`"
+            advice = "use only `,` or only `?`"
         yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
     yield from _bare_jobs(job)
 

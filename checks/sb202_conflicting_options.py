@@ -38,27 +38,26 @@ CARD = Card(
     ),
 )  # fmt: skip
 
-# What to do, where it is not to keep one of the two.
-ADVICE = {
-    "array-in-het-job": "drop --array, or submit jobs of one component",
-    "batch": "name features of --constraint alone",
-    "deadline": "let the deadline leave room for the job",
-    "excluded-nodes": "take these nodes out of one of the two",
-    "external": "remove it, as an external job has no script",
-    "licenses-in-het-job": "ask for the licenses in the first component",
-    "no-tasks": "ask for a socket or more",
-    "time-min": "let --time-min be no longer than --time",
-    "wckey": "begin the key with another character",
-    "arbitrary": "give the nodes with --nodelist, or drop the distribution",
-    "arbitrary-without-nodes": "name the nodes with --nodelist, one for each task",
-    "begin": "let the deadline be later than the begin",
-    "ntasks-per-core": "lower --ntasks-per-core, or raise --threads-per-core",
-    "plane": "ask for more tasks with --ntasks, or for smaller planes",
-    "segment": "ask for a multiple of the segment",
+# Those of which one has to go.
+EXCLUSIVE = frozenset(("memory", "core-spec", "exclusive", "burst-buffer", "cpus-per-gpu", "tres-per-task"))
+# Why others do not go together, and what to do.
+REASONS = {
+    "arbitrary": ("this distribution takes its nodes from a list", "use --nodelist instead"),
+    "arbitrary-without-nodes": ("this distribution needs a list of nodes", "name a node for each task with --nodelist"),
+    "array-in-het-job": ("a heterogeneous job is no array", "drop --array, or submit jobs of one component"),
+    "batch": ("--batch names other features than --constraint", "name features of --constraint alone"),
+    "begin": ("the deadline is before the begin", "move one of them"),
+    "deadline": ("the time does not fit in before the deadline", "lower the time, or move the deadline"),
+    "excluded-nodes": ("nodes are both wanted and excluded", "take them out of one of the two"),
+    "external": ("an external job has no script", "remove the option"),
+    "licenses-in-het-job": ("only the first component takes licenses", "ask for them there"),
+    "no-tasks": ("the job would have no tasks", "ask for a socket or more"),
+    "ntasks-per-core": ("a core has fewer threads than tasks", "lower --ntasks-per-core, or raise --threads-per-core"),
+    "plane": ("there are too few tasks for planes of this size", "raise --ntasks, or lower the size"),
+    "segment": ("the segment does not divide the number of nodes", "ask for a multiple of the segment"),
+    "time-min": ("the least time is longer than the limit", "lower --time-min, or raise --time"),
+    "wckey": ("a key does not begin with `*`", "begin the key with another character"),
 }
-KINDS = frozenset(
-    ("memory", "core-spec", "exclusive", "burst-buffer", "hint", "cpus-per-gpu", "tres-per-task", *ADVICE)
-)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -68,25 +67,25 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if conflict.kind == "hint":
             yield _dropped_hint(job, conflict)
-        elif conflict.kind in KINDS and not (conflict.kind == "tres-per-task" and conflict.setting("gpus-per-task")):
-            yield _finding(job, conflict)
+        elif conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
+            if conflict.kind != "tres-per-task" or not conflict.setting("gpus-per-task"):
+                yield _finding(job, conflict)
 
 
 def _finding(job: Job, conflict: Conflict) -> Finding:
     *others, last = conflict.settings
-    shown = named(job, conflict.settings, last)
+    shown, when = named(job, conflict.settings, last), job.versions.said(conflict.refused)
     related = [(each.span, "with this") for each in others]
     if not conflict.refused:
         return Finding(last.span, f"only the last of {shown} counts; remove the other", "warning", related)
-    when = job.versions.said(conflict.refused)
-    if conflict.kind in ADVICE:
-        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        message = f"{refuser} refuses {shown}{' together' if others else ''}{when}"
-        message = f"{message}: `{conflict.message.removeprefix(SUBMISSION_FAILED).strip()}`"
+    if conflict.kind in EXCLUSIVE:
+        message = f"{shown} exclude each other, so sbatch refuses the script{when}; keep one of them"
     else:
-        message = f"{shown} exclude each other, so sbatch refuses the script{when}"
+        reason, advice = REASONS[conflict.kind]
+        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
+        message = f"{refuser} refuses {shown}{when}: {reason}; {advice}"
     severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
-    return Finding(last.span, f"{message}; {ADVICE.get(conflict.kind, 'keep one of them')}", severity, related)
+    return Finding(last.span, message, severity, related)
 
 
 def _dropped_hint(job: Job, conflict: Conflict) -> Finding:

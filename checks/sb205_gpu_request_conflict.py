@@ -22,7 +22,6 @@ src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
@@ -43,24 +42,25 @@ CARD = Card(
     ),
 )  # fmt: skip
 
-ADVICE = {
-    "gres-twice": "keep one of them",
-    "tasks-per-gpu": "keep one of them",
-    "tres-per-task": "keep one of them",
-    "gpus-and-shares": "ask either for whole GPUs or for shares of them",
-    "typed-and-untyped": "name the type everywhere or nowhere",
-    "gpus-per-socket": "add --sockets-per-node, or ask with --gpus-per-node",
-    "gpus-per-task": "add --ntasks, or --gpus",
-    "tasks-without-gpus": "add --gpus, or --ntasks",
-    "memory-without-gpus": "ask for GPUs too, or write --mem",
-    "cpus-without-gpus": "ask for GPUs too, or write --cpus-per-task",
-    "gpus-below-nodes": "ask for at least one GPU for each node",
-    "gpu-sums": "make the numbers agree",
-    "gpu-nodes": "make the numbers agree",
-    "gpu-tasks": "make the numbers agree",
-    "tasks-below-nodes": "make the numbers agree",
-    "gpu-types": "ask for one type",
-    "zero-before-others": "leave the part with 0 out",
+# Those of which one has to go.
+EXCLUSIVE = frozenset(("gres-twice", "tasks-per-gpu", "tres-per-task"))
+# Why others do not go together, and what to do.
+DISAGREE = ("the numbers do not agree", "correct one of them")
+REASONS = {
+    "cpus-without-gpus": ("a request for GPUs is missing", "ask for GPUs, or write --cpus-per-task"),
+    "gpu-nodes": DISAGREE,
+    "gpu-sums": DISAGREE,
+    "gpu-tasks": DISAGREE,
+    "gpu-types": ("there is more than one type", "ask for one type"),
+    "gpus-and-shares": ("whole GPUs and shares of GPUs cannot be mixed", "ask for one of the two"),
+    "gpus-below-nodes": ("there are fewer GPUs than nodes", "ask for a GPU on each node"),
+    "gpus-per-socket": ("the number of sockets is missing", "add --sockets-per-node, or use --gpus-per-node"),
+    "gpus-per-task": ("the number of tasks is missing", "add --ntasks, or --gpus"),
+    "memory-without-gpus": ("a request for GPUs is missing", "ask for GPUs, or write --mem"),
+    "tasks-below-nodes": DISAGREE,
+    "tasks-without-gpus": ("the number of GPUs is missing", "add --gpus, or --ntasks"),
+    "typed-and-untyped": ("only some of the GPUs have a type", "name the type everywhere or nowhere"),
+    "zero-before-others": ("a count of 0 stands before another count", "leave the part with 0 out"),
 }
 # What is missing in these may come from the command line of sbatch, unless the script goes into it itself.
 MISSING = {
@@ -69,17 +69,17 @@ MISSING = {
     "memory-without-gpus": ("ntasks-per-gpu",),
     "cpus-without-gpus": ("ntasks-per-gpu",),
 }
-# What says nothing in Slurm's messages.
-PREFIX = re.compile(r"^(?:Failed to validate job spec[.,] |gres_job_state_validate: )")
 WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for conflict in conflicts(job):
-        if conflict.kind not in ADVICE or conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
+        if conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
             continue
         # Where the commands show what is missing, it is GPUs: gpus-not-requested reports them.
-        if conflict.kind not in WITHOUT_GPUS or job.gpu_need() is None:
+        if conflict.kind in WITHOUT_GPUS and job.gpu_need() is not None:
+            continue
+        if conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
             yield _finding(job, conflict)
 
 
@@ -90,29 +90,29 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
         fix = _without_gres(job, gres, per_node) if equal else None
     shown, when = named(job, conflict.settings, at), job.versions.said(conflict.refused)
+    related = [(each.span, "with this") for each in conflict.settings if each is not at]
     severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
-    unless = ""
-    missing = MISSING.get(conflict.kind)
-    if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
-        severity, unless = "warning", ", unless its command line adds what is missing"
+    reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
     if equal is False:
         severity = "error"
-        message = f"{shown} do not ask for the same GPUs on a node{_unequal(conflict, when)}"
+        message = f"{shown} ask for different GPUs{_unequal(conflict, when)}"
     elif not conflict.refused:
         message = f"{shown} both say how many GPUs a node has, and --gres counts"
+    elif conflict.kind in EXCLUSIVE:
+        message = f"{shown} exclude each other, so sbatch refuses the script{when}"
     else:
         refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        together = " together" if len(conflict.settings) > 1 else ""
-        said = PREFIX.sub("", conflict.message.removeprefix(SUBMISSION_FAILED).strip())
-        message = f"{refuser} refuses {shown}{together}{when}{unless}: `{said}`"
-    related = [(each.span, "with this") for each in conflict.settings if each is not at]
-    return Finding(at.span, f"{message}; {ADVICE[conflict.kind]}", severity, related, fix)
+        message = f"{refuser} refuses {shown}{when}: {reason}"
+        missing = MISSING.get(conflict.kind)
+        if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
+            severity, message = "warning", f"{message}, unless the command line adds it"
+    return Finding(at.span, f"{message}; {advice}", severity, related, fix)
 
 
 def _unequal(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
         return ", and --gres counts"
-    return f": sbatch refuses them{when}, and --gres counts before" if when else ": sbatch refuses them"
+    return f": sbatch refuses both{when}, and --gres counts before" if when else ", so sbatch refuses the script"
 
 
 def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:

@@ -40,8 +40,8 @@ def check(job: Job) -> Iterator[Finding]:
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
         names = " and ".join(setting.written for setting in settings)
         message = (
-            f"without --ntasks sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks"
-            " or --ntasks-per-node"
+            f"sbatch multiplies the nodes by {names}: {counts.ntasks} tasks on {nodes}; set --ntasks or"
+            " --ntasks-per-node"
         )
         yield Finding(settings[-1].span, message, related=[(each.span, "and this") for each in settings[:-1]])
 

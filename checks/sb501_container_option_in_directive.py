@@ -38,7 +38,7 @@ CARD = Card(
 
 # By what the settings say of the site: whether sbatch takes the options of pyxis.
 EFFECTS = {
-    None: ("belongs to srun: sbatch refuses it or, with pyxis for sbatch, gives it to every step", "warning"),
+    None: ("belongs to srun: sbatch refuses it or gives it to every step", "warning"),
     False: ("belongs to srun, and sbatch refuses the script", "error"),
     True: ("in a directive goes to every step, and those without a container complain", "info"),
 }

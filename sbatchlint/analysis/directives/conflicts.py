@@ -38,13 +38,16 @@ class Conflict(NamedTuple):
 
 
 def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | ForeignSetting) -> str:
-    """The options for a message, with the lines of those on other lines than `at`: `--mem (line 3) and --hint`."""
+    """The options for a message: short values, and the lines of those on other lines than `at`.
+
+    "`--mem=4G` (line 3) and `--mem-per-cpu=1G`"
+    """
     here = job.line(at.span.start)
-    lines = [job.line(each.span.start) for each in settings]
-    names = [
-        f"--{each.name}" if line == here else f"--{each.name} (line {line})"
-        for each, line in zip(settings, lines, strict=True)
-    ]
+    names: list[str] = []
+    for each in settings:
+        line = job.line(each.span.start)
+        value = f"={each.text}" if each.text and len(each.text) <= 20 else ""
+        names.append(f"`--{each.name}{value}`" + ("" if line == here else f" (line {line})"))
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 

@@ -22,8 +22,8 @@ SUBMISSION_FAILED = "Batch job submission failed: "
 class WrongValue(NamedTuple):
     """A setting whose value is refused.
 
-    `span`: the value, or the option where it has none. `fault`: who refuses it, in which releases, with which message
-    of Slurm, and what is wrong with it: the beginning of a sentence. `reason`: the last of these alone. `instead`: the
+    `span`: the value, or the option where it has none. `fault`: who refuses it, in which releases, and what is wrong
+    with it: the beginning of a sentence. `reason`: the last of these alone. `instead`: the
     value that was plainly meant and that all releases of the range take, '' for the option without a value, None where
     it is not known; `edits` write it.
     """
@@ -54,8 +54,7 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
         span = setting.value_span or setting.option_span
         when = job.versions.said(_releases(directives, setting, [each.refusal for each in found]))
         refuser = "slurmctld" if newest.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        fault = f"{refuser} refuses {setting.shown}{when}"
-        fault = f"{fault} (`{newest.message.removeprefix(SUBMISSION_FAILED)}`): {newest.reason}"
+        fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
         yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
 
 

@@ -334,7 +334,7 @@ def _sums(values: Values, job: Description, gres: _Record, version: str, control
     if job.ntasks_per_gpu and job.num_tasks is not None and job.num_tasks % job.ntasks_per_gpu:
         if not is_before(version, "21.08"):
             message = f"Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-{name}."
-            return differ("tasks-per-gpu", message, _given(values, "ntasks", "ntasks-per-gpu", "ntasks-per-tres"))
+            return differ("gpu-tasks", message, _given(values, "ntasks", "ntasks-per-gpu", "ntasks-per-tres"))
     if gres.per_task:
         if gres.per_job:
             if gres.per_job % gres.per_task:
