@@ -1,6 +1,6 @@
 """A variable is exported for a container, but the image's own value wins.
 
-pyxis hands the environment of the job into the container, except for what the image defines: `export
+pyxis passes the environment of the job into the container, except for what the image defines: `export
 NCCL_SOCKET_IFNAME=eth0` in the batch script does nothing where the image's Dockerfile says something else. Images for
 training define many of CUDA's, NCCL's, Triton's and uv's variables. `--container-env=NAME` lets the job's value win,
 and so does an export inside the container (`bash -c 'export NAME=...; ...'`). LANG, LANGUAGE and LC_ALL never arrive

@@ -1,9 +1,9 @@
 """A program in a container reads variables of the job that the container does not get.
 
-docker and podman start with the image's environment: nothing of the job's goes in but what `-e` names. In
+docker and podman start with the image's environment, and add only what `-e` names. In
 `docker run IMAGE bash -c 'torchrun --node_rank=$SLURM_NODEID …'` the variable is empty, torchrun ends with an error
 of its arguments, and a program that takes its rank from Slurm runs as many times as there are tasks, each alone.
-apptainer and singularity hand the environment on, unless `--cleanenv` or `--containall` say otherwise.
+apptainer and singularity pass the environment on, unless `--cleanenv` or `--containall` say otherwise.
 
 An error where a shell in the container expands such a variable, or a launcher takes its settings from it. A warning
 where it is only printed, where nobody can look into the program that MASTER_ADDR and its kin are exported for, and for
@@ -166,7 +166,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     where = f" (line {job.line(reads[0].start)})" if reads else ""
     effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
     if lost.ranks:
-        effect = "each task in the container takes itself for the only one"
+        effect = "each task in the container runs as if it were the only one"
     added = None if cleaned or unexported or by_sudo else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,

@@ -7,7 +7,7 @@ command line, where `-it` is right; `srun --pty` and `script` make a terminal, a
 A warning where the script asks for no resources, so that it may be meant for a terminal.
 
 podman only warns, and docker takes `-t` without `-i`: there the container runs, each line of its log ends in a carriage
-return, and errors are mixed into the output. That is told as advice.
+return, and errors are mixed into the output. The finding is only advice there.
 
 ## Fix
 

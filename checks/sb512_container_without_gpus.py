@@ -10,7 +10,7 @@ nothing else in the script could be what the GPUs are for. For apptainer only wh
 the type that is asked for, the image, a module, nvidia-smi): sites with AMD's bring the libraries in by modules.
 
 An error for docker, whose daemon does it by itself only where the site made the nvidia runtime its default; else a
-warning. `apptainer exec IMAGE srun …` is reported too: srun is hardly in the image, and was to start the container.
+warning. `apptainer exec IMAGE srun …` is reported too: the image hardly has srun, which was to start the container.
 
 As advice: ROCR_VISIBLE_DEVICES, which Slurm sets for a step, goes into a container of pyxis. There the job's GPUs count
 from 0; whether the mask does so too depends on the site (gres.conf, ConstrainDevices).

@@ -1,14 +1,14 @@
-"""A command of Slurm is called inside a container, where it hardly is.
+"""A command of Slurm is called inside a container, which hardly has it.
 
 Images seldom bring `scontrol`, `srun` or `squeue`, nor the configuration and the key that they need: the command is not
 found. In `MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)` nothing is left for the address, and
-with `|| echo localhost` behind it each node takes itself for the master. The batch shell runs on the host and has them.
+with `|| echo localhost` behind it each node assumes that it is the master. The batch shell runs on the host and has them.
 
 Silent where a mount or the image's name speaks of Slurm, or the script looks whether the command is there.
 
 ## Fix
 
-Asks for the first node before the step, and exports it. Safe where the container is pyxis' or Apptainer's, which hand
+Asks for the first node before the step, and exports it. Safe where the container is pyxis' or Apptainer's, which pass
 the environment on, and the list is the job's. Unsafe where it is the step's, or a default is given.
 
 ## References
