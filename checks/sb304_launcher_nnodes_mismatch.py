@@ -34,11 +34,11 @@ from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Launchers, Steps
+from sbatchlint.triggers import Commands, Launchers
 
 CARD = Card(
     "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0",
-    when=Launchers(*WORLD_LAUNCHERS) | Steps(),
+    when=Launchers(*WORLD_LAUNCHERS) | Commands("python*", "ipython*", "pypy*"),
 )  # fmt: skip
 
 

@@ -25,9 +25,12 @@ from sbatchlint.analysis.launch.lone_ranks import LoneRank, is_spread, lone_rank
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.steps import Step
-from sbatchlint.triggers import Steps
+from sbatchlint.triggers import Commands
 
-CARD = Card("SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB311", "one-task-rank-program", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("python*", "ipython*", "pypy*", "litgpt"),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
