@@ -4,7 +4,7 @@ docker and podman give a container a /dev/shm of its own with 64 MB, however lar
 PyTorch DataLoader hand each batch over in it, and NCCL puts its buffers there: the job dies with `Bus error` or
 `unable to mmap … No space left on device`, often after hours, on one larger batch.
 
-An InfiniBand device in a container needs locked memory, too, of which docker allows little; that finding is only advice.
+An InfiniBand device in a container needs locked memory, too, of which docker allows little; that is only advice.
 
 ## Fix
 

@@ -2,7 +2,7 @@
 
 Images seldom bring `scontrol`, `srun` or `squeue`, nor the configuration and the key that they need: the command is not
 found. In `MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)` nothing is left for the address, and
-with `|| echo localhost` behind it each node assumes that it is the master. The batch shell runs on the host and has them.
+with `|| echo localhost` behind it each node assumes that it is the master. The batch shell has these commands.
 
 Silent where a mount or the image's name speaks of Slurm, or the script looks whether the command is there.
 
