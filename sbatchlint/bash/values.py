@@ -188,15 +188,16 @@ class Text:
 
     Its characters are those of `shown_text(pieces)`; `span` maps a range of them back to the file, and `pieces` gives
     the pieces of a range, so that what was already expanded keeps its history when the text is parsed again.
+    `is_plain`: its characters follow each other in the file.
     `whole`: the text as sbatch gets it: of a file, also what no shell reads of it (a byte-order mark, NUL bytes).
     """
 
-    __slots__ = ("_is_plain", "_starts", "field", "string", "whole")
+    __slots__ = ("_starts", "field", "is_plain", "string", "whole")
 
     def __init__(self, field: Pieces, whole: str | None = None) -> None:
         self.field = field
         # one piece, and no expansion's: its characters follow each other in the file
-        self._is_plain = len(field) == 1 and field[0].expansion is None
+        self.is_plain = len(field) == 1 and field[0].expansion is None
         self.string = shown_text(field)
         self.whole = self.string if whole is None else whole
         starts = [0]
@@ -223,7 +224,7 @@ class Text:
 
     def without_marks(self) -> Text:
         """What a shell gets of a file that a template engine fills in: values that are not known, and no statements."""
-        if not self._is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
+        if not self.is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
             return self
         from sbatchlint.source.templates import is_templated, rendered
 
@@ -252,7 +253,7 @@ class Text:
 
     def span(self, start: int, end: int) -> Span:
         """Where characters `start` to `end` stand in the file, from the first to the last of them."""
-        if self._is_plain:
+        if self.is_plain:
             base = self.field[0].start
             return _new(Span, (base + start, base + end))
         first = self.offset(start)
@@ -268,7 +269,7 @@ class Text:
 
     def pieces(self, start: int, end: int) -> Pieces:
         """The pieces that make characters `start` to `end`."""
-        if self._is_plain:
+        if self.is_plain:
             piece = self.field[0]
             if piece.text is not None:
                 base = piece.start

@@ -71,6 +71,8 @@ class Job(Rooms):
         self.parsed = interpreter.parsed  # what was parsed once is not parsed again
         self.evaluate(interpreter)
         self.limits = interpreter.limits
+        self.checkpoints = interpreter.checkpoints
+        self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
         self.steps: list[Step] = hooks.steps
         self._launches: list[Launch] | None = None
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
@@ -135,6 +137,7 @@ class Job(Rooms):
             each.children.clear()
             each.spawn = None
         self.trace.clear()
+        self.checkpoints.clear()
         self.answers.clear()
         for job in self.submits:
             job.let_go()

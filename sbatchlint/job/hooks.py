@@ -36,6 +36,10 @@ class JobHooks:
         self.environment = JobEnvironment(request)
         self.steps: list[Step] = []
 
+    def share_files(self, other: JobHooks) -> None:
+        """Takes over the files that another evaluation has read: they are attached to the workspace once."""
+        self._neighbours = other._neighbours
+
     def spawn(self, invocation: Invocation) -> Spawn | None:
         name = invocation.name
         if name == "srun":

@@ -188,7 +188,7 @@ class TaskViews:
         if self._left <= 0:
             return None
         hooks = JobHooks(job.request, job.versions, job.site, job.source)
-        hooks._neighbours = job.hooks._neighbours  # they attach each file to the workspace once
+        hooks.share_files(job.hooks)
         hooks.environment = TaskEnvironment(job.request, rank)
         interpreter = ScriptInterpreter(hooks)
         interpreter._parsed = self._parsed

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.changes import launches_after
 from sbatchlint.job.launchers import Launcher, Setting
-from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
 
 Accept = Callable[[Launch], bool]
 
@@ -71,21 +72,12 @@ def proven(job: Job, launch: Launch, edits: Sequence[Edit], accept: Accept, star
 
     `start`: where the launcher stands then, if it is not where the edits have moved it.
     """
-    text = job.source.own.text
-    if any(edit.span.end > len(text) for edit in edits):
-        return False
     if start is None:
         old = launch.launcher.span.start
         start = old + sum(len(e.content) - (e.span.end - e.span.start) for e in edits if e.span.end <= old)
     else:
         start += sum(len(e.content) for e in edits if e.span.start == e.span.end and e.span.end <= start)
-    changed = Job.from_source(Source(apply(text, edits), job.source.own.path), job.site)
-    if len(changed.program.errors) > len(job.program.errors):
-        return False
-    jobs = [changed]
-    for each in jobs:
-        jobs.extend(each.submits)
-    found = [each for other in jobs for each in other.launches if each.launcher.span.start == start]
+    found = [each for each in launches_after(job, edits, launch) or () if each.launcher.span.start == start]
     return bool(found) and all(map(accept, found))
 
 

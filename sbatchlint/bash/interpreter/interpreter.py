@@ -8,6 +8,7 @@ inside values are followed `DEEPEST` levels down.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sbatchlint.bash.expansion.expander import WordExpander
 from sbatchlint.bash.expansion.protocol import Scope
@@ -49,23 +50,37 @@ DEEPEST = 6
 _METHODS: dict[type[Statement], str] = {}
 
 
+class Checkpoint(NamedTuple):
+    """A statement of the outermost list, the state before it, and how many commands were recorded by then."""
+
+    statement: Statement
+    state: State
+    commands: int
+
+
 class ScriptInterpreter(Flow):
-    """Evaluates one script. `trace` is the result, `limits` what it cost."""
+    """Evaluates one script. `trace` is the result, `limits` what it cost; `checkpoints`: before each statement."""
 
     def __init__(self, hooks: Hooks) -> None:
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
         self.expander = WordExpander(self)
+        self.checkpoints: list[Checkpoint] = []
         self._parsed: dict[str, Program] = {}
 
     # --- whole programs ----------------------------------------------------------------------
 
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> None:
         """Walks a script from its first statement."""
-        scope = Scope(state or State(), text, Context(phase))
+        current: State | None = state or State()
+        context = Context(phase)
         try:
-            self.statements(program.statements, scope)
+            for statement in program.statements:
+                if current is None:
+                    break
+                self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
+                current = self.statement(statement, Scope(current, text, context))
         except Exhausted:
             pass  # noted in `limits`
 

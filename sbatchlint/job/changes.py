@@ -1,0 +1,90 @@
+"""Which launchers a script starts once it is changed, to prove a repair before it is offered.
+
+Only what the change can reach is evaluated again: from the statement in which the first edit stands, with the shell's
+state as it was there, to the one that starts the launcher. Where that is not possible, as in a script inside another
+one, the whole changed script is evaluated, for `MOST_WHOLE` repairs of a script at most.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from sbatchlint.bash.interpreter.interpreter import Checkpoint, ScriptInterpreter
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.values import Text, literal
+from sbatchlint.job import Job
+from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.text import Source, Span
+
+MOST_WHOLE = 40
+
+
+def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Launch] | None:
+    """The launchers that run after the edits, as far as the one of this launch may be among them.
+
+    None where the script then has more errors of syntax than before, or where that is too much to find out.
+    """
+    text = job.source.own.text
+    if any(edit.span.end > len(text) for edit in edits):
+        return None
+    part = _part(job, edits, launch)
+    return _whole(job, edits) if part is None else _evaluated(job, edits, *part)
+
+
+def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
+    outermost = job
+    while outermost.outer is not None:
+        outermost = outermost.outer
+    outermost.proofs += 1
+    if outermost.proofs > MOST_WHOLE:
+        return None
+    changed = Job.from_source(Source(apply(job.source.own.text, edits), job.source.own.path), job.site)
+    if len(changed.program.errors) > len(job.program.errors):
+        return None
+    jobs = [changed]
+    for each in jobs:
+        jobs.extend(each.submits)
+    return [each for other in jobs for each in other.launches]
+
+
+def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, Span] | None:
+    """The statements that matter: the state before the first, and where they stand; None where that is not certain."""
+    points = job.checkpoints
+    if job.is_embedded or job.submits or not job.text.is_plain or not points or job.limits.exhausted:
+        return None
+    text = job.source.own.text
+    starts = [job.text.offset(each.statement.start) for each in points]
+
+    def begins_line(number: int) -> bool:
+        return not text[text.rfind("\n", 0, starts[number]) + 1 : starts[number]].strip()
+
+    first = bisect_right(starts, min(edit.span.start for edit in edits)) - 1
+    while first > 0 and not begins_line(first):
+        first -= 1
+    if first < 0:
+        return None
+    place = launch.launcher.span.start
+    commands = [each.invocation.index for each in job.launches if each.launcher.span.start == place]
+    behind = max(bisect_right([each.commands for each in points], max(commands)), 1)
+    ends = max(edit.span.end for edit in edits)
+    while behind < len(points) and (starts[behind] < ends or not begins_line(behind)):
+        behind += 1
+    end = starts[behind] if behind < len(points) else len(text)
+    return points[first], Span(starts[first], end)
+
+
+def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -> list[Launch] | None:
+    moved = [Edit(Span(start - span.start, end - span.start), content) for (start, end), content in edits]
+    string = apply(job.source.own.text[span.start : span.end], moved)
+    program = parse(string)
+    errors = sum(span.start <= job.text.offset(start) < span.end for start, _ in job.program.errors)
+    if len(program.errors) > errors:
+        return None
+    hooks = JobHooks(job.request, job.versions, job.site, job.source)
+    hooks.share_files(job.hooks)
+    interpreter = ScriptInterpreter(hooks)
+    interpreter.run(Text((literal(string, span.start),)), program, job.phase, point.state.copy())
+    return find_launches(interpreter.trace.invocations)
