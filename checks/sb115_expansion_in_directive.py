@@ -16,22 +16,24 @@ sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from sbatchlint.check import EXPANSION, Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.analysis.directives.typos import EXPANSION
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB115", "expansion-in-directive", severity="error", fix="sometimes",
-    since="0.1.0",
+    "SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0", when=Written("expansion")
 )  # fmt: skip
 
 # An expansion that does not end, and a value of them and other characters.
-OPEN = re.compile(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-CLOSED = re.compile(r"(?:\$\([^()]*\)|\$\{[^}]*\}|`[^`]*`|[^\s`])*")
-HOME = re.compile(r"[\"']?~(?:\w*/|[\"']?$)")
+OPEN = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
+CLOSED = Regex(r"(?:\$\([^()]*\)|\$\{[^}]*\}|`[^`]*`|[^\s`])*")
+HOME = Regex(r"[\"']?~(?:\w*/|[\"']?$)")
 TEXTS = ("comment", "extra")
-VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+VARIABLE = Regex(r"\$\{?(\w+)\}?")
 PATTERNS = {
     "USER": "%u",
     "LOGNAME": "%u",
@@ -48,18 +50,17 @@ PATTERNS = {
 LOGS = ("output", "error", "input")
 PATHS = (*LOGS, "chdir", "container", "container-image", "container-mounts", "container-workdir", "container-save")
 # Rendered by something else before sbatch sees it.
-TEMPLATE = re.compile(r"\{\{|\{%|<%|!TBG_|@[A-Z_]+@")
-TEMPLATE_FILE = re.compile(r"\.(?:j2|jinja2?|tmpl|tpl|template|envsubst|in|mustache|erb|mako|ejs|hbs)$|(?i:template)")
+TEMPLATE = Regex(r"\{\{|\{%|<%|!TBG_|@[A-Z_]+@")
+TEMPLATE_FILE = Regex(r"\.(?:j2|jinja2?|tmpl|tpl|template|envsubst|in|mustache|erb|mako|ejs|hbs)$|(?i:template)")
 
 
 def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
-    settings = [each for each in directives.settings if each.value and _is_suspect(each.value)]
-    if not settings or job.directives_expand or TEMPLATE_FILE.search(job.source.path.rpartition("/")[2]):
+    if job.directives_expand or TEMPLATE_FILE.search(job.source.path.rpartition("/")[2]):
         return
     if any(TEMPLATE.search(job.source.slice(line.span)) for line in directives.lines):
         return
-    for setting in settings:
+    for setting in directives.settings:
         option = setting.option
         if setting.value_span is None or option is None or option.early or option.plugin not in (None, "pyxis"):
             continue
@@ -85,10 +86,6 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(span, message, fix=fix)
 
 
-def _is_suspect(value: str) -> bool:
-    return "$" in value or "`" in value or value[0] == "~"
-
-
 def _whole(job: Job, value: Span) -> Span:
     """The value, and what a blank or a `#` in its expansion cuts off: `$(date +%F).out`, `${#list[@]}`."""
     raw = job.source.slice(value)
@@ -111,7 +108,7 @@ def _pattern(job: Job, raw: str) -> str | None:
         start = match.start(1)
         if pattern is None or raw[start - 1 : start] == "%":
             return None
-        if pattern == "%r" and job.versions[0] < "25.11":
+        if pattern == "%r" and is_before(job.versions.first, "25.11"):
             return None
         parts += [raw[at:start], pattern]
         at = match.end(1)

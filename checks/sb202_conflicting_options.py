@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
-from sbatchlint.analysis.directives.wrong_values import SUBMISSION_FAILED
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options
@@ -82,8 +81,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         message = f"{shown} exclude each other, so sbatch refuses the script{when}; keep one of them"
     else:
         reason, advice = REASONS[conflict.kind]
-        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        message = f"{refuser} refuses {shown}{when}: {reason}; {advice}"
+        message = f"{conflict.refuser} refuses {shown}{when}: {reason}; {advice}"
     severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
     return Finding(last.span, message, severity, related)
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
-from sbatchlint.analysis.directives.wrong_values import SUBMISSION_FAILED
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
@@ -101,8 +100,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     elif conflict.kind in EXCLUSIVE:
         message = f"{shown} exclude each other, so sbatch refuses the script{when}"
     else:
-        refuser = "slurmctld" if conflict.message.startswith(SUBMISSION_FAILED) else "sbatch"
-        message = f"{refuser} refuses {shown}{when}: {reason}"
+        message = f"{conflict.refuser} refuses {shown}{when}: {reason}"
         missing = MISSING.get(conflict.kind)
         if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
             severity, message = "warning", f"{message}, unless the command line adds it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.commands.argv import quoted
@@ -11,11 +11,7 @@ from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger
 
-if TYPE_CHECKING:
-    from sbatchlint.analysis.directives.typos import EXPANSION
-
 __all__ = [
-    "EXPANSION",
     "Bad",
     "Card",
     "Edit",
@@ -32,15 +28,6 @@ __all__ = [
     "remove",
     "replace",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """`EXPANSION`, which two checks want and most runs do not."""
-    if name == "EXPANSION":
-        from sbatchlint.analysis.directives.typos import EXPANSION
-
-        return EXPANSION
-    raise AttributeError(name)
 
 
 SEVERITIES = ("info", "warning", "error")

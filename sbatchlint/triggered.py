@@ -40,6 +40,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb112_abbreviated_option": Problems("ambiguous-option") | Written("short"),
     "sb113_step_option_in_directive": Problems("unknown-option"),
     "sb114_submission_option_on_step": Problems("unknown-option") | StepOptions("wait"),
+    "sb115_expansion_in_directive": Written("expansion"),
     "sb116_repeated_option": Written("again"),
     "sb117_command_line_option_in_directive": Options("test-only", "uid", "gid", "wrap", "parsable", "wait", "help", "quiet", "usage", "verbose", "version"),
     "sb119_removed_option": Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped"),

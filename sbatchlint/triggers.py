@@ -164,7 +164,8 @@ class Written(Trigger):
     words that sbatch leaves out, or `hetjob`; `quoted`: a word with quotes or backslashes; `equals`: a word with a `=`
     where none belongs; `dashes`: a word with one dash and more than a letter, or with three; `short`: a long option
     that is not written in full; `foreign`: directives of PBS or LSF; `plugin`: an option that a plugin adds; `again`:
-    an option that is given twice; `later`: a value on a later line than its option.
+    an option that is given twice; `later`: a value on a later line than its option; `expansion`: a value with a `$`, a
+    backquote or a `~` at its beginning.
     """
 
     __slots__ = ()
@@ -190,6 +191,10 @@ _WAYS: dict[str, Callable[[Directives], bool]] = {
     "foreign": lambda directives: directives.foreign is not None,
     "plugin": lambda directives: any(each.plugin is not None for each in directives.settings),
     "again": lambda directives: len({each.name for each in directives.settings}) < len(directives.settings),
+    "expansion": lambda directives: any(
+        each.value is not None and (each.value[:1] == "~" or "$" in each.value or "`" in each.value)
+        for each in directives.settings
+    ),
     "later": lambda directives: any(each.value_line not in (None, each.line) for each in directives.settings),
 }
 

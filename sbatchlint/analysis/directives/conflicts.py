@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.slurm.conflicts.clashes import IGNORED, REFUSED, WARNING
+from sbatchlint.slurm.conflicts.clashes import CONTROLLER, IGNORED, REFUSED
 from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clashing_settings, values_of
 from sbatchlint.slurm.conflicts.counts import Counts, job_counts
 from sbatchlint.slurm.model import ForeignSetting, Setting
@@ -20,16 +20,16 @@ _SUMS = 200
 class Conflict(NamedTuple):
     """Settings that do not go together, with what each release makes of them.
 
-    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none.
-    `refused`, `warned`, `ignored`: the releases of the range in which the job is refused, made with a warning, or made
-    with one of the settings without effect.
+    `kind`: the rule that sbatch meets first. `message`: what the newest release says that says anything, '' for none;
+    `refuser`: who says it, `sbatch` or `slurmctld`. `refused`: the releases of the range that refuse the job;
+    `ignored`: those that take it, and drop one of the settings.
     """
 
     kind: str
     settings: tuple[Setting | ForeignSetting, ...]
     message: str
+    refuser: str
     refused: tuple[str, ...]
-    warned: tuple[str, ...]
     ignored: tuple[str, ...]
 
     def setting(self, name: str) -> Setting | ForeignSetting | None:
@@ -92,7 +92,9 @@ def _conflict(
 
     speaking = [each for each in found if each.message]
     newest = max(speaking, key=lambda each: majors.index((each.versions or majors)[-1]), default=found[0])
-    return Conflict(found[0].kind, settings, newest.message, releases(REFUSED), releases(WARNING), releases(IGNORED))
+    refuser = "slurmctld" if newest.stage == CONTROLLER else "sbatch"
+    kind, message = found[0].kind, newest.message
+    return Conflict(kind, settings, message, refuser, releases(REFUSED), releases(IGNORED))
 
 
 def task_counts(job: Job) -> list[Counts | None]:

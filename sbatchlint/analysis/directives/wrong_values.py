@@ -16,8 +16,6 @@ from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
-SUBMISSION_FAILED = "Batch job submission failed: "
-
 
 class WrongValue(NamedTuple):
     """A setting whose value is refused.
@@ -53,7 +51,7 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
         edits = () if instead is None else (_edit(directives, setting, instead),)
         span = setting.value_span or setting.option_span
         when = job.versions.said(_releases(directives, setting, [each.refusal for each in found]))
-        refuser = "slurmctld" if newest.message.startswith(SUBMISSION_FAILED) else "sbatch"
+        refuser = "slurmctld" if newest.stage == "controller" else "sbatch"
         fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
         yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
 
