@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import NoGpus
@@ -31,21 +32,19 @@ CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", sin
 
 
 def check(job: Job) -> Iterator[Finding]:
-    need = job.gpu_need()
-    if need is None or job.unseen_gpus() is not None:
-        return
+    need = gpu_need(job)
+    if need is None or unseen_gpus(job) is not None:
+        return  # exclusive-without-gpus reports a step of an exclusive job
     option = f"--gpus-per-node={need.per_node}"
     sign = need.signs[0]
-    where = (
-        "has its nodes to itself, but steps see GPUs at many sites only if" if need.whole_nodes else "gets none unless"
-    )
+    given = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
     yield Finding(
         need.place.span,
-        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}): on most clusters it "
-        f"{where} it asks; write #SBATCH {option}",
+        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; write "
+        f"#SBATCH {option}",
         "info" if need.whole_nodes else "error" if job.site.gpus_required else "warning",
         related=[(each.span, each.words) for each in need.signs],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)], safe=False),
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)]),
     )
 
 

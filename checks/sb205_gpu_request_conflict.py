@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
+from sbatchlint.analysis.gpus.gpu_use import gpu_need
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
@@ -76,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
         if conflict.kind == "tres-per-task" and not conflict.setting("gpus-per-task"):
             continue
         # Where the commands show what is missing, it is GPUs: gpus-not-requested reports them.
-        if conflict.kind in WITHOUT_GPUS and job.gpu_need() is not None:
+        if conflict.kind in WITHOUT_GPUS and gpu_need(job) is not None:
             continue
         if conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
             yield _finding(job, conflict)

@@ -23,59 +23,84 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.gpus.step_limits import TooManyGpus, steps_with_too_many_gpus
+from sbatchlint.analysis.launch.launcher_options import place_of
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0", when=Steps())
 
-REFUSAL = "srun starts nothing (Invalid generic resource (gres) specification)"
-
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.steps_with_too_many_gpus():
-        line = None if each.setting is None else job.line(each.setting.span.start)
-        if each.nodes is not None and each.setting is not None:
-            here, all_of_them = each.nodes
-            yield Finding(
-                each.place,
-                f"this srun runs on {here} of the job's {all_of_them} nodes and inherits --gpus={each.asked} "
-                f"(line {line}): it wants all {each.asked} GPUs there, and starts nothing (Invalid generic resource "
-                "(gres) specification); ask for them with --gpus-per-node in the job, or write --gpus in the srun",
-                related=[(each.setting.span, "the total of all nodes")],
-            )
-        elif each.setting is None:
-            yield Finding(
-                each.place,
-                f"`{each.words}` asks for GPUs, and the job has none unless the site hands out whole nodes: {REFUSAL}; "
-                f"ask for them in the job: #SBATCH {_option(each.by, each.asked)}",
-                "warning",
-            )
-        else:
-            unit = " a node" if each.by == "node" else ""
-            wants = f"`{each.words}` asks for {each.asked} GPUs{unit}"
-            yield Finding(
-                each.place,
-                f"{wants}, and the job has {each.held} (line {line}): {REFUSAL}; ask for at most {each.held} here, or "
-                f"for {each.asked} in the job",
-                related=[(each.setting.span, "what the job has")],
-            )
-    for small in job.launchers_with_too_many_nodes():
-        launcher, step = small.world.launcher, small.world.step
-        assert launcher is not None and step is not None
-        nodes = "one node" if small.nodes == 1 else f"{small.nodes} nodes"
-        others = small.asked - small.nodes
-        missing = "another one" if others == 1 else f"{others} others"
+    for each in steps_with_too_many_gpus(job):
+        yield _too_many_gpus(job, each)
+    yield from _launchers_with_too_many_nodes(job)
+
+
+def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
+    asked, held, setting = found.asked, found.held, found.setting
+    if setting is None:
+        option = {"job": "gpus", "task": "gpus-per-task"}.get(found.by, "gpus-per-node")
+        message = f"the job asks for no GPU, so srun refuses `{found.words}`, unless the site hands out whole nodes"
+        return Finding(found.place, f"{message}; write #SBATCH --{option}={asked}", "warning")
+    line = job.line(setting.span.start)
+    if found.nodes is not None:
+        here, all_of_them = found.nodes
+        return Finding(
+            found.place,
+            f"srun fails: on {here} of the job's {all_of_them} nodes it inherits --gpus={asked} (line {line}), all "
+            "GPUs of the job; write --gpus-per-node in the job, or --gpus in the srun",
+            related=[(setting.span, "the total of all nodes")],
+        )
+    unit = " a node" if found.by == "node" else ""
+    return Finding(
+        found.place,
+        f"srun refuses `{found.words}`, as it asks for {asked} GPUs{unit} and the job has {held} (line {line}); ask "
+        f"for at most {held} here, or for {asked} in the job",
+        related=[(setting.span, "what the job has")],
+    )
+
+
+def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
+    """Launchers whose step has fewer nodes than they wait for, and nothing else of the script starts the others."""
+    if job.phase is not Phase.BATCH:
+        return
+    worlds = find_worlds(job)
+    for group in by_place(worlds):
+        world = group[0]
+        step, launcher, asked = world.step, world.launcher, world.asked
+        if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None:
+            continue
+        if not launcher.spawns or launcher.kind == "mpi" or not world.certain:
+            continue
+        if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
+            continue
+        nodes = job.request.exact_nodes()
+        if nodes is None or world.nodes >= nodes:
+            continue  # as large as the job: another fault
+        if world.apart not in ("", "part") or _has_companions(world, worlds):
+            continue
+        place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)
+        option = step.option("ntasks") or step.option("nodes")
+        line = job.line(step.span.start)
+        here = "one node" if world.nodes == 1 else f"{world.nodes} nodes"
         yield Finding(
-            small.place,
-            f"{launcher.name} is told of {small.asked} nodes, but the srun of line {job.line(step.span.start)} runs on "
-            f"{nodes}: it waits for {missing} that nothing starts, until its rendezvous times out; run the step on "
-            f"{small.asked} nodes, or tell {launcher.name} of {small.nodes}",
-            related=[] if small.option is None else [(small.option.span, f"makes it {nodes}")],
+            place,
+            f"{launcher.name} waits for {asked.least} nodes, but the srun of line {line} runs on {here}: the "
+            f"rendezvous times out; run the step on {asked.least} nodes, or tell {launcher.name} of {world.nodes}",
+            related=[] if option is None else [(option.span, f"makes it {here}")],
         )
 
 
-def _option(by: str, number: int) -> str:
-    return {"job": f"--gpus={number}", "task": f"--gpus-per-task={number}"}.get(by, f"--gpus-per-node={number}")
+def _has_companions(world: LaunchWorld, worlds: list[LaunchWorld]) -> bool:
+    """Whether other steps may start the launcher on the other nodes: at the same time, or in a loop or a function."""
+    step = world.step
+    if step is None or step.invocation.context.background or step.invocation.context.looped:
+        return True
+    others = [each for each in worlds if each is not world and each.launcher.kind == world.launcher.kind]
+    return any(each.step is None or each.step.invocation.context.background for each in others)
 
 
 CASES = [

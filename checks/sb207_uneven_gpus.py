@@ -19,39 +19,124 @@ sbatch(1), --gpus.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Steps
+from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.request import gpu_count
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.triggers import Options
 
-CARD = Card("SB207", "uneven-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB207", "uneven-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("gpus", "ntasks")
+)  # fmt: skip
+
+# Nodes with more GPUs than this are rare: so many for each node is all that they have.
+MOST_ON_A_NODE = 8
+# Other ways to say how many there are on each node, or how tasks are dealt to nodes.
+OF_GPUS = ("gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task", "ntasks-per-gpu")
+OF_TASKS = ("ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu", "distribution", "spread-job",
+             "gpus-per-task", "tres-per-task", "overcommit", "mincpus", "exclusive", "use-min-nodes")  # fmt: skip
+TOTAL_GPUS = re.compile(r"SLURM_GPUS(?![_A-Z])")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    gpus = job.uneven_gpus()
-    if gpus is not None:
-        most = gpus.number - gpus.nodes + 1
-        rest = "1 on the other" if gpus.nodes == 2 else "1 on each other"
-        split = f"{most} on one and {rest}" if most <= 8 else "as many as fit on the first"
-        advice = f"write {gpus.option}" if gpus.option else "ask for them with --gpus-per-node"
+    if job.directives.certain and not job.request.heterogeneous:
+        yield from _uneven_gpus(job)
+        yield from _uneven_tasks(job)
+
+
+def _uneven_gpus(job: Job) -> Iterator[Finding]:
+    """A total of GPUs that every node should have its equal part of."""
+    request = job.request
+    total, nodes, setting = request.gpus.total, request.exact_nodes(), request.given("gpus")
+    if total is None or setting is None or nodes is None or not 1 < nodes < total:
+        return
+    if any(request.asked(name) for name in OF_GPUS):
+        return
+    each = total // nodes if total % nodes == 0 else None
+    if each is not None and each in (MOST_ON_A_NODE, job.site.gpus_per_node):
+        return
+    found = _who_wants_gpus(job, nodes, each)
+    if found is None:
+        return
+    place, wanted = found
+    advice, fix = "ask for them with --gpus-per-node", None
+    count = gpu_count("gpus", setting.text or "", request.version)
+    if each is not None and count is not None and count.kind is not None:
+        option = f"--gpus-per-node={count.kind}{':' if count.kind else ''}{each}"
+        advice = f"write {option}"
+        literal = literal_number(job, setting.value_span) is not None or count.kind
+        if literal and setting.value_line is setting.line and "\n" not in job.source.slice(setting.span):
+            safe = TOTAL_GPUS.search(job.source.text) is None
+            fix = Fix("ask for the GPUs by node", [Edit(setting.span, option)], safe)
+    most = total - nodes + 1
+    split = f"{most} of these {total} GPUs to one node" if most <= 8 else f"these {total} GPUs unevenly to the nodes"
+    yield Finding(
+        setting.span,
+        f"Slurm may give {split}, but line {job.line(place.start)} needs {wanted} on each of {nodes}; {advice}",
+        related=[(place, f"needs {wanted} on each node")],
+        fix=fix,
+    )
+
+
+def _who_wants_gpus(job: Job, nodes: int, each: int | None) -> tuple[Span, int] | None:
+    """The first launcher of a fixed number of processes on each node, or a program of which each task wants a GPU.
+
+    Where it stands, and how many GPUs it wants on each node.
+    """
+    for world in find_worlds(job):
+        step, launcher = world.step, world.launcher
+        if step is None or not launcher.spawns or world.nodes != nodes or launcher.cpu:
+            continue
+        count = launcher.processes_per_task
+        if isinstance(count, int) and count > 1 and (each is None or count == each) and world.starts_per_node == 1:
+            if _takes_what_the_job_has(step):
+                return launcher.span, count
+    for step in job.steps:
+        tasks = step.tasks_per_node
+        if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == each and _takes_what_the_job_has(step):
+            if not is_repeatable_step(step):
+                return step.invocation.name_span, tasks
+    return None
+
+
+def _takes_what_the_job_has(step: Step) -> bool:
+    return step.certain and not any(name in step.options for name in ("gpus", *OF_GPUS))
+
+
+def _uneven_tasks(job: Job) -> Iterator[Finding]:
+    """A total of tasks that is one for each GPU of each node."""
+    request = job.request
+    tasks, nodes, setting = request.tasks, request.exact_nodes(), request.given("ntasks")
+    if tasks is None or setting is None or nodes is None or not 1 < nodes < tasks or tasks % nodes:
+        return
+    each = tasks // nodes
+    if any(request.asked(name) for name in OF_TASKS) or request.gpus_per_node() != each:
+        return
+    for step in job.steps:
+        if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:
+            continue
+        if step.nodes != nodes or "distribution" in step.options or is_repeatable_step(step):
+            continue
+        option, place = f"--ntasks-per-node={each}", step.invocation.name_span
+        own = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
+        fix = None
+        if whole(setting.text) is not None and literal_number(job, setting.value_span) is not None:
+            fix = Fix("ask for the tasks by node", [insertion(job.directives, option)], safe=not own)
         yield Finding(
-            gpus.setting.span,
-            f"a total of {gpus.number} GPUs over {gpus.nodes} nodes may come with {split}, and line "
-            f"{job.line(gpus.place.start)} needs {gpus.wanted} on each: where there are fewer, ranks die of an invalid "
-            f"device ordinal or share a GPU; {advice}",
-            related=[(gpus.place, f"needs {gpus.wanted} on each node")],
-            fix=Fix("ask for the GPUs by node", gpus.edits, gpus.safe) if gpus.edits else None,
+            setting.span,
+            f"Slurm may put {tasks - nodes + 1} of these {tasks} tasks on one node, where ranks of line "
+            f"{job.line(place.start)} then share {each} GPUs; write {option} too",
+            related=[(place, "starts a task for each GPU")],
+            fix=fix,
         )
-    tasks = job.uneven_tasks()
-    if tasks is not None:
-        most = tasks.number - tasks.nodes + 1
-        yield Finding(
-            tasks.setting.span,
-            f"this may put {most} of the {tasks.number} tasks on one node with its {tasks.wanted} GPUs and one on each "
-            f"other, so that ranks of line {job.line(tasks.place.start)} share GPUs; write {tasks.option} too",
-            related=[(tasks.place, "starts a task for each GPU")],
-            fix=Fix("ask for the tasks by node", tasks.edits, tasks.safe) if tasks.edits else None,
-        )
+        return
 
 
 CASES = [

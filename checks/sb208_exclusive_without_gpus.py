@@ -22,25 +22,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.triggers import NoGpus
+from sbatchlint.triggers import Options
 
-CARD = Card("SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when=NoGpus())
+CARD = Card(
+    "SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when=Options("exclusive")
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    unseen = job.unseen_gpus()
-    if unseen is None:
+    need, unseen, place = gpu_need(job), unseen_gpus(job), job.request.given("exclusive")
+    if need is None or unseen is None or place is None:
         return
-    option = f"--gpus-per-node={unseen.per_node}"
+    step, sign = unseen
+    option = f"--gpus-per-node={need.per_node}"
     yield Finding(
-        unseen.place.span,
-        "this gives the batch shell all GPUs of its node, but the srun of line "
-        f"{job.line(unseen.step.span.start)} gets none, as nobody asks for any ({unseen.sign.words}), unless the site "
-        f"does not manage GPUs; write #SBATCH {option} too",
-        related=[(unseen.sign.span, unseen.sign.words)],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)], safe=False),
+        place.span,
+        f"with --exclusive alone the srun of line {job.line(step.span.start)} gets no GPU ({sign.words}), unless the "
+        f"site does not manage GPUs; write #SBATCH {option} too",
+        related=[(sign.span, sign.words)],
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)]),
     )
 
 

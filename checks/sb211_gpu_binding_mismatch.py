@@ -17,61 +17,269 @@ as many as it starts processes. Unsafe: the program may know about it.
 
 ## References
 
-srun(1), --gpu-bind, --gpus-per-task; runs on Slurm 22.05, 23.11, 24.11 and 26.05;
+srun(1), --gpu-bind, --gpus-per-task; runs on Slurm 22.05, 23.11, 24.11 and 26.05; torch/cuda (`set_device`),
+jax/_src/clusters/slurm_cluster.py (the device of the local number), lightning/fabric (`devices` against what is
+visible);
 https://github.com/ACEsuit/mace/issues/435; https://github.com/jax-ml/jax/issues/23452;
 https://github.com/clessig/atmorep/issues/77
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
+from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs, rank_sign
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.steps import Step, written
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB211", "gpu-binding-mismatch", severity="error", fix="sometimes", since="0.1.0", when=Steps())
 
+# Options whose value is the index of a device, or a number on the node that programs use as one.
+DEVICE_OPTION = re.compile(
+    r"-{1,2}(?:local[_-]?(?:rank|id)|gpu(?:[_-]?id)?|device(?:[_-]?id)?|cuda[_-]?device|rank[_-]?local)"
+)
+DISTRIBUTED = re.compile(r"--(?:use[_-]?)?(?:distributed|ddp|dist)(?:=(?:true|1|yes))?", re.IGNORECASE)
+LAUNCHERS = (
+    "torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "composer", "colossalai",
+    "fabric", "torchpack",
+)  # fmt: skip
+
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in job.bound_launchers():
-        launcher = each.world.launcher
-        assert launcher is not None
-        (span, words), line = each.reason, job.line(each.world.invocation.span.start)
-        gpus = "one GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
-        since = "" if each.always else " from Slurm 25.11 on"
+    yield from _bound_launchers(job)
+    yield from _bound_ranks(job)
+    for step in job.steps:
+        if (step.tasks_per_node or 0) > 1 and not _has_launcher(job, step):
+            found = (_shared(job, step, invocation) for invocation in step.program)
+            yield from [each for each in found if each is not None][:1]
+
+
+# --- launchers that see fewer GPUs than they start processes -------------------------------------------
+
+
+def _bound_launchers(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for world in find_worlds(job):
+        launcher, step = world.launcher, world.step
+        if step is None or launcher.kind not in LAUNCHERS or launcher.cpu or launcher.span in seen:
+            continue
+        count = launcher.processes_per_task
+        if not isinstance(count, int) or count < 2 or not world.certain or is_duplicated(job, world.launch):
+            continue
+        if launcher.kind in ("accelerate", "composer") and world.asked.number is None:
+            continue  # its number is that of all nodes
+        sharing = step_gpus(job, step)
+        least, most = sharing.least, sharing.most
+        if sharing.meant is None or least is None or most is None or sharing.reason is None or least >= count:
+            continue
+        if any(_set_in_task(world.invocation, name) is not None for name in DEVICE_VARIABLES):
+            continue
+        seen.add(launcher.span)
+        span, words = sharing.reason
+        gpus = "one GPU" if least == 1 else f"{least} GPUs"
+        since = "" if most < count else " from Slurm 25.11 on"
+        line = job.line(world.invocation.span.start)
+        # One task on each node can have as many GPUs as there are processes.
+        edit = _with_value(job, step, "gpus-per-task", count, None) if step.tasks_per_node == 1 else None
         yield Finding(
             span,
-            f"`{words}` shows each task {gpus}{since}, and {launcher.name} (line {line}) starts {each.processes} "
-            f"processes in it: those that find none die of `invalid device ordinal`; give the task {each.processes} "
-            "GPUs",
-            None if each.always else "warning",
-            related=[(launcher.span, f"starts {each.processes} processes")],
-            fix=None if each.edit is None else Fix(f"give the task {each.processes} GPUs", [each.edit]),
+            f"`{words}` shows each task {gpus}{since}, but {launcher.name} (line {line}) starts {count} processes in "
+            f"it: {count - least} find none (`invalid device ordinal`); give the task {count} GPUs",
+            None if most < count else "warning",
+            related=[(launcher.span, f"starts {count} processes")],
+            fix=None if edit is None else Fix(f"give the task {count} GPUs", [edit]),
         )
-    for rank in job.bound_ranks():
-        (span, words), taken = rank.reason, rank.taken
-        line = job.line(taken.place.start)
-        yield Finding(
-            span,
-            f"`{words}` shows each task just its own GPU, as GPU 0, but line {line} counts on all of the node "
-            f"({taken.how}): {taken.consequence}; write {rank.instead}, or let each take the one that it sees",
-            "warning" if taken.sure else "info",
-            related=[(taken.place, taken.how)],
-            fix=None if rank.edit is None else Fix("show each task all GPUs of its node", [rank.edit]),
+
+
+def _with_value(job: Job, step: Step, name: str, number: int, other: str | None) -> Edit | None:
+    """An option, of the srun or the job, with another number, and under another name where that is given."""
+    option = step.option(name)
+    if option is not None:
+        span = literal_span(option.value)
+        if span is None or literal_number(job, span) is None:
+            return None
+        if other is None:
+            return Edit(span, str(number))
+        whole = Span(option.span.start, span.end)
+        return (
+            Edit(whole, f"--{other}={number}")
+            if job.source.slice(whole) == f"--{name}={job.source.slice(span)}"
+            else None
         )
-    for shared in job.shared_gpus():
-        idle = "" if not shared.others else ", and the others of the node stay idle"
-        why = "" if shared.chosen else " (it counts by node, not by task)"
-        instead = (
-            "leave it to Slurm, or choose by $SLURM_LOCALID" if shared.chosen else f"ask for {shared.tasks} GPUs a node"
-        )
-        yield Finding(
-            shared.place,
-            f"`{shared.words}` shows all {shared.tasks} tasks of a node the same GPU{why}: NCCL ends with `Duplicate "
-            f"GPU detected`, or they share its memory{idle}; {instead}",
-            None if shared.sign is not None else "warning",
-            related=[(shared.step.invocation.name_span, f"starts {shared.tasks} tasks on a node")],
-        )
+    setting = step.request.given(name)
+    if setting is None or literal_number(job, setting.value_span) is None:
+        return None
+    if other is None:
+        return replacement(job.directives, setting, str(number))
+    return Edit(setting.span, f"--{other}={number}") if setting.value_line is setting.line else None
+
+
+# --- programs that take a GPU by their number on the node, where each task sees just its own -----------
+
+
+class Taken(NamedTuple):
+    """How a program takes a GPU by its number on the node.
+
+    `place`: what says so; `how`: in words; `sure`: the script says it, and it is not only usual; `consequence`: what
+    becomes of the tasks where each sees one GPU.
+    """
+
+    place: Span
+    how: str
+    sure: bool = True
+    consequence: str = "all tasks but the first die of `invalid device ordinal`"
+
+
+def _bound_ranks(job: Job) -> Iterator[Finding]:
+    seen: set[object] = set()
+    for step in job.steps:
+        sharing = step_gpus(job, step)
+        if sharing.reason is None or sharing.meant is None or sharing.each != 1:
+            continue
+        by_gpu = step.request.asked("ntasks-per-gpu") and (sharing.on_node or 0) > 1
+        if not (step.geometry.several or by_gpu and not {"ntasks", "nodes"} & step.options.keys()):
+            continue
+        if _has_launcher(job, step):
+            continue
+        span, words = sharing.reason
+        for invocation in step.program:
+            taken = _taken(invocation)
+            if taken is None or (span, taken.how) in seen:
+                continue
+            seen.add((span, taken.how))
+            edit, instead = _all_visible(job, step, sharing)
+            line = job.line(taken.place.start)
+            yield Finding(
+                span,
+                f"`{words}` shows each task only one GPU, as GPU 0, but {taken.how} (line {line}): "
+                f"{taken.consequence}; write {instead}, or let each task take GPU 0",
+                "warning" if taken.sure else "info",
+                related=[(taken.place, taken.how)],
+                fix=None if edit is None else Fix("show each task all GPUs of its node", [edit]),
+            )
+
+
+def _has_launcher(job: Job, step: Step) -> bool:
+    return any(launch.step is step and launch.launcher.spawns for launch in job.launches)
+
+
+def _taken(invocation: Invocation) -> Taken | None:
+    if not invocation.argv or invocation.context.restricted:
+        return None
+    for name in DEVICE_VARIABLES:
+        value = _set_in_task(invocation, name)
+        if value is not None and _is_local_number(value):
+            hidden = "where the cluster hides other GPUs, all tasks but the first find none"
+            return Taken(value[0].span, f"{name}=$SLURM_LOCALID shows a task the GPU of its number", consequence=hidden)
+    if not is_python(invocation.argv[0]):
+        return None
+    local = _set_in_task(invocation, "LOCAL_RANK")
+    if local is not None:
+        return Taken(local[0].span, "LOCAL_RANK is $SLURM_LOCALID") if _is_local_number(local) else None
+    for at, field in enumerate(invocation.argv):
+        name, equals, _ = shown_text(field).partition("=")
+        value = field if equals else invocation.argv[at + 1] if at + 1 < len(invocation.argv) else None
+        if DEVICE_OPTION.fullmatch(name) and value is not None and _is_local_number(value):
+            return Taken(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
+    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
+        how = f"Lightning looks for {sign.devices} devices in each task"
+        return Taken(sign.span, how, consequence="Lightning finds one and refuses to start")
+    if sign is not None and sign.kind == "jax":
+        return Taken(sign.span, "JAX takes the GPU of its task's number")
+    for field in invocation.argv:
+        text = text_of(field)
+        if text is not None and DISTRIBUTED.fullmatch(text):
+            how = f"most programs with {text} take the GPU of their local rank"
+            return Taken(Span(field[0].start, field[-1].end), how, sure=False)
+    return None
+
+
+def _set_in_task(invocation: Invocation, name: str) -> Pieces | None:
+    """The value that a command has for a variable, by `NAME=value command`, `env`, or an export of its shell."""
+    for variable, field in invocation.variables:
+        if variable == name:
+            return field
+    return exported(invocation, name)
+
+
+def _is_local_number(value: Pieces) -> bool:
+    """Whether a value is the task's number on its node, and filled in by the task."""
+    found = [each for each in expansions(value) if each.name == "SLURM_LOCALID"]
+    return any(each.phase is Phase.TASK for each in found)
+
+
+def _all_visible(job: Job, step: Step, sharing: StepGpus) -> tuple[Edit | None, str]:
+    """What shows each task all GPUs of its node: the edit, and in words."""
+    tasks, own = step.tasks_per_node, sharing.meant
+    for name in ("gpu-bind", "tres-bind"):
+        if name in step.options or step.request.asked(name):
+            return None, f"--{name}={'gres/gpu:' if name == 'tres-bind' else ''}none"
+    if tasks is None or own is None:
+        return None, "--gpu-bind=none"
+    number = tasks * own
+    if "gpus-per-task" in step.options and step.request.asked("gpus-per-task"):
+        return None, f"--gpus-per-node={number}"
+    return _with_value(job, step, "gpus-per-task", number, "gpus-per-node"), f"--gpus-per-node={number}"
+
+
+# --- ranks that all see the same one GPU of their node -------------------------------------------------
+
+
+def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
+    if not invocation.argv or invocation.context.restricted or not is_python(invocation.argv[0]):
+        return None
+    if any(sign.strength == PROCESSORS for sign in gpu_signs(invocation.argv)):
+        return None
+    sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
+    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    if sign is not None and sign.kind == "jax":
+        sign = None
+    related = [(step.invocation.name_span, f"starts {tasks} tasks on a node")]
+    suffer = "NCCL ends with `Duplicate GPU detected`, or they share its memory"
+    for name in DEVICE_VARIABLES:
+        value = _set_in_task(invocation, name)
+        if value is None or value is exported(step.invocation, name):
+            continue  # what the batch shell exports does not reach the task
+        text = text_of(value)
+        if text is None or not text.isdecimal() or any(each.expansion is not None for each in value):
+            return None
+        if (sharing.on_node or 1) < 2 or sharing.meant is not None or sign is None:
+            return None
+        message = f"`{name}={text}` shows all {tasks} tasks of a node the same GPU: {suffer}"
+        advice = f"leave {name} to Slurm, or set it to $SLURM_LOCALID"
+        return Finding(value[0].span, f"{message}; {advice}", related=related)
+    if sharing.on_node != 1 or sharing.meant is not None or sharing.each != 1:
+        return None
+    option = step.option("gres") or step.option("gpus-per-node")
+    if option is not None and (job.request.gpus_per_node() or 1) >= tasks:
+        span, words = option.span, written(option)
+    elif sign is None or option is not None:
+        return None
+    else:
+        given = [step.request.given(name) for name in ("gpus-per-node", "gres", "gpus")]
+        setting = next((each for each in given if each is not None), None)
+        if setting is None:
+            return None
+        span, words = setting.span, job.source.slice(setting.span)
+    return Finding(
+        span,
+        f"`{words}` counts by node, so all {tasks} tasks of a node see the same GPU: {suffer}; ask for {tasks} GPUs a "
+        "node",
+        None if sign is not None else "warning",
+        related=related,
+    )
 
 
 CASES = [

@@ -15,54 +15,159 @@ and where the job has one GPU and it is not that one; else unsafe, as a program 
 
 ## References
 
-https://slurm.schedmd.com/gres.html; runs on Slurm 22.05 and 24.11;
+https://slurm.schedmd.com/gres.html; runs on Slurm 22.05 and 24.11, where the variable is set or unset anew
+for every task; CUDA stops reading at the first number that there is no GPU for;
 https://github.com/thuml/Time-Series-Library/issues/10
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.triggers import Gpus
+from sbatchlint.bash.trace import Context, Invocation, is_set
+from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.job.commands.argv import assignment_of
+from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.ranks import QUIET
+from sbatchlint.triggers import Variables
 
-CARD = Card("SB212", "cuda-visible-devices-set", severity="warning", fix="sometimes", since="0.1.0", when=Gpus())
+CARD = Card(
+    "SB212", "cuda-visible-devices-set", severity="warning", fix="sometimes", since="0.1.0",
+    when=Variables(*DEVICE_VARIABLES),
+)  # fmt: skip
+
+IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
+
+
+class Choice(NamedTuple):
+    """A literal list of GPUs that the batch shell sets, and the command for which alone it does."""
+
+    name: str
+    ids: tuple[int, ...]
+    span: Span
+    context: Context
+    command: Invocation | None
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for choice in job.device_choices():
-        held = "one GPU, which is 0" if choice.held == 1 else f"{choice.held} GPUs, 0 to {choice.held - 1}"
-        name = choice.name
-        if choice.kind == "beyond":
-            first = min(each for each in choice.ids if each >= choice.held)
+    held = job.request.gpus_per_node()
+    if not held or job.request.asked("exclusive") or job.request.heterogeneous or job.phase is not Phase.BATCH:
+        return
+    choices = {each.span: each for each in _choices(job)}
+    several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
+    for choice in choices.values():
+        name, ids, context = choice.name, choice.ids, choice.context
+        number = "one" if len(ids) == 1 else f"{len(ids)}"
+        background = context.background or choice.command is not None and choice.command.context.background
+        severity, safe = None, False
+        if context.conditional:
+            continue
+        if max(ids) >= held:
+            first = min(each for each in ids if each >= held)
+            has = "only GPU 0" if held == 1 else f"GPUs 0 to {held - 1}"
+            left = "no GPU" if ids[0] >= held else "fewer GPUs"  # CUDA stops at the first that there is not
             message = (
-                f"{name} names GPU {first}, and the job has {held}: programs find fewer GPUs, or none "
-                "(`No CUDA GPUs are available`), or those of another job; leave it to Slurm, which sets it"
+                f"the job has {has}, but {name} names GPU {first}: programs find {left}, or those of another job; "
+                f"leave {name} to Slurm"
             )
-        elif choice.kind == "lost":
+            safe = held == 1 and len(ids) == 1
+        elif several or context.looped or background or name != "CUDA_VISIBLE_DEVICES":
+            continue
+        elif ids == tuple(range(held)):
+            message = f"Slurm itself sets {name} to the job's {held} GPUs, maybe by other numbers; remove this"
+            severity, safe = "info", _only_steps(job)
+        elif set(ids) == set(range(held)) or choice.command is not None:
+            continue
+        elif _only_steps(job):
             message = (
-                f"this does not reach the tasks of srun: Slurm sets {name} for each of them, to all that it gets of "
-                f"the job's {choice.held} GPUs; ask srun for {len(choice.ids)} with --gpus-per-node={len(choice.ids)}, "
-                "or leave it out"
+                f"Slurm sets {name} anew for the tasks of srun, so that this does not reach them; give srun "
+                f"--gpus-per-node={len(ids)}, or remove this"
             )
-        elif choice.kind == "part":
-            seen = "one" if len(choice.ids) == 1 else f"{len(choice.ids)}"
+        elif _works_in_batch_shell(job):
             message = (
-                f"{name} shows programs {seen} of the job's {choice.held} GPUs, and the others stay idle; where the "
-                "cluster does not hide the GPUs of other jobs, it may even be one of theirs; leave it to Slurm, or "
-                f"ask for {seen}"
+                f"{name} shows programs {number} of the job's {held} GPUs, and the others stay idle; leave it to "
+                f"Slurm, or ask for only {number}"
             )
         else:
-            message = (
-                f"{name} is set to the job's {choice.held} GPUs by Slurm itself; they have other numbers than these "
-                "where it does not hide the GPUs of other jobs; leave it out"
-            )
-        yield Finding(
-            choice.span,
-            message,
-            "info" if choice.kind == "same" else None,
-            fix=Fix(f"leave {name} to Slurm", choice.edits, choice.safe) if choice.edits else None,
-        )
+            continue
+        span = _line_of(job, choice)
+        safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # it is read nowhere
+        fix = None if span is None else Fix(f"leave {name} to Slurm", [remove(span)], safe)
+        yield Finding(choice.span, message, severity, fix=fix)
+
+
+def _choices(job: Job) -> Iterator[Choice]:
+    """Every assignment of a literal list of numbers in the batch shell, also that before a command."""
+    for assigned in job.assigned:
+        if assigned.name in DEVICE_VARIABLES and assigned.context.phase is Phase.BATCH:
+            if len(assigned.alternatives) == 1 and assigned.alternatives[0].fields is not None:
+                fields = assigned.alternatives[0].fields
+                ids = _ids(fields[0]) if len(fields) == 1 else None
+                if ids:
+                    yield Choice(assigned.name, ids, assigned.span, assigned.context, _command(job, assigned.span))
+    for invocation in job.invocations:
+        if invocation.name == "env" and invocation.phase is Phase.BATCH:
+            for name, field in filter(None, map(assignment_of, invocation.argv[1:])):
+                ids = _ids(field) if name in DEVICE_VARIABLES else None
+                if ids:
+                    yield Choice(name, ids, span_of(field), invocation.context, invocation)
+
+
+def _command(job: Job, span: Span) -> Invocation | None:
+    """The command before whose name an assignment stands."""
+    for invocation in job.invocations:
+        if invocation.variables and invocation.span.start <= span.start < invocation.name_span.start:
+            return invocation
+    return None
+
+
+def _ids(field: Pieces) -> tuple[int, ...] | None:
+    text = text_of(field)
+    if text is None or any(piece.expansion is not None for piece in field):
+        return None
+    text = re.sub(r",\s*$|\s", "", text)
+    return tuple(map(int, text.split(","))) if IDS.fullmatch(text) else None
+
+
+# --- who sees it -----------------------------------------------------------------------------------------
+
+
+def _only_steps(job: Job) -> bool:
+    """Whether every program of the script runs in a step, and each step has GPUs from Slurm."""
+    if not job.steps or _works_in_batch_shell(job):
+        return False
+    return all(step_gpus(job, step).on_node for step in job.steps)
+
+
+def _works_in_batch_shell(job: Job) -> bool:
+    """Whether the batch shell itself starts a program that is more than preparation."""
+    if any(launch.step is None and launch.invocation.phase is Phase.BATCH for launch in job.launches):
+        return True
+    of_steps = {id(each.invocation) for each in job.steps}
+    for command in job.invocations:
+        if not command.argv or command.children or command.text is not None or command.name in QUIET:
+            continue
+        if command.phase is Phase.BATCH and id(command) not in of_steps and command.name != "srun":
+            if is_python(command.argv[0]) or is_set(command, "CUDA_VISIBLE_DEVICES"):
+                return True
+    return False
+
+
+def _line_of(job: Job, choice: Choice) -> Span | None:
+    """The line of an assignment that stands alone on it."""
+    if choice.command is not None:
+        return None
+    line = job.source.line_of(choice.span.start)
+    before = job.source.slice(Span(line.start, choice.span.start)).strip()
+    behind = job.source.slice(Span(choice.span.end, line.end)).strip()
+    if before not in ("", "export") or behind not in ("", ";", '"', "'"):
+        return None
+    newline = job.source.slice(Span(line.end, line.end + 1)) == "\n"
+    return Span(line.start, line.end + newline)
 
 
 CASES = [

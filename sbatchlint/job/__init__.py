@@ -17,7 +17,6 @@ from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launches import Launch, find_launches
 from sbatchlint.job.request import Request
-from sbatchlint.job.rooms import Rooms
 from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import Directives, read_directives
@@ -32,7 +31,7 @@ DEEPEST = 3  # jobs that jobs submit are followed so far
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 
-class Job(Rooms):
+class Job:
     """One batch script: the file itself, or a script inside it.
 
     `directives` and `request`: what sbatch reads; `text`: what a shell reads, and `program`: its syntax (empty for

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
 from sbatchlint.job.gpus import StepGpus, step_gpus
 
 from .conftest import job_of
@@ -134,7 +135,7 @@ def test_tasks_see_the_gpus_that_the_model_says(slurm: LocalSlurm, options: str)
         if real.tasks:
             known[gpus.each is not None] += 1
             wrong += [f"srun {step}: {each}" for each in contradictions(gpus, real)]
-            wrong += [f"srun {step} is not refused" for _ in job.steps_with_too_many_gpus()]
+            wrong += [f"srun {step} is not refused" for _ in steps_with_too_many_gpus(job)]
     assert wrong == []
     # Silence does not pass for truth.
     assert 3 * known[True] >= known[False] or options in UNEVEN, known

@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.launch.evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
-from sbatchlint.bash.trace import Assigned, Invocation
 from sbatchlint.bash.values import Phase
-from sbatchlint.job.launches import Launch, container_of
+from sbatchlint.job import Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.request import Request
-from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
-from sbatchlint.slurm.directives import Directives, Setting
+from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Source
-
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
 
 GPU_OPTIONS = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task"})
-RESOURCE_OPTIONS = frozenset(
-    [
-        "nodes",
-        "ntasks",
-        "ntasks-per-node",
-        "cpus-per-task",
-        "mem",
-        "mem-per-cpu",
-        "time",
-        "partition",
-        "constraint",
-        "exclusive",
-        "account",
-        "qos",
-    ]
-)
+RESOURCE_OPTIONS = frozenset({
+    "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
+    "exclusive", "account", "qos",
+})  # fmt: skip
+# The strength of a sign that only looks at GPUs, or prepares for them.
 HINT = "hint"
 GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
+# What a line that sbatch does not read may have asked for.
 ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
@@ -63,38 +49,10 @@ class GpuNeed(NamedTuple):
     whole_nodes: bool
 
 
-class UnseenGpus(NamedTuple):
-    """A step that uses GPUs which only the batch shell of an exclusive job has.
-
-    `place`: the directive that makes the job exclusive. `sign`: what uses them, in the step. `per_node`: how many the
-    job seems to want on each node.
-    """
-
-    place: Setting
-    step: Step
-    sign: Sign
-    per_node: int
-
-
-def unseen_gpus(job: Job, need: GpuNeed) -> UnseenGpus | None:
-    """The first step with a strong sign of GPUs, in an exclusive job that asks for none."""
-    place = job.request.given("exclusive")
-    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
-    for step in job.steps:
-        for command in step.program:
-            if not command.argv or command.name in LOOKING or place is None:
-                continue
-            for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
-                if sign.strength == STRONG:
-                    return UnseenGpus(place, step, sign, need.per_node)
-    return None
-
-
-def gpu_need(
-    source: Source, directives: Directives, request: Request, signs: list[Sign], steps: list[Step],
-    launches: list[Launch], site: Site,
-) -> GpuNeed | None:  # fmt: skip
+@once
+def gpu_need(job: Job) -> GpuNeed | None:
     """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
+    directives, request, site = job.directives, job.request, job.site
     if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
         return None
     if any(typo(directives, setting) is not None for setting in request.gpu_settings()):
@@ -103,56 +61,75 @@ def gpu_need(
         return None
     if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
         return None
-    if any(name in step.options for step in steps for name in GPU_OPTIONS) or SUBMIT_LINE.search(source.text):
+    if any(name in step.options for step in job.steps for name in GPU_OPTIONS):
         return None
-    strong = [sign for sign in signs if sign.strength == STRONG]
+    if SUBMIT_LINE.search(job.source.own.text):
+        return None
+    signs = list(_signs(job))
     if any(sign.strength == PROCESSORS for sign in signs):
         return None
-    if not strong:
-        hints = [sign for sign in signs if sign.strength in (HINT, WEAK)]
-        if not hints or not _is_gpu_partition(request):
-            return None
-        strong = hints
+    found = [sign for sign in signs if sign.strength == STRONG]
+    if not found and _is_gpu_partition(request):
+        found = [sign for sign in signs if sign.strength in (HINT, WEAK)]
+    if not found:
+        return None
     from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
 
     if any(ASKING.search(line) for line in lost_lines(directives)):
         return None  # they are asked for, but in a line that sbatch does not read
-    whole = request.asked("exclusive") or request.text("mem") == "0"
-    unique = {sign.span: sign for sign in reversed(strong)}
+    first = {sign.span: sign for sign in reversed(found)}
     return GpuNeed(
-        _place(directives, request),
-        sorted(unique.values(), key=lambda sign: sign.span)[:3],
-        _count(request, launches, site),
-        whole,
+        _place(job),
+        sorted(first.values(), key=lambda sign: sign.span)[:3],
+        _count(job),
+        request.asked("exclusive") or request.text("mem") == "0",
     )
 
 
-def find_signs(launches: list[Launch], invocations: list[Invocation], assigned: list[Assigned]) -> Iterator[Sign]:
+@once
+def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
+    """The first step that plainly uses GPUs of an exclusive job which asks for none, and what in it does.
+
+    Only the batch shell of such a job has them.
+    """
+    if job.request.exclusive != "" or gpu_need(job) is None:
+        return None
+    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
+    for step in job.steps:
+        for command in step.program:
+            if command.argv and command.name not in LOOKING:
+                for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
+                    if sign.strength == STRONG:
+                        return step, sign
+    return None
+
+
+def _signs(job: Job) -> Iterator[Sign]:
     """Signs of all commands and exported variables of a job.
 
     What merely looks at GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts that are used
     on several machines are full of it.
     """
-    by_command = {id(launch.invocation): launch.launcher for launch in launches}
-    for command in invocations:
+    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
+    for command in job.invocations:
         if command.phase is Phase.SUBMIT or not command.argv:
             continue
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
             yield sign._replace(strength=HINT) if looking and sign.strength == STRONG else sign
-    for each in assigned:
+    for each in job.assigned:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
             found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
             if found is not None:
                 yield found._replace(strength=HINT) if found.strength == STRONG else found
 
 
-def _place(directives: Directives, request: Request) -> Setting:
-    partition = request.given("partition")
-    if partition is not None and _is_gpu_partition(request):
+def _place(job: Job) -> Setting:
+    partition = job.request.given("partition")
+    if partition is not None and _is_gpu_partition(job.request):
         return partition
-    found = [setting for setting in directives.settings if setting.name in RESOURCE_OPTIONS]
-    return (found or directives.settings)[-1]
+    settings = job.directives.settings
+    return ([setting for setting in settings if setting.name in RESOURCE_OPTIONS] or settings)[-1]
 
 
 def _is_gpu_partition(request: Request) -> bool:
@@ -160,10 +137,10 @@ def _is_gpu_partition(request: Request) -> bool:
     return GPU_PARTITION.search((request.partition or "").lower()) is not None
 
 
-def _count(request: Request, launches: list[Launch], site: Site) -> int:
+def _count(job: Job) -> int:
     """GPUs per node: what the launcher starts, or one a task."""
-    counts = [each.launcher.processes_per_task for each in launches]
+    counts = [each.launcher.processes_per_task for each in job.launches]
     numbers = [count for count in counts if isinstance(count, int)]
     if numbers:
         return max(max(numbers), 1)
-    return site.gpus_per_node or request.tasks_per_node or 1
+    return job.site.gpus_per_node or job.request.tasks_per_node or 1

@@ -1,29 +1,22 @@
-"""Steps that want more than the job has: GPUs that it did not ask for, or nodes on which the step does not run.
+"""Steps that want GPUs which the job does not have.
 
-srun refuses a request for GPUs that the job does not hold, and starts nothing (seen on Slurm 22.05, 23.11, 24.11 and
-26.05): `Invalid generic resource (gres) specification`, and before 23.11 also `job doesn't have GRES`. A launcher that
-is told of more nodes than its step has waits for the others until its rendezvous times out.
+srun refuses them, and starts nothing (seen on Slurm 22.05, 23.11, 24.11 and 26.05): `Invalid generic resource (gres)
+specification`, and before 23.11 also `job doesn't have GRES`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
-from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.job import Job
 from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import gpu_count
-from sbatchlint.job.steps import StepOption, written
-from sbatchlint.job.worlds import LaunchWorld, World, by_place, find_worlds
+from sbatchlint.job.steps import Step, StepOption, written
+from sbatchlint.slurm.model import Setting
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sbatchlint.job import Job
-    from sbatchlint.job.steps import Step
-    from sbatchlint.slurm.directives import Setting
 
 
 class TooManyGpus(NamedTuple):
@@ -43,16 +36,6 @@ class TooManyGpus(NamedTuple):
     by: str
     setting: Setting | None
     nodes: tuple[int, int] | None = None
-
-
-class TooManyNodes(NamedTuple):
-    """A launcher that waits for more nodes than its step has. `option`: what makes the step that small."""
-
-    world: World
-    place: Span
-    asked: int
-    nodes: int
-    option: StepOption | None
 
 
 def _is_elsewhere(step: Step) -> bool:
@@ -85,7 +68,7 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
         for option in asked:
             number = _count(job, option)
             if number:
-                if SUBMIT_LINE.search(job.source.own.text) or counts_on_whole_nodes(job):
+                if SUBMIT_LINE.search(job.source.own.text) or _counts_on_whole_nodes(job):
                     return None
                 return TooManyGpus(step, option.span, written(option), number, 0, _by(option), None)
         return None
@@ -110,7 +93,7 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
     return None
 
 
-def counts_on_whole_nodes(job: Job) -> bool:
+def _counts_on_whole_nodes(job: Job) -> bool:
     """Whether the script relies on a site that gives every job whole nodes, GPUs included.
 
     It asks for nodes and nothing on them, which is one CPU a node elsewhere, and starts several tasks on a node, or
@@ -161,41 +144,3 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
         return None
     place = step.invocation.name_span
     return TooManyGpus(step, place, "srun", total, total - (nodes - step.nodes), "job", setting, (step.nodes, nodes))
-
-
-# --- launchers ---------------------------------------------------------------------------------------
-
-
-def launchers_with_too_many_nodes(job: Job) -> Iterator[TooManyNodes]:
-    """Launchers whose step has fewer nodes than they wait for, and nothing else of the script starts the others."""
-    if job.phase is not Phase.BATCH:
-        return
-    worlds = find_worlds(job)
-    for group in by_place(worlds):
-        world = group[0]
-        step = world.step
-        if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None:
-            continue
-        asked, launcher = world.asked, world.launcher
-        if launcher is None or not launcher.spawns or launcher.kind == "mpi" or not world.certain:
-            continue
-        if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
-            continue
-        nodes = job.request.exact_nodes()
-        if nodes is None or world.nodes >= nodes:
-            continue  # as large as the job: another fault
-        if world.apart not in ("", "part") or _has_companions(job, world, worlds):
-            continue
-        place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)
-        yield TooManyNodes(world, place, asked.least, world.nodes, step.option("ntasks") or step.option("nodes"))
-
-
-def _has_companions(job: Job, world: World, worlds: list[LaunchWorld]) -> bool:
-    """Whether other steps may start the launcher on the other nodes: at the same time, or in a loop or a function."""
-    step = world.step
-    assert step is not None
-    if step.invocation.context.background or step.invocation.context.looped:
-        return True
-    mine = None if world.launcher is None else world.launcher.kind
-    others = [each for each in worlds if each is not world and each.launcher is not None and each.launcher.kind == mine]
-    return any(each.step is None or each.step.invocation.context.background for each in others)

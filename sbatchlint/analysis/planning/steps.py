@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job.commands.argv import is_unknown
 from sbatchlint.job.environment import TASK_VARIABLES
@@ -403,7 +404,7 @@ def _refused(job: Job, step: Step) -> str | None:
         # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 24.11 takes both)
         if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
             return "srun does not take --gpus-per-task in a job with --cpus-per-task"
-    for each in job.steps_with_too_many_gpus():
+    for each in steps_with_too_many_gpus(job):
         if each.step is step and each.setting is not None:
             unit = " a node" if each.by == "node" else ""
             return f"the job has {each.held} GPUs{unit}, and srun asks for {each.asked}"
