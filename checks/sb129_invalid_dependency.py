@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.slurm.grammar.dependencies import Fault, parse
+from sbatchlint.slurm.grammar.dependencies import DependencyFault, parse
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options
 
@@ -51,7 +51,7 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
         if setting.name != "dependency" or not text or typo(job.directives, setting) is not None:
             continue
         read = parse(text, job.versions.last)
-        if isinstance(read, Fault):
+        if isinstance(read, DependencyFault):
             continue
         kind, meant = "", text
         bare: list[str] = []

@@ -403,7 +403,9 @@ def test_dependencies() -> None:
     assert isinstance(either, dependencies.Dependency) and either.any
     # A state takes all that stands before its parentheses with it.
     assert terms("afterany:1,afterany:2(failed)") == [("afterany", 1, None, 0)]
-    assert dependencies.parse("afterany:1 ", "22.05") == dependencies.Fault(10, "` ` cannot stand behind a job id")
+    assert dependencies.parse("afterany:1 ", "22.05") == dependencies.DependencyFault(
+        10, "` ` cannot stand behind a job id"
+    )
 
 
 def test_where_a_term_stands() -> None:
@@ -415,7 +417,7 @@ def test_where_a_term_stands() -> None:
 
 def items(value: str, version: str = "26.05") -> list[tuple[str, str, int]]:
     read = resources.gres_items(value, version)
-    assert not isinstance(read, resources.Fault)
+    assert not isinstance(read, resources.ResourceFault)
     return [(item.name, item.type, item.count) for item in read]
 
 
@@ -426,7 +428,7 @@ def test_gres_items() -> None:
     assert items("gres:gpu:2", "22.05") == [("gpu", "", 2)]
     assert items("gpu:a100") == [("gpu", "a100", 1)]
     assert items("none") == items("") == []
-    assert isinstance(resources.gres_items("gpu=4", "22.05"), resources.Fault)
+    assert isinstance(resources.gres_items("gpu=4", "22.05"), resources.ResourceFault)
 
 
 def test_gpu_lists() -> None:
@@ -440,10 +442,10 @@ def test_gpu_lists() -> None:
 
 def test_tres_items() -> None:
     new = resources.tres_items("cpu=4,gres/gpu:a100=2,license/x=3", "24.11")
-    assert not isinstance(new, resources.Fault)
+    assert not isinstance(new, resources.ResourceFault)
     assert [item[:3] for item in new] == [("cpu", "", 4), ("gpu", "a100", 2), ("license/x", "", 3)]
     old = resources.tres_items("cpu:4,gres:gpu:a100:2,license:x:3", "23.02")
-    assert not isinstance(old, resources.Fault)
+    assert not isinstance(old, resources.ResourceFault)
     assert [item[:3] for item in old] == [item[:3] for item in new]
 
 

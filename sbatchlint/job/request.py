@@ -71,7 +71,7 @@ def resource_items(option: str, text: str, version: str) -> tuple[resources.Item
     """What an option of `GPU_OPTIONS` asks for, item by item; None where Slurm does not take it."""
     read = {"gres": resources.gres_items, "tres-per-task": resources.tres_items}.get(option, resources.gpu_list)
     items = read(text, version)
-    return None if isinstance(items, resources.Fault) else items
+    return None if isinstance(items, resources.ResourceFault) else items
 
 
 def gpu_count(option: str, text: str, version: str) -> GpuCount | None:

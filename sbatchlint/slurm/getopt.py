@@ -49,7 +49,7 @@ class Given:
         return self.value_word is not None and self.value_word != self.word
 
 
-class Fault:
+class OptionFault:
     """A word that getopt refuses.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value` or `unexpected-value`. `written`: the option without
@@ -82,7 +82,7 @@ class Parsed:
     __slots__ = ("ended", "options", "problems", "rest", "uncertain")
 
     def __init__(
-        self, options: tuple[Given, ...], rest: int, problems: tuple[Fault, ...], uncertain: bool, ended: bool
+        self, options: tuple[Given, ...], rest: int, problems: tuple[OptionFault, ...], uncertain: bool, ended: bool
     ) -> None:
         self.options = options
         self.rest = rest
@@ -131,7 +131,7 @@ class _Parser:
         self.versions = versions
         self.extra = dict([site_option(text) for text in extra]) if extra else {}
         self.options: list[Given] = []
-        self.problems: list[Fault] = []
+        self.problems: list[OptionFault] = []
         self.uncertain = False
 
     def run(self, index: int) -> Parsed:
@@ -165,7 +165,7 @@ class _Parser:
         candidates: tuple[str, ...] = (),
     ) -> None:
         versions = None if meaning is None else meaning.versions
-        self.problems.append(Fault(kind, written, index, start, message, candidates, versions))
+        self.problems.append(OptionFault(kind, written, index, start, message, candidates, versions))
 
     def long(self, index: int, word: str) -> int:
         """Reads a word that begins with `--`; gives the index after what it took."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sbatchlint.slurm.getopt import UNKNOWN, Fault, Given, parse
+from sbatchlint.slurm.getopt import UNKNOWN, Given, OptionFault, parse
 from sbatchlint.slurm.lines import (
     BLANKS,
     DirectiveLine,
@@ -296,7 +296,7 @@ def _same(string: str, start: int, end: int, value: str | None) -> bool:
     return words.fault is None and len(words.tokens) == 1 and words.tokens[0].text == value
 
 
-def _problem(text: Readable, words: _Words, fault: Fault) -> Problem:
+def _problem(text: Readable, words: _Words, fault: OptionFault) -> Problem:
     line, token = words[fault.word]
     span = text.span(token.start, token.end)
     candidates, versions = fault.candidates, fault.versions

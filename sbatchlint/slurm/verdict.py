@@ -10,19 +10,17 @@ refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.0
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.clashing_settings import clashing_settings, values_of
 from sbatchlint.slurm.conflicts.controller import BATCH, GRES, ORDERS
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
+from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.model import Refused
 from sbatchlint.slurm.script_file import refusals as file_refusals
 from sbatchlint.slurm.versions import is_before
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
-    from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.model import Refused
 
 FILE, OPTION, VERIFY, CONTROLLER = "file", "option", "verify", "controller"
 # What sbatch meets before it looks at any option of a component: words that it cannot split.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.slurm.conflicts.clashes import CONTROLLER, IGNORED, REFUSED
+from sbatchlint.slurm.conflicts.clash import CONTROLLER, IGNORED, REFUSED
 from sbatchlint.slurm.conflicts.clashing_settings import ClashingSettings, clashing_settings, values_of
 from sbatchlint.slurm.conflicts.counts import Counts, job_counts
 from sbatchlint.slurm.model import ForeignSetting, Setting

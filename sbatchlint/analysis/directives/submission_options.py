@@ -6,15 +6,15 @@ from functools import lru_cache
 
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job.steps import Step
-from sbatchlint.slurm.getopt import UNKNOWN, Fault
+from sbatchlint.slurm.getopt import UNKNOWN, OptionFault
 from sbatchlint.slurm.options import matches, table
 from sbatchlint.slurm.versions import MAJORS, Range
 
 
-def submission_options(step: Step, versions: Range) -> list[tuple[Fault, str]]:
+def submission_options(step: Step, versions: Range) -> list[tuple[OptionFault, str]]:
     """The words of an srun that it refuses and that are options of sbatch, with their long names there."""
     last = _program(step)
-    found: list[tuple[Fault, str]] = []
+    found: list[tuple[OptionFault, str]] = []
     for problem in step.problems:
         if problem.kind != "unknown-option" or problem.word + 1 > last:
             continue

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.numbers import strtol
-from sbatchlint.slurm.grammar.resources import Fault, Item, gres_item
+from sbatchlint.slurm.grammar.resources import Item, ResourceFault, gres_item
 from sbatchlint.slurm.versions import is_before
 
 
@@ -78,7 +78,7 @@ def task_items(text: str, version: str) -> list[Item]:
     found: list[Item] = []
     for match in re.finditer(r"gres/?([^,]*)", text):
         item = gres_item(match.group(1), version) if match.group(1) else None
-        if isinstance(item, Fault):
+        if isinstance(item, ResourceFault):
             raise UnknownValue
         if item is not None:
             found.append(item)

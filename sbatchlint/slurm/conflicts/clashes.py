@@ -9,35 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_fault
+from sbatchlint.slurm.conflicts.clash import CONTROLLER, IGNORED, JOB, WARNING, Clash
 from sbatchlint.slurm.conflicts.controller import GRES, NO_NODES, TASKS, moment, refused_late
 from sbatchlint.slurm.conflicts.counts import Client, client_counts, described, hint_rivals
 from sbatchlint.slurm.conflicts.gpu_arithmetic import INVALID, Values, number, resources_of
 from sbatchlint.slurm.grammar.choices import distribution
 from sbatchlint.slurm.versions import answers, is_before, is_release
-
-REFUSED, WARNING, IGNORED = "refused", "warning", "ignored"
-VERIFY, JOB, CONTROLLER = "verify", "job", "controller"
-
-
-class Clash(NamedTuple):
-    """Options that do not go together.
-
-    `kind`: which rule. `names`: the options, by long name. `message`: what Slurm says, without `sbatch: error: `; ''
-    where it says nothing. `stage`: `verify` and `job` are sbatch's, `controller` is slurmctld's. `order`: sbatch meets
-    those with lower numbers first. `effect`: `refused`; `warning`: taken, but not as asked for; `ignored`: one of the
-    options is without effect.
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    message: str
-    order: int
-    stage: str = VERIFY
-    effect: str = REFUSED
-
 
 Rule = Callable[["Values", str], Iterator[Clash]]
 
@@ -57,8 +36,7 @@ def clashes(values: Values, versions: Sequence[str], component: int = 0, compone
             found[version].extend(said)
 
     def late(values: Values, version: str) -> Iterator[Clash]:
-        for each in refused_late(values, version, component, components):
-            yield Clash(each.kind, each.names, each.message, each.order, CONTROLLER)
+        return refused_late(values, version, component, components)
 
     for rule in (_excluded, _task_resources, _value_rules, _counted, late):
         ask(rule)

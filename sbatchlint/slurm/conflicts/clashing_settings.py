@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sbatchlint.slurm.conflicts.clashes import Clash, clashes
+from sbatchlint.slurm.conflicts.clash import Clash
+from sbatchlint.slurm.conflicts.clashes import clashes
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
 from sbatchlint.slurm.directives import Directives, carried

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_text
+from sbatchlint.slurm.conflicts.clash import CONTROLLER, Clash
 from sbatchlint.slurm.conflicts.counts import client_counts
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values, gpus_of, resources_of
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -38,28 +38,21 @@ ORDERS = {
 _FAILED = "Batch job submission failed: "
 
 
-class Late(NamedTuple):
-    """What slurmctld refuses: see `clashes.Clash`."""
-
-    kind: str
-    names: tuple[str, ...]
-    message: str
-    order: int
-
-
-def refused_late(values: Values, version: str, component: int, components: int) -> Iterator[Late]:
+def refused_late(values: Values, version: str, component: int, components: int) -> Iterator[Clash]:
     """What slurmctld of a release says to the options of one component, but for sums of GPUs and tasks.
 
     Rules about values that are not known give nothing.
     """
     if components > 1:
         if values.get("array"):
-            yield Late("array-in-het-job", ("array",), f"{_FAILED}Invalid job array specification", HET_ARRAY)
+            yield Clash(
+                "array-in-het-job", ("array",), f"{_FAILED}Invalid job array specification", HET_ARRAY, CONTROLLER
+            )
         if component and (values.get("licenses") or values.get("resources")):
             names = tuple(name for name in ("licenses", "resources") if values.get(name))
-            yield Late("licenses-in-het-job", names, f"{_FAILED}Invalid license specification", LICENCES)
+            yield Clash("licenses-in-het-job", names, f"{_FAILED}Invalid license specification", LICENCES, CONTROLLER)
     if "external" in values and component == 0:
-        yield Late("external", ("external",), f"{_FAILED}Invalid configuration for external job", EXTERNAL)
+        yield Clash("external", ("external",), f"{_FAILED}Invalid configuration for external job", EXTERNAL, CONTROLLER)
     for rule in _RULES:
         try:
             yield from rule(values, version)
@@ -74,9 +67,9 @@ def _known(values: Values, name: str) -> str:
     return text
 
 
-def _wckey(values: Values, version: str) -> Iterator[Late]:
+def _wckey(values: Values, version: str) -> Iterator[Clash]:
     if "wckey" in values and not is_before(version, "25.05") and _known(values, "wckey").startswith("*"):
-        yield Late("wckey", ("wckey",), f"{_FAILED}Invalid wckey specification", WCKEY)
+        yield Clash("wckey", ("wckey",), f"{_FAILED}Invalid wckey specification", WCKEY, CONTROLLER)
 
 
 # What no limit comes to: more than any number of minutes, and than no --time at all.
@@ -94,15 +87,15 @@ def _limit(values: Values, name: str) -> int:
     return _ENDLESS if found == UNLIMITED else found
 
 
-def _time_min(values: Values, _: str) -> Iterator[Late]:
+def _time_min(values: Values, _: str) -> Iterator[Clash]:
     least, most = _limit(values, "time-min"), _limit(values, "time")
     if least != _NOT_GIVEN and least > most:
         names = tuple(name for name in ("time", "time-min") if name in values)
         message = f"{_FAILED}Invalid time-min specification (exceeds job's time or other limits)"
-        yield Late("time-min", names, message, TIME_MIN)
+        yield Clash("time-min", names, message, TIME_MIN, CONTROLLER)
 
 
-def _deadline(values: Values, version: str) -> Iterator[Late]:
+def _deadline(values: Values, version: str) -> Iterator[Clash]:
     """A limit that is longer than what is left between the begin and the deadline, where both say when that is.
 
     Before 23.02 only `--time-min` counts, and from now on.
@@ -124,7 +117,7 @@ def _deadline(values: Values, version: str) -> Iterator[Late]:
         if name == "time-min":
             what = "Invalid time-min specification (exceeds job's time or other limits)"
         names = tuple(each for each in ("begin", "deadline", name) if each in values)
-        yield Late("deadline", names, f"{_FAILED}{what}", DEADLINE)
+        yield Clash("deadline", names, f"{_FAILED}{what}", DEADLINE, CONTROLLER)
 
 
 _NOW = Regex(r"now(?:\+([0-9]{1,9})(second|minute|hour|day|week)?s?)?", re.ASCII)
@@ -152,7 +145,7 @@ def _seconds(point: tuple[int, ...]) -> int:
     return timegm((*point[1:], 0, 1, 0))
 
 
-def _excluded(values: Values, version: str) -> Iterator[Late]:
+def _excluded(values: Values, version: str) -> Iterator[Clash]:
     """`--exclude` that names a node of `--nodelist`; since 23.02 a longer list than there are nodes is a choice."""
     if "nodelist" not in values or "exclude" not in values or "contiguous" in values:
         return
@@ -163,10 +156,12 @@ def _excluded(values: Values, version: str) -> Iterator[Late]:
         # Before 23.02 sbatch cuts a list that is longer than there are tasks.
         if len(set(wanted)) > client_counts(values, version).min_nodes:
             return
-    yield Late("excluded-nodes", ("nodelist", "exclude"), f"{_FAILED}Invalid node name specified", EXCLUDED)
+    yield Clash(
+        "excluded-nodes", ("nodelist", "exclude"), f"{_FAILED}Invalid node name specified", EXCLUDED, CONTROLLER
+    )
 
 
-def _zeros(values: Values, version: str) -> Iterator[Late]:
+def _zeros(values: Values, version: str) -> Iterator[Clash]:
     """From 23.11 to 24.05 slurmctld loses its way behind a count of 0: `gpu:a100:0,gpu:h100:1`."""
     if is_before(version, "23.11") or not is_before(version, "24.11"):
         return
@@ -178,17 +173,17 @@ def _zeros(values: Values, version: str) -> Iterator[Late]:
             counts += [item.count for item in items]
         if 0 in counts and any(counts[counts.index(0) :]):
             message = f"{_FAILED}Invalid Trackable RESource (TRES) specification"
-            yield Late("zero-before-others", given, message, TRES)
+            yield Clash("zero-before-others", given, message, TRES, CONTROLLER)
 
 
-def _gpu_types(values: Values, version: str) -> Iterator[Late]:
+def _gpu_types(values: Values, version: str) -> Iterator[Clash]:
     """`--gpus-per-task=2,a100:1`, in which sbatch has taken `2,a100` for a type."""
     if "gpus-per-task" not in values or is_before(version, "24.05"):
         return
     for item in task_text({"gpus-per-task": values["gpus-per-task"]}, version).split(","):
         if item and not item.startswith("gres/"):
             message = f"{_FAILED}Invalid Trackable RESource (TRES) specification"
-            yield Late("gpu-types", ("gpus-per-task",), message, TRES)
+            yield Clash("gpu-types", ("gpus-per-task",), message, TRES, CONTROLLER)
             return
 
 
@@ -196,7 +191,7 @@ def _gpu_types(values: Values, version: str) -> Iterator[Late]:
 _SIGNS = Regex(r"\*[ \t]*[0-9]*|[&|,()\[\]]")
 
 
-def _batch(values: Values, version: str) -> Iterator[Late]:
+def _batch(values: Values, version: str) -> Iterator[Clash]:
     """`--batch` names features of `--constraint`, and of `--prefer` too where that is given."""
     if "batch" not in values:
         return
@@ -215,10 +210,10 @@ def _batch(values: Values, version: str) -> Iterator[Late]:
     # Told apart by 24.11.7, the last of its release; 24.11.0 still says it as before.
     noun = "constraints" if is_before(version, "24.11") else "constraint"
     message = f"{_FAILED}Job --batch option is invalid or not a subset of --{noun}"
-    yield Late("batch", ("batch", *given), message, BATCH)
+    yield Clash("batch", ("batch", *given), message, BATCH, CONTROLLER)
 
 
-_RULES: tuple[Callable[[Values, str], Iterator[Late]], ...] = (
+_RULES: tuple[Callable[[Values, str], Iterator[Clash]], ...] = (
     _wckey,
     _time_min,
     _deadline,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_cpus, task_items, task_text
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.slurm.grammar.resources import Fault, Item, gpu_list, gres_items, tres_items
+from sbatchlint.slurm.grammar.resources import Item, ResourceFault, gpu_list, gres_items, tres_items
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.versions import is_before
 
@@ -86,7 +86,7 @@ def task_resources(text: str | None, version: str) -> tuple[int | None, list[Ite
     """The CPUs and the GRES items of `--tres-per-task`: `cpu=4,gres/gpu:a100=1`. Raises UnknownValue."""
     read = tres_items(text, version) if text else None
     if not is_before(version, "23.11"):
-        if isinstance(read, Fault) and read.stage == "verify":
+        if isinstance(read, ResourceFault) and read.stage == "verify":
             raise UnknownValue
         # slurmctld reads them more strictly, and later.
         return task_cpus(text, version), task_items(re.sub("gres:", "gres/", text or ""), version)
@@ -100,8 +100,8 @@ def task_resources(text: str | None, version: str) -> tuple[int | None, list[Ite
     return cpus, found
 
 
-def _known(items: tuple[Item, ...] | Fault | None) -> tuple[Item, ...]:
-    if items is None or isinstance(items, Fault) or any(UNKNOWN in item.text for item in items):
+def _known(items: tuple[Item, ...] | ResourceFault | None) -> tuple[Item, ...]:
+    if items is None or isinstance(items, ResourceFault) or any(UNKNOWN in item.text for item in items):
         raise UnknownValue
     return items
 

@@ -48,14 +48,14 @@ class Dependency(NamedTuple):
     any: bool
 
 
-class Fault(NamedTuple):
+class DependencyFault(NamedTuple):
     """Why a dependency is refused: at which character of the value, and what is wrong there."""
 
     at: int
     reason: str
 
 
-def parse(text: str, version: str) -> Dependency | Fault:
+def parse(text: str, version: str) -> Dependency | DependencyFault:
     """Reads a value; `0` and the empty value are no dependency at all.
 
     Array expressions (`5_[1-3]`) are understood as their tasks, one by one, in the place where they stand.
@@ -75,21 +75,21 @@ class _Parser:
         self.sign = ""
         self.any = False
 
-    def read(self) -> Dependency | Fault:
+    def read(self) -> Dependency | DependencyFault:
         text = self.text
         at = 0
         while True:
             if text[at : at + 9].lower() == "singleton":
                 end = at + 9
                 state = self.state(end)
-                if isinstance(state, Fault):
+                if isinstance(state, DependencyFault):
                     return state
                 self.terms.append(Term("singleton", 0, None, 0, False, at, state))
                 at = state
                 bare = False
             elif ":" not in text[at:] and text[at : at + 1].isdigit():
                 term = self.job(at, "afterany", 0, True)
-                if isinstance(term, Fault):
+                if isinstance(term, DependencyFault):
                     return term
                 self.terms.append(term)
                 at = term.end
@@ -97,13 +97,13 @@ class _Parser:
             else:
                 found = _TYPE.match(text, at)
                 if found is None or text.find(":", at) < 0:
-                    return Fault(at, self.no_type(at))
+                    return DependencyFault(at, self.no_type(at))
                 name = found.group().lower()
                 colon = text.find(":", at)
                 if colon != found.end() and name != "afterburstb":
-                    return Fault(at, self.no_type(at))
+                    return DependencyFault(at, self.no_type(at))
                 listed = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
-                if isinstance(listed, Fault):
+                if isinstance(listed, DependencyFault):
                     return listed
                 at = listed
                 bare = False
@@ -113,18 +113,18 @@ class _Parser:
             if self.strict:
                 expected = "," if bare else self.sign
                 if expected and sign != expected:
-                    return Fault(
+                    return DependencyFault(
                         at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot stand behind a bare job id"
                     )
                 self.sign = sign
             elif bare and sign == "?":
-                return Fault(at, "`?` cannot stand behind a bare job id")
+                return DependencyFault(at, "`?` cannot stand behind a bare job id")
             if sign == "?":
                 self.any = True
             at += 1
         rest = text[at:]
         if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
-            return Fault(at, f"`{rest}` cannot stand behind a {'job id' if self.terms[-1].job else 'term'}")
+            return DependencyFault(at, f"`{rest}` cannot stand behind a {'job id' if self.terms[-1].job else 'term'}")
         return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
 
     def no_type(self, at: int) -> str:
@@ -142,12 +142,12 @@ class _Parser:
             return f"{word} names no job"
         return f"`{word}` is no type of dependency"
 
-    def jobs(self, start: int, at: int, name: str) -> int | Fault:
+    def jobs(self, start: int, at: int, name: str) -> int | DependencyFault:
         """The jobs of one term; where they end."""
         minutes = 0
         while True:
             term = self.job(at, name, minutes, False)
-            if isinstance(term, Fault):
+            if isinstance(term, DependencyFault):
                 return term
             self.terms.append(term._replace(start=start))
             minutes = term.minutes
@@ -157,13 +157,13 @@ class _Parser:
             at += 1
             start = at
 
-    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | Fault:
+    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | DependencyFault:
         text = self.text
         found = _NUMBER.match(text, at)
         number = int(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
-            return Fault(at, f"`{shown}` is no job id" if shown else "a job id is missing")
+            return DependencyFault(at, f"`{shown}` is no job id" if shown else "a job id is missing")
         end = found.end()
         task: int | None = None
         if text[end : end + 1] == "_":
@@ -177,35 +177,35 @@ class _Parser:
                 elif inner is not None:
                     task, end = int(inner.group(1)), inner.end()
                 elif self.strict or text[end + 1 : end + 2] == "[":
-                    return Fault(end, "the task of the array is missing")
+                    return DependencyFault(end, "the task of the array is missing")
                 else:
                     task, end = 0, end + 1
         if bare:
             following = text[end : end + 1]
             if following not in ("", ",") and not (self.strict and following == "?"):
                 if following == "?":
-                    return Fault(end, "`?` cannot stand behind a bare job id")
-                return Fault(end, f"`{text[end:]}` cannot stand behind a job id")
+                    return DependencyFault(end, "`?` cannot stand behind a bare job id")
+                return DependencyFault(end, f"`{text[end:]}` cannot stand behind a job id")
             return Term(name, number, task, 0, True, at, end)
         if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
-            return Fault(end, f"`{text[end:]}` cannot stand behind a job id")
+            return DependencyFault(end, f"`{text[end:]}` cannot stand behind a job id")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
             if delay is None or int(delay.group(1)) <= 0:
-                return Fault(end, "`+` needs a number of minutes above 0")
+                return DependencyFault(end, "`+` needs a number of minutes above 0")
             minutes, end = int(delay.group(1)), delay.end()
         state = self.state(end)
-        if isinstance(state, Fault):
+        if isinstance(state, DependencyFault):
             return state
         return Term(name, number, task, minutes, False, at, state)
 
-    def state(self, at: int) -> int | Fault:
+    def state(self, at: int) -> int | DependencyFault:
         """Behind a `(STATE)`, which may stand anywhere in the rest."""
         opened = self.text.find("(", at)
         if opened < 0:
             return at
         closed = self.text.find(")", at)
-        return Fault(opened, "`(` is not closed") if closed < 0 else closed + 1
+        return DependencyFault(opened, "`(` is not closed") if closed < 0 else closed + 1
 
 
 # What is written for a type, or for the sign between its name and the job.

@@ -35,7 +35,7 @@ class Item(NamedTuple):
     text: str
 
 
-class Fault(NamedTuple):
+class ResourceFault(NamedTuple):
     """Why an item is refused: what is wrong, what Slurm says, and who says it (`verify` or `controller`)."""
 
     text: str
@@ -59,7 +59,7 @@ def count(text: str) -> int | None:
     return number * factor % 2**64
 
 
-def gres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
+def gres_items(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gres`; () for `none`. `help` and `list`, with which sbatch prints a text and ends, are faults.
 
     An item whose name is the type's of another (`a100:4`) cannot be told from a GRES of that name.
@@ -68,35 +68,35 @@ def gres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
     if folded == "none":
         return ()
     if folded in ("help", "list"):
-        return Fault(text, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
+        return ResourceFault(text, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
     prefix = "gres:" if is_before(version, "23.11") else "gres/"
     return _read([item.removeprefix(prefix) for item in text.split(",")], version)
 
 
-def gpu_list(text: str, version: str) -> tuple[Item, ...] | Fault:
+def gpu_list(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gpus` and its kin: `N`, `TYPE:N` or `TYPE`. Their name is `gpu`, and `gpu:4` is of type gpu."""
     read = _read([f"gpu:{item}" for item in text.split(",") if item], version)
-    if isinstance(read, Fault):
+    if isinstance(read, ResourceFault):
         return read._replace(text=read.text[4:])
     return tuple([item._replace(text=item.text[4:]) for item in read])
 
 
-def _read(texts: list[str], version: str) -> tuple[Item, ...] | Fault:
+def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
     """All items; sbatch looks at them before the controller does."""
     found: list[Item] = []
-    late: Fault | None = None
+    late: ResourceFault | None = None
     for text in texts:
         read = gres_item(text, version)
         if isinstance(read, Item):
             found.append(read)
-        elif isinstance(read, Fault):
+        elif isinstance(read, ResourceFault):
             if read.stage == "verify":
                 return read
             late = late or read
     return tuple(found) if late is None else late
 
 
-def gres_item(text: str, version: str) -> Item | Fault | None:
+def gres_item(text: str, version: str) -> Item | ResourceFault | None:
     """`NAME`, `NAME:COUNT`, `NAME:TYPE`, `NAME:TYPE:COUNT`, and from 23.11 on `=` before the count.
 
     None for an item that is passed over.
@@ -109,31 +109,31 @@ def gres_item(text: str, version: str) -> Item | Fault | None:
     number = count(last)
     if not sign:
         if number is None and "/" in last and last != "gres/":
-            return Fault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
+            return ResourceFault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
         if number is None:
             return Item(last, "", 1, text)
         # A number alone is passed over by sbatch, and names nothing to the controller.
-        return Fault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault(text, "the name is missing", _CONTROLLER, "controller") if number else None
     if not last:
-        return Fault(text, "the number is missing", _TRES)
+        return ResourceFault(text, "the number is missing", _TRES)
     name, second, kind = head.partition(":")
     if number is None:
         if second or sign == "=":
-            return Fault(text, f"`{last}` is no number", _TRES)
+            return ResourceFault(text, f"`{last}` is no number", _TRES)
         number, kind = 1, last
     if not name:
-        return Fault(text, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault(text, "the name is missing", _CONTROLLER, "controller") if number else None
     if name == "gres":
-        return Fault(text, "the prefix is `gres/`, from 23.11 on", _GRES)
+        return ResourceFault(text, "the prefix is `gres/`, from 23.11 on", _GRES)
     if "/" in name and number:
-        return Fault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
+        return ResourceFault(text, "the type stands behind a colon, NAME:TYPE", _GRES)
     return Item(name, kind, number, text)
 
 
-def _old_item(text: str, message: str) -> Item | Fault:
+def _old_item(text: str, message: str) -> Item | ResourceFault:
     """Before 23.11: colons alone. The controller reads what stands behind the last one again, and more strictly."""
     if not text:
-        return Fault(text, "an item is empty", _CONTROLLER, "controller")
+        return ResourceFault(text, "an item is empty", _CONTROLLER, "controller")
     name, colon, rest = text.partition(":")
     asks = not colon or _old_count(rest.rpartition(":")[2]) != 0
     if asks and (not name or not name.strip("0123456789") or "=" in name or "/" in name):
@@ -144,23 +144,23 @@ def _old_item(text: str, message: str) -> Item | Fault:
                 if "=" in name
                 else "the prefix `gres/` is known from 23.11 on"
             )
-        return Fault(text, reason, _GRES)
+        return ResourceFault(text, reason, _GRES)
     if not colon:
         return Item(name, "", 1, text)
     kind, second, last = rest.partition(":")
     if second:
         if not kind or not last:
             what = "the type is missing" if not kind else "the number is missing"
-            return Fault(text, what, _GRES)
+            return ResourceFault(text, what, _GRES)
         number = _old_count(last)
         if number is None:
-            return Fault(text, f"`{last}` is no number", message)
+            return ResourceFault(text, f"`{last}` is no number", message)
         return Item(name, kind, number, text)
     if not rest:
-        return Fault(text, "the number is missing", message)
+        return ResourceFault(text, "the number is missing", message)
     number = _old_count(rest)
     if number is None and rest[0].isdigit():
-        return Fault(text, f"`{rest}` is no number", _CONTROLLER, "controller")
+        return ResourceFault(text, f"`{rest}` is no number", _CONTROLLER, "controller")
     return Item(name, rest, 1, text) if number is None else Item(name, "", number, text)
 
 
@@ -178,7 +178,7 @@ def _old_count(text: str) -> int | None:
 FORBIDDEN = ("mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb")
 
 
-def tres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
+def tres_items(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--tres-per-task`: `cpu=4`, `gres/gpu=1`, `gres/gpu:a100=1`, `license/x=1`.
 
     In 23.02 they are written with colons throughout: `cpu:4`, `gres:gpu:1`.
@@ -187,12 +187,14 @@ def tres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
     old = is_before(version, "23.11")
     for name in FORBIDDEN:
         if f",{name}:" in folded if old else f",{name}" in folded or folded.startswith(name):
-            return Fault(name, f"{name} cannot be asked for by the task", f"Invalid TRES for --tres-per-task: {name}")
+            return ResourceFault(
+                name, f"{name} cannot be asked for by the task", f"Invalid TRES for --tres-per-task: {name}"
+            )
     found: list[Item] = []
-    late: Fault | None = None
+    late: ResourceFault | None = None
     for item in text.split(","):
         read = (_old_tres if old else _tres)(item, version) if item else None
-        if isinstance(read, Fault):
+        if isinstance(read, ResourceFault):
             if read.stage == "verify":
                 return read._replace(text=item)
             late = late or read._replace(text=item)
@@ -201,7 +203,7 @@ def tres_items(text: str, version: str) -> tuple[Item, ...] | Fault:
     return tuple(found) if late is None else late
 
 
-def _tres(item: str, version: str) -> Item | Fault | None:
+def _tres(item: str, version: str) -> Item | ResourceFault | None:
     """`TYPE=N`, `TYPE/NAME=N`, also with colons."""
     found = re.match(r"(?:(gres|license)[/:])?", item)
     kind = found.group(1) if found is not None else None
@@ -211,9 +213,9 @@ def _tres(item: str, version: str) -> Item | Fault | None:
     if name == "cpu":
         number = _leading(last)
         if not 0 < number < 2**31 and not is_release(version, "23.11"):
-            return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
+            return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
         if sign and count(last) is None:
-            return Fault(item, f"`{last}` is no number", _CONTROLLER, "controller")
+            return ResourceFault(item, f"`{last}` is no number", _CONTROLLER, "controller")
     elif name.partition("/")[0] not in ("license", "ic"):
         # A name alone asks for nothing, and so does a count of 0; `x/y` asks for one.
         if not sign:
@@ -223,19 +225,19 @@ def _tres(item: str, version: str) -> Item | Fault | None:
         if count(last) == 0:
             return None
         reason = "a GRES is written gres/NAME=N" if name else "the name is missing"
-        return Fault(item, reason, _CONTROLLER, "controller")
+        return ResourceFault(item, reason, _CONTROLLER, "controller")
     return Item(re.sub(r"^license:", "license/", name), "", count(last) or 1, item)
 
 
-def _old_tres(item: str, version: str) -> Item | Fault | None:
+def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
     """23.02: colons alone."""
     kind, sign, rest = item.partition(":")
     if kind == "gres" and sign:
         return gres_item(rest, version)
     if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
-        return Fault(item, "before 23.11 the form is cpu:N or gres:NAME:N", _CONTROLLER, "controller")
+        return ResourceFault(item, "before 23.11 the form is cpu:N or gres:NAME:N", _CONTROLLER, "controller")
     if kind == "cpu" and not 0 < _leading(rest) < 2**31:
-        return Fault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
+        return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
     name, _, last = rest.rpartition(":")
     return Item(f"{kind}/{name}" if name else kind, "", count(last) or 1, item)
 
@@ -246,12 +248,12 @@ def _leading(text: str) -> int:
     return int(digits.group(1)) if digits is not None else 0
 
 
-def licences(text: str, version: str) -> tuple[Item, ...] | Fault:
+def licences(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--licenses`: `NAME`, `NAME:COUNT`, from 23.11 on `NAME=COUNT`; from 25.05 on joined by `|` too."""
     message = "Batch job submission failed: Invalid license specification"
     alternatives = "|" in text and not is_before(version, "25.05")
     if alternatives and re.search(r"[,;(]", text):
-        return Fault(text, "`|` cannot be mixed with `,`", message, "controller")
+        return ResourceFault(text, "`|` cannot be mixed with `,`", message, "controller")
     found: list[Item] = []
     for item in re.split(r"[|]" if alternatives else r"[,;]", text):
         if not item:
@@ -261,10 +263,10 @@ def licences(text: str, version: str) -> tuple[Item, ...] | Fault:
             return ()
         for sign, since in (("=", "23.11"), ("|", "25.05"), ("(", "25.05")):
             if sign in item and is_before(version, since):
-                return Fault(item, f"`{sign}` is known from {since} on", message, "controller")
+                return ResourceFault(item, f"`{sign}` is known from {since} on", message, "controller")
         parts = re.split(r"[:=]", item, maxsplit=1)
         if re.search(r"\s", parts[0]):
-            return Fault(item, "a blank cannot be part of a name", message, "controller")
+            return ResourceFault(item, "a blank cannot be part of a name", message, "controller")
         number = 1
         if len(parts) > 1:
             digits = re.match(r"\s*([+-]?[0-9]+)", parts[1], re.ASCII)
@@ -274,7 +276,7 @@ def licences(text: str, version: str) -> tuple[Item, ...] | Fault:
                 return ()
             number = int(digits.group(1)) if digits is not None else 0
             if rest or number < 0 or digits is None and not is_before(version, "25.11"):
-                return Fault(item, f"`{parts[1]}` is no number", message, "controller")
+                return ResourceFault(item, f"`{parts[1]}` is no number", message, "controller")
         found.append(Item(parts[0], "", number, item))
     return tuple(found)
 
@@ -320,27 +322,27 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
         read = gpu_list(value, version)
     else:
         return None
-    if not isinstance(read, Fault):
+    if not isinstance(read, ResourceFault):
         return None
     return Refusal("resource", read.message, read.reason, corrected(option, value, version), read.stage)
 
 
-def _first_by_task(value: str, version: str) -> tuple[Item, ...] | Fault:
+def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """`--gpus-per-task` in 23.11: sbatch puts `gres/gpu:` before the first item only; no TRES is named like a type."""
     first, *others = value.split(",")
     for name in FORBIDDEN:
         if f",{name}" in value.lower():
-            return Fault(value, f"`{name}` is taken for a TRES", f"Invalid TRES for --tres-per-task: {name}")
+            return ResourceFault(value, f"`{name}` is taken for a TRES", f"Invalid TRES for --tres-per-task: {name}")
     if not first:
-        return Fault(value, "the number is missing", _TRES)
+        return ResourceFault(value, "the number is missing", _TRES)
     read = gpu_list(first, version)
-    if isinstance(read, Fault) or read and not read[0].count:
+    if isinstance(read, ResourceFault) or read and not read[0].count:
         return read
     for item in others:
         found = re.search("[/:=]", item)
         kind = item[: found.start()] if found is not None else ""
         if found is not None and kind not in _NAMED and count(item[found.end() :]) != 0:
-            return Fault(item, "only one type can be named before 24.05", _CONTROLLER, "controller")
+            return ResourceFault(item, "only one type can be named before 24.05", _CONTROLLER, "controller")
     return read
 
 
@@ -348,10 +350,10 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | Fault:
 _NAMED = frozenset(("cpu", "mem", "energy", "node", "billing", "vmem", "pages", "gres"))
 
 
-def _by_task(value: str) -> tuple[Item, ...] | Fault:
+def _by_task(value: str) -> tuple[Item, ...] | ResourceFault:
     """`--gpus-per-task` from 24.05 on: sbatch writes it anew, and a type without a number asks for nothing."""
     for item in value.split(","):
         number = item.rpartition(":")[2]
         if re.match(r"\s*-0*[1-9]", number, re.ASCII):
-            return Fault(item, f"`{number}` is no number", _TRES)
+            return ResourceFault(item, f"`{number}` is no number", _TRES)
     return ()

@@ -165,7 +165,7 @@ _WORDS = ("today", "tomorrow", "midnight", "noon", "elevenses", "fika", "teatime
 _DELTAS = ("seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "week")
 
 
-class _Fault(Exception):
+class _UnreadableMoment(Exception):
     """A moment that cannot be read. `args[0]`: where, as sbatch counts; -1 where it says no place."""
 
 
@@ -177,16 +177,16 @@ def timestamp_fault(text: str, version: str = "26.05") -> int | None:
     """
     try:
         return None if _moment_parts(text, version) else -1
-    except _Fault as fault:
+    except _UnreadableMoment as fault:
         return int(fault.args[0])
 
 
 def _moment_parts(text: str, version: str) -> bool:
-    """parse_time(): whether there is a time or a date in it. Raises _Fault."""
+    """parse_time(): whether there is a time or a date in it. Raises _UnreadableMoment."""
     if text[:3].lower() == "uts":
         number, end = strtol(text, 3)
         if number < 1000000 or number == 2**63 - 1 or end != len(text):
-            raise _Fault(0)
+            raise _UnreadableMoment(0)
         return True
     lowered = text.lower()
     found = False
@@ -208,7 +208,7 @@ def _moment_parts(text: str, version: str) -> bool:
             found = True
             at = _after_now(text)
         elif not _digit(text, at):
-            raise _Fault(at)
+            raise _UnreadableMoment(at)
         elif ":" in (text[at + 1 : at + 2], text[at + 2 : at + 3]):
             found = True
             at = _clock(text, at)
@@ -231,7 +231,7 @@ def _after_now(text: str) -> int:
         if not letter or letter == "\n":
             return at
         if letter not in " \t":
-            raise _Fault(at)
+            raise _UnreadableMoment(at)
         at += 1
 
 
@@ -248,19 +248,19 @@ def _delta(text: str, sign: int) -> int:
             at += len(unit)
             break
         if not _digit(text, at):
-            raise _Fault(at - 1)
+            raise _UnreadableMoment(at - 1)
         digits = True
         at += 1
     if not digits:
-        raise _Fault(sign)
+        raise _UnreadableMoment(sign)
     return at
 
 
 def _two(text: str, at: int) -> int:
-    """Two digits. Raises _Fault at the one that is none."""
+    """Two digits. Raises _UnreadableMoment at the one that is none."""
     for each in (at, at + 1):
         if not _digit(text, each):
-            raise _Fault(each)
+            raise _UnreadableMoment(each)
     return int(text[at : at + 2])
 
 
@@ -270,23 +270,23 @@ def _clock(text: str, at: int) -> int:
     at += 1
     if text[at] != ":":
         if not _digit(text, at):
-            raise _Fault(at)
+            raise _UnreadableMoment(at)
         hour = hour * 10 + int(text[at])
         at += 1
     if hour > 23:
-        raise _Fault(at - 2)
+        raise _UnreadableMoment(at - 2)
     if _two(text, at + 1) > 59:
-        raise _Fault(at + 1)
+        raise _UnreadableMoment(at + 1)
     at += 3
     if text[at : at + 1] == ":":
         if _two(text, at + 1) > 59:
-            raise _Fault(at + 1)
+            raise _UnreadableMoment(at + 1)
         at += 3
     while at < len(text) and text[at] in " \t\n\v\f\r":
         at += 1
     half = text[at : at + 2].lower()
     if half == "pm" and hour > 12 or half == "am" and hour > 12:
-        raise _Fault(at)
+        raise _UnreadableMoment(at)
     return at + 2 if half in ("am", "pm") else at
 
 
@@ -309,14 +309,14 @@ def _date(text: str, at: int) -> int:
     if text[at + 4 : at + 5] == "-" and text[at + 7 : at + 8] == "-":
         for each in range(at, at + 4):
             if not _digit(text, each):
-                raise _Fault(each)
+                raise _UnreadableMoment(each)
         month, at = _one_or_two(text, at + 5)
         if not 1 <= month <= 12:
-            raise _Fault(at - 2)
+            raise _UnreadableMoment(at - 2)
         return _day(text, at + 1)
     month, at = _one_or_two(text, at)
     if not 1 <= month <= 12:
-        raise _Fault(at - 2)
+        raise _UnreadableMoment(at - 2)
     if text[at : at + 1] in (".", "/"):
         at += 1
     at = _day(text, at)
@@ -324,17 +324,17 @@ def _date(text: str, at: int) -> int:
         at += 1
     if _digit(text, at):
         if not _digit(text, at + 1):
-            raise _Fault(at + 1)
+            raise _UnreadableMoment(at + 1)
         at += 2
     return at
 
 
 def _day(text: str, at: int) -> int:
     if not _digit(text, at):
-        raise _Fault(at)
+        raise _UnreadableMoment(at)
     day, at = _one_or_two(text, at)
     if not 1 <= day <= 31:
-        raise _Fault(at - 2)
+        raise _UnreadableMoment(at - 2)
     return at
 
 
