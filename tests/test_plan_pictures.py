@@ -96,7 +96,7 @@ def test_what_does_not_add_up_is_said_and_coloured(real: Command) -> None:
     assert said.get("class") == "error"
     assert len(boxes(root, "error")) == 1
     refused = picture(real, UNKNOWN)
-    assert "! srun refuses this: the job has 2 nodes, and srun asks for 3" in texts(refused)
+    assert "! srun refuses this: the job has 2 nodes and srun requests 3" in texts(refused)
     assert len(boxes(refused, "error")) >= 1
     assert not boxes(picture(real, GOOD), "error")
 

@@ -176,19 +176,19 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
 @pytest.mark.parametrize(
     ("commands", "version", "why"),
     [
-        ("srun --array=0-1 python t.py", "24.11", "srun does not take --array"),
-        ("srun --tres-per-task=cpu:2 python t.py", "22.05", "srun does not take --tres-per-task"),
+        ("srun --array=0-1 python t.py", "24.11", "srun does not accept --array"),
+        ("srun --tres-per-task=cpu:2 python t.py", "22.05", "srun does not accept --tres-per-task"),
         ("srun --site-profile=x python t.py", "24.11", None),
         ("srun $OPTIONS --array=0-1 python t.py", "24.11", None),
         ('srun "$PROGRAM" --array=0-1', "24.11", None),
-        ("srun --nodes=3 --ntasks=3 python t.py", "24.11", "the job has 2 nodes, and srun asks for 3"),
-        ("srun --gres=gpu:2 python t.py", "26.05", "srun does not take --gres=gpu beside --gpus-per-node"),
+        ("srun --nodes=3 --ntasks=3 python t.py", "24.11", "the job has 2 nodes and srun requests 3"),
+        ("srun --gres=gpu:2 python t.py", "26.05", "srun does not accept --gres=gpu beside --gpus-per-node"),
         ("srun --gres=gpu:2 python t.py", "25.11", None),
         ("srun --gres=nic:1 python t.py", "26.05", None),
         ("srun --nodes=3 --ntasks=2 python t.py", "24.11", None),
         ("srun --gpus-per-task=1 python t.py", "23.11", None),
-        ("srun --gpus-per-node=9 python t.py", "24.11", "the job has 8 GPUs a node, and srun asks for 9"),
-        ("srun --gpus=17 python t.py", "24.11", "the job has 16 GPUs, and srun asks for 17"),
+        ("srun --gpus-per-node=9 python t.py", "24.11", "the job has 8 GPUs a node and srun requests 9"),
+        ("srun --gpus=17 python t.py", "24.11", "the job has 16 GPUs and srun requests 17"),
     ],
 )
 def test_a_step_that_srun_refuses_says_why(commands: str, version: str, why: str | None) -> None:
@@ -285,7 +285,7 @@ def test_distribution_decides_which_node_a_task_is_on() -> None:
 
 def test_23_11_refuses_gpus_per_task_beside_the_cpus_per_task_of_the_job() -> None:
     head = HEAD + "#SBATCH --cpus-per-task=4\n"
-    why = "srun does not take --gpus-per-task in a job with --cpus-per-task"
+    why = "srun does not accept --gpus-per-task in a job with --cpus-per-task"
     assert step("srun --gpus-per-task=1 python t.py", head, "23.11").get("refused") == why
     assert "refused" not in step("srun --gpus-per-task=1 python t.py", head, "24.11")
     assert "refused" not in step("unset SLURM_TRES_PER_TASK\nsrun --gpus-per-task=1 python t.py", head, "23.11")

@@ -55,7 +55,7 @@ UNKNOWN_STEPS = """\
   │    program: ./rare
   └─ line 6  srun  starts nothing
        program: ./large
-       ! srun refuses this: the job has 2 nodes, and srun asks for 3
+       ! srun refuses this: the job has 2 nodes and srun requests 3
 """
 LARGE = """\
 #!/bin/bash

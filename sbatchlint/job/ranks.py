@@ -100,16 +100,6 @@ class Task:
 # --- where tasks run ---------------------------------------------------------------------------------
 
 
-def layout(step: Step) -> list[int] | None:
-    """The number of tasks on each node of a step, where the script alone decides it."""
-    geometry = step.geometry
-    if geometry.nodes is None or geometry.tasks is None:
-        return None
-    if geometry.tasks_per_node is not None:
-        return [geometry.tasks_per_node] * geometry.nodes
-    return None
-
-
 def distribution(step: Step) -> str | None:
     """`block` or `cyclic`: how the tasks of a step go to its nodes; None for others, and where it is not known."""
     option = step.option("distribution")
@@ -126,7 +116,7 @@ def distribution(step: Step) -> str | None:
 
 def place_of(step: Step, rank: int) -> Place:
     nodes, each = step.nodes, step.tasks_per_node
-    if layout(step) is None or nodes is None or each is None:
+    if step.tasks is None or nodes is None or each is None:
         return Place(rank, None, None)
     if each == 1:
         return Place(rank, rank, 0)

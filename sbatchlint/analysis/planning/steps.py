@@ -5,33 +5,32 @@ A launcher that the batch shell starts itself is a step of one task on one node.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sbatchlint.analysis.directives.submission_options import submission_options
+from sbatchlint.analysis.directives.unknown_options import is_plausible
 from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
+from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
+from sbatchlint.job import Job
 from sbatchlint.job.commands.argv import is_unknown
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.gpus import devices_chosen, step_gpus
-from sbatchlint.job.launches import Launch
+from sbatchlint.job.gpus import StepGpus, devices_chosen, step_gpus
+from sbatchlint.job.launchers import Launcher, Setting, is_python, python_command
+from sbatchlint.job.launches import Launch, container_of
 from sbatchlint.job.ranks import (
     Task,
     TaskViews,
     Workload,
     is_certain,
-    layout,
     process_ranks,
     tasks_of,
     workload,
 )
 from sbatchlint.job.request import fixed_nodes, gpu_count
+from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import node_count
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.trace import Context, Invocation
-    from sbatchlint.job import Job
-    from sbatchlint.job.gpus import StepGpus
-    from sbatchlint.job.launchers import Launcher, Setting
-    from sbatchlint.job.steps import Step
+from sbatchlint.slurm.options import accepting_commands
 
 Plain = dict[str, Any]
 
@@ -99,7 +98,6 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     work = workload(step, launches)
     invocation = step.invocation
     refused = _refused(job, step)
-    counts = layout(step)
     sharing = step_gpus(job, step)
     found: Plain = {
         **_place(job, invocation.span.start),
@@ -107,7 +105,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
         "phase": "batch",
         "nodes": step.nodes,
         "tasks": step.tasks,
-        "tasks_per_node": step.tasks_per_node if counts is None or len(set(counts)) == 1 else counts,
+        "tasks_per_node": step.tasks_per_node,
         "background": invocation.context.background is not None,
         "gpus_on_node": sharing.on_node,
         "gpus_per_task": sharing.each,
@@ -307,7 +305,7 @@ def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None
     if len(field) == 1:
         name = _holder(field, invocation) or (field[0].expansion.name if field[0].expansion is not None else None)
         return None if not name else f"{phase}:{name}"
-    return f"{phase}:{written(field)}"
+    return f"{phase}:{with_names(field)}"
 
 
 def _holder(field: Pieces, invocation: Invocation) -> str | None:
@@ -327,7 +325,7 @@ def _is_same(fields: tuple[Pieces, ...] | None, field: Pieces) -> bool:
     return [(each.text, each.expansion) for each in fields[0]] == [(each.text, each.expansion) for each in field]
 
 
-def written(field: Pieces) -> str:
+def with_names(field: Pieces) -> str:
     """A word with the names of what is not known in it."""
     parts = []
     for piece in field:
@@ -356,38 +354,34 @@ def _program_words(work: Workload) -> list[str | None] | None:
 
 def _program(work: Workload) -> str | None:
     """The program as one would name it: `python train.py`, `python -m pkg.train`, `./a.out`."""
-    from sbatchlint.job.launchers import is_python, python_command
-
     words = _program_argv(work)
     if not words:
         # `ray start` runs nothing but itself
         return None if work.launch is None else work.launch.launcher.name
     kind = "command" if work.launch is None else work.launch.launcher.program_kind
     if kind == "script":
-        return f"python {written(words[0])}"
+        return f"python {with_names(words[0])}"
     if kind == "module":
-        return f"python -m {written(words[0])}"
+        return f"python -m {with_names(words[0])}"
     if is_python(words[0]):
         command = python_command(words)
         words = words if command is None else words[: command.after]
         if command is not None and command.kind == "code":
             words = words[:-1]
-    elif written(words[0]).rpartition("/")[2] in ("bash", "sh", "dash", "zsh"):
+    elif with_names(words[0]).rpartition("/")[2] in ("bash", "sh", "dash", "zsh"):
         words = [word for word in words if "\n" not in shown_text(word)][:2]
     else:
         words = words[:1]
-    return " ".join(written(word) for word in words)
+    return " ".join(with_names(word) for word in words)
 
 
 def _container(step: Step | None, work: Workload) -> Plain | None:
-    from sbatchlint.job.launches import container_of
-
     found = container_of(work.invocation) if work.invocation is not None else None
     if found is None and step is not None:
         found = step.container
     if found is None:
         return None
-    return {"kind": found.kind, "image": None if found.image is None else written(found.image)}
+    return {"kind": found.kind, "image": None if found.image is None else with_names(found.image)}
 
 
 # --- refusals -------------------------------------------------------------------------------------------
@@ -395,36 +389,32 @@ def _container(step: Step | None, work: Workload) -> Plain | None:
 
 def _refused(job: Job, step: Step) -> str | None:
     """Why srun starts nothing."""
-    written = _untaken_option(job, step)
-    if written is not None:
-        return f"srun does not take {written}"
+    option_name = _refused_option(job, step)
+    if option_name is not None:
+        return f"srun does not accept {option_name}"
     if _two_gpu_forms(job, step):
-        return "srun does not take --gres=gpu beside --gpus-per-node"
+        return "srun does not accept --gres=gpu beside --gpus-per-node"
     if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.asked("cpus-per-task"):
         # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 24.11 takes both)
         if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
-            return "srun does not take --gpus-per-task in a job with --cpus-per-task"
+            return "srun does not accept --gpus-per-task in a job with --cpus-per-task"
     for each in steps_with_too_many_gpus(job):
         if each.step is step and each.setting is not None:
             unit = " a node" if each.by == "node" else ""
-            return f"the job has {each.held} GPUs{unit}, and srun asks for {each.asked}"
+            return f"the job has {each.held} GPUs{unit} and srun requests {each.asked}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
     asked = None if option is None else fixed_nodes(option.text)
     # with fewer tasks than nodes srun lowers the nodes
     least = None if asked is None or step.tasks is None else min(asked.minimum, step.tasks)
     if asked is not None and nodes is not None and least is not None and least > nodes:
-        return f"the job has {nodes} node{'' if nodes == 1 else 's'}, and srun asks for {asked.minimum}"
+        return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {asked.minimum}"
     return None
 
 
-def _untaken_option(job: Job, step: Step) -> str | None:
+def _refused_option(job: Job, step: Step) -> str | None:
     """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
     if not step.problems:
         return None
-    from sbatchlint.analysis.directives.submission_options import submission_options
-    from sbatchlint.analysis.directives.unknown_options import is_plausible
-    from sbatchlint.slurm.options import accepting_commands
-
     majors = job.versions.majors
     unknown = next((at for at, field in enumerate(step.invocation.argv[1:]) if is_unknown(field)), None)
     of_sbatch = {problem.written for problem, _ in submission_options(step, job.versions)}
