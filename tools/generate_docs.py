@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from job_reference import reference  # noqa: E402
 
 from sbatchlint.cli.pages import as_markdown, markdown_table  # noqa: E402
 from sbatchlint.configuration import KEYS, SITE_KEYS  # noqa: E402
@@ -109,6 +111,7 @@ def generated() -> dict[Path, str]:
     files = {PAGES / f"{check.entry.name}.md": NOTE + as_markdown(check) for check in checks}
     files[PAGES / "README.md"] = index(checks)
     files[ROOT / "sbatchlint" / "triggered.py"] = triggered(checks)
+    files[ROOT / "docs" / "job.md"] = NOTE.replace("the check file", "the code") + reference()
     parts = {
         "README.md": {"example": example()},
         "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},
