@@ -134,7 +134,7 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
 
     Related places in a third file are left out, and so is a fix that changes more than the script itself.
     """
-    if not workspace.several:
+    if not workspace.has_included_files:
         return finding, workspace.own, ""
     source, base = workspace.part(finding.span.start)
     included_from = workspace.included_from(finding.span.start)

@@ -57,7 +57,7 @@ class Alone:
     def spawn(self, invocation: Invocation) -> Spawn | None:
         return None
 
-    def file(self, name: str, way: Span) -> Text | None:
+    def file(self, name: str, included_from: Span) -> Text | None:
         return None
 
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:

@@ -24,7 +24,7 @@ MOST_CHARACTERS = 1 << 20
 MOST_FIELDS = 20_000
 
 
-class Exhausted(Exception):
+class WorkBudgetExceeded(Exception):
     """The script is too large to be walked further."""
 
 

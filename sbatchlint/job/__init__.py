@@ -15,6 +15,7 @@ from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.trace import Assigned, Invocation, Ran, Submission, Trace
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.included_files import IncludedFiles
 from sbatchlint.job.launches import Launch, find_launches
 from sbatchlint.job.request import Request
 from sbatchlint.job.site import Site
@@ -64,7 +65,7 @@ class Job:
         self.is_shell = shell and self.interpreter_line[0] in EVALUATED_SHELLS
         self.phase = Phase.BATCH if self._is_batch() else Phase.SUBMIT
         self.program: Program = parse(text.string) if self.is_shell else Program((), ())
-        self.hooks = hooks = JobHooks(self.request, self.versions, site, source)
+        self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace
         self.parsed = interpreter.parsed  # what was parsed once is not parsed again

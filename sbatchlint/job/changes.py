@@ -83,8 +83,7 @@ def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -
     errors = sum(span.start <= job.text.offset(start) < span.end for start, _ in job.program.errors)
     if len(program.errors) > errors:
         return None
-    hooks = JobHooks(job.request, job.versions, job.site, job.source)
-    hooks.share_files(job.hooks)
+    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
     interpreter = ScriptInterpreter(hooks)
     interpreter.run(Text((literal(string, span.start),)), program, job.phase, point.state.copy())
     return find_launches(interpreter.trace.invocations)

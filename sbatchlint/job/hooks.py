@@ -1,16 +1,16 @@
-"""What the evaluator asks: which commands start others, and in which phase these run."""
+"""What the interpreter asks of the job: which commands start others, in which phase, and the files beside the script."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import assignment_of, split
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
+from sbatchlint.job.included_files import IncludedFiles
 from sbatchlint.job.launchers import mpi, recognise
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import host_paths
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.site import Site
@@ -18,27 +18,21 @@ from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
-from sbatchlint.source.workspace import Workspace
-
-if TYPE_CHECKING:
-    from sbatchlint.job.included_files import Neighbours
 
 
 class JobHooks:
-    """Knows srun, sbatch, MPI launchers and wrappers."""
+    """The job's answers to the interpreter: srun, sbatch, MPI launchers and wrappers, the environment, files.
 
-    def __init__(self, request: Request, versions: Range, site: Site, workspace: Workspace) -> None:
-        self.workspace = workspace
-        self._neighbours: Neighbours | None = None
+    `steps`: the steps that were met in the batch phase.
+    """
+
+    def __init__(self, request: Request, versions: Range, site: Site, files: IncludedFiles) -> None:
+        self.files = files
         self.request = request
         self.versions = versions
         self.site = site
         self.environment = JobEnvironment(request)
         self.steps: list[Step] = []
-
-    def share_files(self, other: JobHooks) -> None:
-        """Takes over the files that another evaluation has read: they are attached to the workspace once."""
-        self._neighbours = other._neighbours
 
     def spawn(self, invocation: Invocation) -> Spawn | None:
         name = invocation.name
@@ -76,18 +70,12 @@ class JobHooks:
         )
 
     def file(self, name: str, included_from: Span) -> Text | None:
-        if self._neighbours is None:
-            from sbatchlint.job.included_files import Neighbours
-
-            self._neighbours = Neighbours(self.workspace)
-        return self._neighbours.read(name, included_from)
+        return self.files.read(name, included_from)
 
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         container = container_of(command)
         if container is None or not container.mounts:
             return []
-        from sbatchlint.job.paths import host_paths
-
         return host_paths(path, container)
 
     def _srun(self, invocation: Invocation) -> Spawn:

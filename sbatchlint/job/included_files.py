@@ -8,6 +8,7 @@ project's, whichever has the file; where both have one, it is not known which is
 from __future__ import annotations
 
 import os.path
+from functools import cached_property
 
 from sbatchlint.bash.values import Text, literal
 from sbatchlint.source.text import Source, Span
@@ -21,17 +22,19 @@ _MARKS = (".git", "pyproject.toml", "sbatchlint.toml", ".sbatchlint.toml")
 _HERE = ("\0SLURM_SUBMIT_DIR\0/", "\0PWD\0/")
 
 
-class Neighbours:
+class IncludedFiles:
     """Finds and reads the files of one script; each is attached to its workspace once."""
-
-    __slots__ = ("_folders", "_root", "_texts", "workspace")
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._texts: dict[str, Text | None] = {}
-        folder = os.path.dirname(os.path.abspath(workspace.path))
-        self._root = project_root(folder)
-        self._folders = (folder,) if folder == self._root else (folder, self._root)
+
+    @cached_property
+    def _folders(self) -> tuple[str, ...]:
+        """Folders from which a relative path may count, the project's last."""
+        folder = os.path.dirname(os.path.abspath(self.workspace.path))
+        root = project_root(folder)
+        return (folder,) if folder == root else (folder, root)
 
     def read(self, name: str, included_from: Span) -> Text | None:
         """The text of a file, spans leading into the workspace; None where it cannot be known.
@@ -55,7 +58,7 @@ class Neighbours:
         found = set()
         for folder in self._folders:
             path = os.path.realpath(os.path.join(folder, name))
-            inside = path.startswith(os.path.realpath(self._root) + os.sep)
+            inside = path.startswith(os.path.realpath(self._folders[-1]) + os.sep)
             if inside and os.path.isfile(path) and not os.path.samefile(path, self.workspace.path):
                 found.add(path)
         return found.pop() if len(found) == 1 else None

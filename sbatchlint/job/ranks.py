@@ -177,8 +177,7 @@ class TaskViews:
             return job.steps, job.launches, TaskEnvironment(job.request, rank)
         if self._left <= 0:
             return None
-        hooks = JobHooks(job.request, job.versions, job.site, job.source)
-        hooks.share_files(job.hooks)
+        hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
         hooks.environment = TaskEnvironment(job.request, rank)
         interpreter = ScriptInterpreter(hooks)
         interpreter._parsed = self._parsed

@@ -1,7 +1,7 @@
-"""A script together with the files beside it that it reads or starts, in one row of offsets.
+"""A script and the files beside it that it reads or starts, as one text with one count of offsets.
 
-The script's own characters come first, so its spans are those of the file; each further file follows behind them. What
-is found in one of those is led back to it by `part`.
+The script's own characters come first, so its spans are those of the file; the included files follow.
+`part` leads from an offset to its file.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from bisect import bisect_right
 from sbatchlint.source.text import Position, Source, Span
 
 
-class ForeignRow(int):
-    """A row of another file than the script's own; in a message it names that file."""
+class IncludedRow(int):
+    """A row of an included file; in a message it names that file."""
 
     path: str
 
     @classmethod
-    def of(cls, row: int, path: str) -> ForeignRow:
+    def of(cls, row: int, path: str) -> IncludedRow:
         found = cls(row)
         found.path = path
         return found
@@ -44,8 +44,7 @@ class Workspace(Source):
         self._parts: list[tuple[Source, Span]] = []
 
     @property
-    def several(self) -> bool:
-        """Whether there are other files than the script."""
+    def has_included_files(self) -> bool:
         return bool(self._bases)
 
     def attach(self, source: Source, included_from: Span) -> int:
@@ -67,10 +66,10 @@ class Workspace(Source):
         return None if index < 0 else self._parts[index][1]
 
     def row(self, offset: int) -> int:
-        """The row, from 1, on which a character stands; see `ForeignRow`."""
+        """The row, from 1, on which a character stands; see `IncludedRow`."""
         source, base = self.part(offset)
         row = source.row(offset - base)
-        return row if source is self.own else ForeignRow.of(row, source.path)
+        return row if source is self.own else IncludedRow.of(row, source.path)
 
     def position(self, offset: int) -> Position:
         source, base = self.part(offset)

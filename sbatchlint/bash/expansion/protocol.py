@@ -50,7 +50,7 @@ class Substituter(Protocol):
         """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
-        """A long value costs like statements. Raises Exhausted where there is nothing left."""
+        """A long value costs like statements. Raises WorkBudgetExceeded where there is nothing left."""
 
     def read_status(self, name: str) -> None:
         """The exit status was looked at."""

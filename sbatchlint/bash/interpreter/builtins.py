@@ -28,7 +28,7 @@ DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "loca
 # --- control -------------------------------------------------------------------------------------
 
 
-def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def exit_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`exit`: nothing after it runs."""
     code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
     if code is not None and code.strip("0"):
@@ -39,7 +39,7 @@ def leave(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     return None
 
 
-def give_back(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`return`: the function ends."""
     if len(invocation.argv) > 1:
         code = text_of(invocation.argv[1])
@@ -50,7 +50,7 @@ def give_back(interpreter: Interpreter, invocation: Invocation, scope: Scope) ->
     return None if not scope.context.calls else scope.state
 
 
-def leave_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def break_or_continue(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`break`, `continue`."""
     text = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
     scope.state.status = 0
@@ -64,26 +64,26 @@ def leave_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -
     return None
 
 
-def replace_shell(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def exec_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`exec command`: the shell becomes the command; without one only redirects."""
-    at = _after_options(invocation, with_value="a")
+    at = _first_operand(invocation, with_value="a")
     if at is None:
         return scope.state
-    _prefix(interpreter, invocation, scope, at, "exec")
+    _run_words(interpreter, invocation, scope, at, "exec")
     return None
 
 
-def prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def run_without_functions(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`command X`, `builtin X`."""
-    at = _after_options(invocation, with_value="")
+    at = _first_operand(invocation, with_value="")
     if at is not None and not any(text_of(field) in ("-v", "-V") for field in invocation.argv[1:at]):
-        return _prefix(interpreter, invocation, scope, at, str(invocation.name))
+        return _run_words(interpreter, invocation, scope, at, str(invocation.name))
     scope.state.status = None if len(invocation.argv) > 1 else 0
     interpreter.emit(None if len(invocation.argv) > 1 else (), scope)
     return scope.state
 
 
-def _after_options(invocation: Invocation, with_value: str) -> int | None:
+def _first_operand(invocation: Invocation, with_value: str) -> int | None:
     at = 1
     while at < len(invocation.argv):
         word = text_of(invocation.argv[at])
@@ -93,7 +93,7 @@ def _after_options(invocation: Invocation, with_value: str) -> int | None:
     return None
 
 
-def _prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: int, kind: str) -> State | None:
+def _run_words(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: int, kind: str) -> State | None:
     context = scope.context.replace(parent=invocation)
     child = Invocation(
         invocation.argv[at:], invocation.variables, (), invocation.span, context, invocation.state,
@@ -104,7 +104,7 @@ def _prefix(interpreter: Interpreter, invocation: Invocation, scope: Scope, at: 
     return interpreter.command(child, Scope(scope.state, scope.text, context))
 
 
-def evaluate(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`eval`: its words are a program of this shell."""
     text = Text(join_fields(invocation.argv[1:]))
     if not text.field:
@@ -137,7 +137,7 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
 # --- options, arguments, variables -------------------------------------------------------------------
 
 
-def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`set -euo pipefail`, `set -- a b`."""
     words = invocation.argv[1:]
     at = 0
@@ -165,7 +165,7 @@ def set_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     return scope.state
 
 
-def shell_options(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def shopt(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`shopt -s extglob`."""
     words = [text_of(field) for field in invocation.argv[1:]]
     scope.state.status = None
@@ -219,7 +219,7 @@ def _known(status: int) -> Builtin:
     return run
 
 
-def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def echo(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`echo`."""
     scope.state.status = 0
     if STDOUT in scope.state.variables:
@@ -227,7 +227,7 @@ def write(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     return scope.state
 
 
-def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`printf`, and `printf -v NAME …`."""
     words = invocation.argv[1:]
     name = None
@@ -250,7 +250,7 @@ def print_formatted(interpreter: Interpreter, invocation: Invocation, scope: Sco
     return scope.state
 
 
-def compute(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`let EXPRESSION…`."""
     status: int | None = 1
     for field in invocation.argv[1:]:
@@ -265,12 +265,12 @@ def compute(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     return scope.state
 
 
-def _read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def _read_input(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     if invocation.name == "read":
         return reading.read(interpreter, invocation, scope)
     if invocation.name == "getopts":
-        return reading.options_loop(interpreter, invocation, scope)
-    return reading.read_lines(interpreter, invocation, scope)
+        return reading.getopts(interpreter, invocation, scope)
+    return reading.mapfile(interpreter, invocation, scope)
 
 
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -289,25 +289,25 @@ BUILTINS: dict[str, Builtin] = {
     ".": source,
     ":": _known(0),
     "[": test,
-    "break": leave_loop,
-    "builtin": prefix,
-    "command": prefix,
-    "continue": leave_loop,
-    "echo": write,
-    "eval": evaluate,
-    "exec": replace_shell,
-    "exit": leave,
+    "break": break_or_continue,
+    "builtin": run_without_functions,
+    "command": run_without_functions,
+    "continue": break_or_continue,
+    "echo": echo,
+    "eval": eval_,
+    "exec": exec_,
+    "exit": exit_,
     "false": _known(1),
-    "getopts": _read,
-    "let": compute,
-    "mapfile": _read,
-    "printf": print_formatted,
-    "read": _read,
-    "readarray": _read,
-    "return": give_back,
-    "set": set_options,
+    "getopts": _read_input,
+    "let": let,
+    "mapfile": _read_input,
+    "printf": printf,
+    "read": _read_input,
+    "readarray": _read_input,
+    "return": return_,
+    "set": set_,
     "shift": shift,
-    "shopt": shell_options,
+    "shopt": shopt,
     "source": source,
     "test": test,
     "trap": trap,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Frame, Interpreter, T
 from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
-from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Exhausted, Limits
+from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
 from sbatchlint.bash.trace import RedirectedTo, Trace
@@ -19,7 +19,7 @@ MOST_SILENT = 600
 MOST_SILENT_OF_ALL = 30_000
 
 
-class Tired(Exception):
+class LoopBudgetExceeded(Exception):
     """A loop is too large to be walked without being recorded."""
 
 
@@ -49,14 +49,14 @@ class Flow(Interpreter):
         else:
             self.silent = max(self.silent - cost, 0)
             if not self.silent:
-                raise Tired
+                raise LoopBudgetExceeded
 
     def work(self, cost: int, scope: Scope, node: Statement | Assignment) -> None:
-        """So many statements are recorded. Raises Exhausted where there is nothing left."""
+        """So many statements are recorded. Raises WorkBudgetExceeded where there is nothing left."""
         self.limits.work += cost
         if self.limits.work > MOST_WORK:
             self.limits.note("work", scope.text.span(node.start, node.end))
-            raise Exhausted
+            raise WorkBudgetExceeded
 
     def new_key(self, kind: str) -> Hashable:
         """A key for guards that is like no other."""
@@ -97,7 +97,7 @@ class Flow(Interpreter):
         returns, leaves = self.returns, self.leaves
         try:
             result = walk()
-        except Tired:
+        except LoopBudgetExceeded:
             if not outermost:
                 raise
             return None

@@ -14,11 +14,11 @@ from sbatchlint.bash.expansion.expander import WordExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
 from sbatchlint.bash.interpreter.branches import condition_key, restricting, run_case, run_if
-from sbatchlint.bash.interpreter.control_flow import Flow, Tired
+from sbatchlint.bash.interpreter.control_flow import Flow, LoopBudgetExceeded
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.protocol import Hooks
 from sbatchlint.bash.interpreter.redirects import expand_redirects
-from sbatchlint.bash.limits import Exhausted
+from sbatchlint.bash.limits import WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
@@ -81,7 +81,7 @@ class ScriptInterpreter(Flow):
                     break
                 self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
                 current = self.statement(statement, Scope(current, text, context))
-        except Exhausted:
+        except WorkBudgetExceeded:
             pass  # noted in `limits`
 
     def parsed(self, string: str) -> Program:
@@ -112,7 +112,7 @@ class ScriptInterpreter(Flow):
         if self.silent:
             self.silent -= 1
             if not self.silent:
-                raise Tired
+                raise LoopBudgetExceeded
         else:
             self.work(1, scope, statement)
         kind = type(statement)

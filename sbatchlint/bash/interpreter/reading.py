@@ -14,8 +14,8 @@ from sbatchlint.source.text import Span
 WITH_VALUE = "dinNptu"
 
 
-class Request:
-    """The options and names of a `read`; `unclear`: they are not known, or not modelled."""
+class ReadOptions:
+    """The options and names of a `read`. `unclear`: some of them are unknown, or not modelled."""
 
     def __init__(self, invocation: Invocation) -> None:
         self.names: list[str] = []
@@ -63,7 +63,7 @@ class Request:
 def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`read`: known from a heredoc, a here-string, or what is left of the loop's standard input."""
     state = scope.state
-    request = Request(invocation)
+    options = ReadOptions(invocation)
     span = invocation.span
     own = invocation.stdin is not None
     given = invocation.stdin.field if invocation.stdin is not None else state.stdin
@@ -71,42 +71,42 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
         given, own = None, True
     text = None if given is None else text_of(given)
     separators = separators_of(state)
-    names = request.names or ["REPLY"]
+    names = options.names or ["REPLY"]
     if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
         state.doubtful = True
         return state
     state.status = None
-    if text is None or given is None or request.unclear or separators is None or "\0" in text:
+    if text is None or given is None or options.unclear or separators is None or "\0" in text:
         if not own:
             state.stdin = None
         if (
             given is not None
-            and request.delimiter == ""
+            and options.delimiter == ""
             and len(names) == 1
-            and not request.array
-            and not request.unclear
+            and not options.array
+            and not options.unclear
         ):
             _read_whole(interpreter, names[0], given, separators, scope, span)
             return state
         for name in names:
             expansion = Expansion("$(read)", span, scope.context.phase)
-            if request.array:
+            if options.array:
                 set_fields(scope, name, ((Piece(None, *span, expansion, open=True),),), span)
             else:
                 set_named(interpreter, name, (Piece(None, *span, expansion),), scope, span)
         return state
-    line, taken, found = _line(text, request)
+    line, taken, found = _line(text, options)
     if not own:
         state.stdin = cut(given, taken, len(text))
-    pieces = _unescaped(given, line, request.raw, span, scope)
+    pieces = _unescaped(given, line, options.raw, span, scope)
     state.status = 0 if found else 1
     shown = "".join([each for each, _ in line])
     protected = [escaped for _, escaped in line]
-    if request.array:
+    if options.array:
         fields = _split(shown, protected, separators, None)
         set_fields(scope, names[0], tuple([cut(pieces, *each) for each in fields]), span)
         return state
-    if not request.names:
+    if not options.names:
         set_named(interpreter, "REPLY", pieces, scope, span)
         return state
     ranges = _split(shown, protected, separators, len(names))
@@ -116,19 +116,19 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     return state
 
 
-def _line(text: str, request: Request) -> tuple[list[tuple[str, bool]], int, bool]:
+def _line(text: str, options: ReadOptions) -> tuple[list[tuple[str, bool]], int, bool]:
     """The characters of a line (and whether a backslash stood before each), where it ends, whether it was ended."""
     out: list[tuple[str, bool]] = []
     at = 0
     while at < len(text):
         character = text[at]
-        if character == "\\" and not request.raw:
+        if character == "\\" and not options.raw:
             if at + 1 < len(text) and text[at + 1] != "\n":
                 out.append((text[at + 1], True))
             at += 2
             continue
         at += 1
-        if request.delimiter and character == request.delimiter:
+        if options.delimiter and character == options.delimiter:
             return out, at, True
         out.append((character, False))
     return out, min(at, len(text)), False
@@ -227,7 +227,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
     set_variable(interpreter.expander, variable, unknown if value is None else value, scope, span, index)
 
 
-def read_lines(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`mapfile -t A`: known from a heredoc or here-string; else as many unknown fields as the command prints lines."""
     words = [text_of(field) for field in invocation.argv[1:]]
     name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
@@ -264,7 +264,7 @@ def read_lines(interpreter: Interpreter, invocation: Invocation, scope: Scope) -
     return scope.state
 
 
-def options_loop(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
+def getopts(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`getopts`: sets its variable and OPTARG to what cannot be known."""
     scope.state.status = None
     if len(invocation.argv) > 2:
