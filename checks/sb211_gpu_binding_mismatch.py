@@ -30,9 +30,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
-from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span

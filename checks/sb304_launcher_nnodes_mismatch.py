@@ -17,7 +17,6 @@ torch/distributed/run.py; lightning/fabric/plugins/environments/slurm.py; runs o
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.evidence import LIGHTNING_DEVICES, LIGHTNING_NODES, program_options
 from sbatchlint.analysis.launch.launcher_options import replace_words
 from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.node_counts import (
@@ -26,9 +25,10 @@ from sbatchlint.analysis.launch.node_counts import (
     is_started_by_whole_step,
     is_told_job_nodes,
 )
+from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
-from sbatchlint.job.commands.argv import Argv
+from sbatchlint.job.commands.argv import Argv, program_options
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

@@ -19,9 +19,9 @@ jax/_src/clusters/slurm_cluster.py
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.evidence import RankSign
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_option_at
 from sbatchlint.analysis.launch.lone_ranks import LoneRank, is_spread, lone_ranks, more_tasks, sign_of_rank
+from sbatchlint.analysis.launch.rank_signs import RankSign
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.steps import Step

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.analysis.launch.evidence import rank_sign
 from sbatchlint.analysis.launch.launcher_options import proven
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of

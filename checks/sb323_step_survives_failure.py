@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job

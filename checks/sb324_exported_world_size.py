@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
 from sbatchlint.analysis.launch.lone_ranks import lone_ranks, more_tasks
+from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace

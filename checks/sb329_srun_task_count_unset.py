@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation, exported

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script
 from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, Read
 from sbatchlint.bash.values import Phase, shown_text

@@ -35,8 +35,8 @@ from typing import NamedTuple
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word, runs_script
 from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, is_on_processors
 from sbatchlint.analysis.containers.slurm_tools import brings_slurm, site_binds_slurm
+from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
 from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS, LOOKING
-from sbatchlint.analysis.launch.evidence import STRONG, gpu_signs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart
-from sbatchlint.analysis.launch.evidence import PROCESSORS, gpu_signs
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.argv import Given

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.launch.evidence import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
 from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of

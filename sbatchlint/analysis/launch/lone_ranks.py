@@ -1,6 +1,6 @@
 """Lone ranks: programs that want one task for each GPU, in steps of one task per node.
 
-Which programs these are: `evidence.rank_sign`. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is there
+Which programs these are: `rank_signs.rank_sign`. Lightning takes its ranks from Slurm whenever SLURM_NTASKS is there
 (lightning/fabric/plugins/environments/slurm.py), JAX likewise, and one process for each device at that
 (jax/_src/clusters/slurm_cluster.py); Megatron from RANK and WORLD_SIZE.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from sbatchlint.analysis.launch.evidence import RankSign, rank_sign
 from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits, task_option_at
+from sbatchlint.analysis.launch.rank_signs import RankSign, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import shown_text

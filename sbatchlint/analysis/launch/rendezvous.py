@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.varying import NODE, variation
-from sbatchlint.analysis.launch.evidence import rank_sign, spawns_others
 from sbatchlint.analysis.launch.launcher_options import line_before
 from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.job import Job, Launch

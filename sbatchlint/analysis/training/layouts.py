@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from sbatchlint.analysis.launch.evidence import rank_sign
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of

@@ -411,3 +411,21 @@ def quoted(value: str) -> str:
     if "'" not in value:
         return f"'{value}'"
     return '"' + re.sub(r'([\\"$`])', r"\\\1", value) + '"'
+
+
+def program_options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
+    """Every word that may be an option, its value (after `=` or in the next word), and the word itself."""
+    for at, field in enumerate(argv):
+        text = text_of(field)
+        if text is None:
+            prefix = shown_text(field)
+            name, equals, _ = prefix.partition("=")
+            if equals and "\ue000" not in name:
+                yield name, None, field
+            continue
+        name, equals, value = text.partition("=")
+        if equals:
+            last = field[-1]
+            yield name, (last._replace(text=value),), field
+        else:
+            yield name, argv[at + 1] if at + 1 < len(argv) else None, field

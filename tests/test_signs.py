@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported, field, unwrapped
-from sbatchlint.analysis.launch.evidence import Sign, environment_sign, gpu_signs, rank_sign
+from sbatchlint.analysis.gpus.gpu_signs import Sign, environment_sign, gpu_signs
+from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.job.launchers import recognise
 from sbatchlint.source.text import Span
 

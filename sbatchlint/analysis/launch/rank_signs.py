@@ -1,0 +1,120 @@
+"""Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
+from sbatchlint.job.commands.argv import Argv, Lookup, basename, program_options
+from sbatchlint.job.launchers import python_command
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+
+class RankSign(NamedTuple):
+    """A sign that a program expects to be started once per GPU.
+
+    `kind`: `lightning`, `megatron`, `slurm-launcher`, `rank-variables`, `jax`. `devices`, `nodes`: the ranks per node
+    and the nodes that the program is told, where it is.
+    """
+
+    kind: str
+    words: str
+    span: Span
+    devices: int | None = None
+    nodes: int | None = None
+
+
+# Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
+_MEGATRON = Regex(
+    r"(?:^|/)(?:run_recipe\.py|examples/conversion/[\w-]+\.py|pretrain_(?:gpt|bert|t5|vlm|mamba|hybrid|retro)\.py)$"
+)
+# Not levanter, which shares the GPUs of a node among its tasks, however many (levanter/distributed.py).
+_JAX = Regex(r"(?:^|[/._-])(?:maxtext|maxdiffusion|easylm|t5x|paxml|jax)(?:[/._-]|$)", re.IGNORECASE)
+_LEVANTER = Regex(r"(?:^|[/._-])levanter(?:[/._-]|$)")
+_JAX_VARIABLES = (
+    "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64", "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_PREALLOCATE",
+)  # fmt: skip
+LIGHTNING_DEVICES = Regex(
+    r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.(?:devices|gpus)|--trainer[._]devices"
+)
+# What a parser of Lightning's arguments calls them without a prefix; only together they are its.
+_PLAIN_DEVICES, _PLAIN_NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
+_STRATEGY = Regex(r"(?:ddp|fsdp|deepspeed)(?:_\w+)?")
+LIGHTNING_NODES = Regex(r"(?:--|\+|\+\+)?(?:trainer|train|cfg\.trainer|pl_trainer)\.num_nodes|--trainer[._]num_nodes")
+# Methods of litgpt that train, with Lightning Fabric (litgpt/__main__.py, 0.5).
+_LITGPT = ("pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter", "finetune_adapter_v2")
+# Options of programs that start their other processes themselves.
+_SPAWNING = Regex(
+    r"--(?:num[_-]?gpus|ngpus?|n[_-]gpus?|gpus|world[_-]size|multiprocessing[_-]distributed|tensor[_-]parallel[_-]size"
+    r"|device[_-]map|nproc[_-]per[_-]node|nprocs|num[_-]proc(?:s|esses)?|spawn)"
+)
+_SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)")
+_RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
+
+
+def spawns_others(argv: Argv) -> bool:
+    """Whether a Python program is told, by an option or by its name, to start its other processes itself."""
+    python = python_command(argv)
+    if python is None or python.target is None:
+        return False
+    if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
+        return True
+    return any(_SPAWNING.fullmatch(option) for option, _, _ in program_options(argv[python.after :]))
+
+
+def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
+    """Why a plain `python X` is likely to be one rank of many; None where nothing says so, or it spawns by itself.
+
+    `litgpt X` is such a program too. `environment` gives the variables that the command sees.
+    """
+    python = python_command(argv)
+    if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
+        return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
+    if python is None or python.target is None or python.kind not in ("script", "module"):
+        return None
+    program = shown_text(python.target)
+    if spawns_others(argv):
+        return None
+    devices: int | None = None
+    nodes: int | None = None
+    place: Span | None = None
+    launcher: Span | None = None
+    plain: dict[str, int | None] = {}
+    lightning: Span | None = None
+    for option, value, field in program_options(argv[python.after :]):
+        text = None if value is None else text_of(value)
+        number = int(text) if text is not None and text.isdigit() else None
+        if LIGHTNING_DEVICES.fullmatch(option):
+            devices, place = number, span_of(field)
+        elif LIGHTNING_NODES.fullmatch(option):
+            nodes, place = number, place or span_of(field)
+        elif option in ("--launcher", "launcher") and text == "slurm":
+            launcher = span_of(field)
+        elif option in _PLAIN_DEVICES and number is not None:
+            plain["devices"], lightning = number, span_of(field)
+        elif option in _PLAIN_NODES and number is not None:
+            plain["nodes"] = number
+        elif option == "--strategy" and text is not None and _STRATEGY.fullmatch(text):
+            plain["strategy"] = None
+    if place is None and lightning is not None and len(plain) > 1:
+        devices, nodes, place = plain["devices"], plain.get("nodes"), lightning
+    target = span_of(argv[python.at])
+    if launcher is not None:
+        return RankSign("slurm-launcher", "the program takes its rank from Slurm", launcher, devices, nodes)
+    if place is not None and (devices is None or devices > 1 or nodes is not None):
+        return RankSign("lightning", "Lightning expects one task for each device", place, devices, nodes)
+    if _MEGATRON.search(program):
+        return RankSign("megatron", "Megatron expects one task for each GPU", target)
+    lookup: Lookup = environment or (lambda name: None)
+    for name, source in _RANK_VARIABLES.items():
+        found = lookup(name)
+        if name != "WORLD_SIZE" and found is not None and any(e.name == source for e in expansions(found)):
+            return RankSign("rank-variables", f"{name} is made from ${source}", span_of(found))
+    if _LEVANTER.search(program):
+        return None
+    if _JAX.search(program) or any(lookup(name) is not None for name in _JAX_VARIABLES):
+        return RankSign("jax", "JAX expects one task for each GPU", target)
+    return None
