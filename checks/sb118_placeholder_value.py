@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.placeholders import around, find_placeholder, opens
+from sbatchlint.analysis.directives.placeholders import find_placeholder, may_open_placeholder, placeholder_around
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
 from sbatchlint.bash.syntax.tree import Redirect
 from sbatchlint.bash.syntax.walk import nodes
@@ -77,13 +77,14 @@ def _in_value(job: Job, setting: Setting) -> Iterator[Finding]:
     if token is None or line is None:
         return
     start, end = token.part(setting.value_start)
-    found, first_word = find_placeholder(setting.name, string[start:end]), opens(setting.name, string[start:end])
+    raw = string[start:end]
+    found, first_word = find_placeholder(setting.name, raw), may_open_placeholder(setting.name, raw)
     if found is None and not first_word:
         return
     if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
         return
     left, right = (start + found.start, start + found.end) if found is not None else (end, end)
-    spanned = around(string, end - 1, line.words_start, line.end) if first_word else None
+    spanned = placeholder_around(string, end - 1, line.words_start, line.end) if first_word else None
     if spanned is not None:
         left, right = spanned
         text = string[left:right]

@@ -172,7 +172,7 @@ def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> P
     return None
 
 
-def around(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
+def placeholder_around(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
     """The range of the placeholder with blanks in it (`<project id>`, `{ partition }`) over the character at `start`.
 
     sbatch takes its first word for a value, and refuses the script for the next.
@@ -184,7 +184,7 @@ def around(string: str, start: int, line_start: int, line_end: int) -> tuple[int
     return None
 
 
-def opens(option: str, raw: str) -> bool:
+def may_open_placeholder(option: str, raw: str) -> bool:
     """Whether a value may be the first word of a placeholder with blanks in it: `<project id>`, `[your account]`."""
     return option not in _FREE_TEXT and ("<" in raw or "{" in raw or "[" in raw and option in _SQUARED)
 

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sbatchlint.analysis.directives.placeholders import around, may_be_words, opens, placeholder
+from sbatchlint.analysis.directives.placeholders import (
+    may_be_words,
+    may_open_placeholder,
+    placeholder,
+    placeholder_around,
+)
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
@@ -145,9 +150,9 @@ _SUSPICIOUS = frozenset("$`<>{@")
 def _opens_placeholder(setting: Setting, string: str, raw: str) -> bool:
     """Whether the value is the first word of a placeholder such as `<project id>`."""
     token, line = setting.value_token, setting.value_line
-    if token is None or line is None or not opens(setting.name, raw):
+    if token is None or line is None or not may_open_placeholder(setting.name, raw):
         return False
-    return around(string, token.end - 1, line.words_start, line.end) is not None
+    return placeholder_around(string, token.end - 1, line.words_start, line.end) is not None
 
 
 def swallowed(setting: Setting) -> bool:

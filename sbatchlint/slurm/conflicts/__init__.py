@@ -1,1 +1,1 @@
-"""What the options of a job make together: counts, sums, exclusions."""
+"""What the options of a job make together: counts, sums, and clashes between options."""
