@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion
 from sbatchlint.job.environment import PER_NODE, PER_TASK, TASK_VARIABLES
+from sbatchlint.slurm.environment import find
 
 TASK, NODE, PROCESS = "task", "node", "process"
 
@@ -23,15 +24,6 @@ _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
 # Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
 _OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
-
-# Options and variables that tell a process of its own node.
-OWN_OPTIONS = frozenset(
-    {"local-addr", "node-ip", "node-ip-address", "host-ip", "node-name", "nodename", "local-ip", "local-hostname"}
-)
-OWN_VARIABLES = frozenset(
-    {"NODE_IP", "VLLM_HOST_IP", "LOCAL_IP", "NODE_NAME", "NODE_HOSTNAME", "LOCAL_ADDR"}
-    | {"LOCAL_HOSTNAME", "MY_NODE", "MY_HOSTNAME", "THIS_NODE", "RAY_NODE_IP_ADDRESS", "NODE_IP_ADDRESS"}
-)
 
 
 class Variation(NamedTuple):
@@ -71,15 +63,8 @@ def of_task(expansion: Expansion) -> bool:
     return expansion.name in TASK_VARIABLES
 
 
-def of_place(expansion: Expansion) -> bool:
-    """Whether it depends on the node or the process that expands it, and is no variable of Slurm's tasks."""
-    return not of_task(expansion) and variation(expansion) is not None
-
-
 def of_job(expansion: Expansion) -> bool:
     """Whether it is a variable of Slurm that all tasks of a step have alike."""
-    from sbatchlint.slurm.environment import find
-
     entry = find(expansion.name) if expansion.name.startswith("SLURM_") else None
     return entry is not None and not entry.varies and entry.when in ("always", "options") and bool(entry.batch)
 
