@@ -38,11 +38,11 @@ from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.triggers import Variables
+from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB401", "early-task-variable", severity="error", fix="sometimes",
-    since="0.1.0", when=Variables(*sorted(TASK_VARIABLES)),
+    since="0.1.0", when=Steps(),
 )  # fmt: skip
 
 CONSEQUENCE = {

@@ -40,14 +40,13 @@ from sbatchlint.bash.trace import Assigned
 from sbatchlint.bash.values import Phase, is_open, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job import Step
-from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import recognise
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Variables
+from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB402", "early-rank-export", severity="error", fix="sometimes",
-    since="0.1.0", when=Variables(*sorted(TASK_VARIABLES)),
+    since="0.1.0", when=Steps(),
 )  # fmt: skip
 
 # A copy of the variable, with or without quotes.

@@ -23,10 +23,19 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.slurm.environment import Entry, find
+from sbatchlint.slurm.environment import Entry, variables
 from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Variables
 
-CARD = Card("SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0")
+# What tasks always have, and the batch shell in no release; SLURM_STEP_ID is -5 in that of 26.05.
+OF_STEPS = {
+    name: entry for name, entry in variables().items() if entry.when in ("always", "gpus") and entry.batch <= {"26.05"}
+}
+
+CARD = Card(
+    "SB405", "step-variable-in-batch", severity="error", fix="never", since="0.1.0",
+    when=Variables(*sorted(OF_STEPS)) | Commands("perl*", "python*", "awk*", "gawk*", "ruby*"),
+)  # fmt: skip
 
 # Languages of short programs, and how these take a variable from the environment without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
@@ -37,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH:
         return
     for read in unprepared_reads(job):
-        entry = _step_variable(read.name)
+        entry = OF_STEPS.get(read.name)
         if entry is None or read.context.phase is not Phase.BATCH or job.versions.majors[0] not in entry.task:
             continue
         kind = use_of(job, read).kind
@@ -45,15 +54,6 @@ def check(job: Job) -> Iterator[Finding]:
             yield _finding(read.span, entry, "warning" if kind == "print" else "error")
     for span, entry in _in_other_languages(job):
         yield _finding(span, entry, "error")
-
-
-def _step_variable(name: str) -> Entry | None:
-    """What is known of a variable that tasks always have and the batch shell does not."""
-    entry = find(name)
-    if entry is None or entry.when not in ("always", "gpus"):
-        return None
-    # SLURM_STEP_ID is -5 in the batch shell of 26.05
-    return entry if entry.batch <= {"26.05"} else None
 
 
 def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
@@ -65,7 +65,7 @@ def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
         texts = [Text(field) for field in command.argv[1:]] + ([] if command.stdin is None else [command.stdin])
         for text in texts:
             for match in _TAKEN.finditer(text.string):
-                entry = _step_variable(match[1])
+                entry = OF_STEPS.get(match[1])
                 if entry is not None and not entry.batch:
                     yield text.span(*match.span(1)), entry
 

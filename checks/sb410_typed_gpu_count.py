@@ -23,10 +23,11 @@ from sbatchlint.bash.trace import Read
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.triggers import Variables
+from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0", when=Variables("SLURM_GPUS*"),
+    "SB410", "typed-gpu-count", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task"),
     seen="job_scheduler.c and src/common/env.c of Slurm 20.11 to 26.05",
 )  # fmt: skip
 

@@ -1,5 +1,4 @@
 """Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
-# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -95,12 +94,13 @@ TRIGGERS: dict[str, Trigger] = {
     "sb327_cuda_connections": Launchers() | Steps(),
     "sb328_srun_option_after_command": Steps(),
     "sb329_srun_task_count_unset": Options("cpus-per-task") | StepOptions("cpus-per-task"),
-    "sb401_early_task_variable": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
-    "sb402_early_rank_export": Variables("SLURMD_NODENAME", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_GTIDS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR"),
+    "sb401_early_task_variable": Steps(),
+    "sb402_early_rank_export": Steps(),
     "sb403_early_command_substitution": Steps(),
     "sb404_hostname_is_first_node": Variables("HOSTNAME"),
+    "sb405_step_variable_in_batch": Variables("SLURM_JOB_EXCLUSIVE", "SLURM_JOB_OVERSUBSCRIBE", "SLURM_JOB_SLUID", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST", "SLURM_SRUN_COMM_PORT", "SLURM_STEPID", "SLURM_STEP_GPUS", "SLURM_STEP_ID", "SLURM_STEP_LAUNCHER_PORT", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_UMASK", "SRUN_DEBUG") | Commands("perl*", "python*", "awk*", "gawk*", "ruby*"),
     "sb409_slurm_variable_not_set": Variables("S*"),
-    "sb410_typed_gpu_count": Variables("SLURM_GPUS*"),
+    "sb410_typed_gpu_count": Options("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task"),
     "sb414_undefined_launcher_variable": Launchers(),
     "sb415_submit_time_expansion": Submitted(),
     "sb416_shared_generated_file": Commands("cat", "tee"),

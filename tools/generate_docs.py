@@ -93,7 +93,6 @@ def triggered(checks: tuple[Check, ...]) -> str:
     imported = "".join(f"    {name},\n" for name in names)
     rows = "".join(f'    "{module}": {trigger},\n' for module, trigger in chosen.items())
     return f'''"""Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
-# ruff: noqa: E501
 
 from __future__ import annotations
 
