@@ -22,7 +22,6 @@ __all__ = [
     "AnyOf",
     "Commands",
     "Containers",
-    "Gpus",
     "Launchers",
     "NoGpus",
     "Options",
@@ -235,15 +234,6 @@ class Unread(Trigger):
 
     def holds(self, job: Job) -> bool:
         return bool(job.directives.unread)
-
-
-class Gpus(Trigger):
-    """The job asks for GPUs."""
-
-    __slots__ = ()
-
-    def holds(self, job: Job) -> bool:
-        return bool(job.request.asks_for_gpus)
 
 
 class NoGpus(Trigger):
