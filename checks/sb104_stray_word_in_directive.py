@@ -20,103 +20,118 @@ sbatch(1); getopt_long(3); `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
+from sbatchlint.analysis.directives.placeholders import placeholder
+from sbatchlint.analysis.directives.positional_words import PositionalWords
+from sbatchlint.analysis.directives.typos import (
+    BLANK_AT_EQUALS,
+    HASH,
+    INVISIBLE,
+    SINGLE_DASH,
+    dashed,
+    gap_at_equals,
+    took_an_option,
+    typo,
+)
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.lines import BLANKS, DirectiveLine
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Problems, Written
 
-CARD = Card("SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0",
+    when=Problems("stray-word", "leading-colon") | Written("dropped"),
+)  # fmt: skip
 
 # The word that begins a component, and options behind it (read by releases before 21.08).
-_SEPARATOR = re.compile(r"[ \t]*(hetjob|packjob)[ \t]+([^#\s].*)", re.IGNORECASE)
+SEPARATOR = Regex(r"[ \t]*((?i:hetjob|packjob))[ \t]+([^#\s].*)")
+OPEN_EXPANSION = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
+BRACED = Regex(r"(?<!\$)\{[^{}]*\}")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.directives.text
-    for stray in job.directives.strays():
-        fix = None
-        if stray.edits:
-            title = {"comment": "write # before the comment", "quote": "quote the value"}.get(
-                stray.kind, "mend the word"
-            )
-            escaped = stray.kind == "escaped-blank" and stray.versions is not None
-            fix = Fix(title, stray.edits, safe=escaped)
-        message = f"{_fault(job, stray)}; {_advice(stray, job.versions.last)}"
-        yield Finding(text.span(stray.start, stray.end), message, fix=fix)
+    for problem in job.directives.problems:
+        if problem.kind in ("stray-word", "leading-colon"):
+            words = PositionalWords(job.directives, problem)
+            if not _is_explained(words):
+                yield _finding(job, words)
     for line in job.directives.lines:
         if line.dropped is not None:
-            backslash = job.source.text[line.dropped.start - 1] == "\\"
-            yield from _dropped(job.source.slice(line.dropped), line, backslash)
+            yield from _dropped(job, line, line.dropped)
         elif line.separator:
             yield from _behind_separator(job, line)
 
 
-def _behind_separator(job: Job, line: Any) -> Iterator[Finding]:
-    """Options on the line that begins a component."""
-    string = job.directives.text.string
-    found = _SEPARATOR.match(string, line.words_start, line.end)
-    if found is None:
-        return
-    span = job.directives.text.span(found.start(2), line.end)
-    edit = replace(job.directives.text.span(found.end(1), found.start(2)), f"{job.source.newline}#SBATCH ")
-    message = f"sbatch reads nothing behind `{found.group(1)}`, so this is lost; write it on a line of its own"
-    yield Finding(span, message, fix=Fix("write two lines", [edit]))
+def _is_explained(words: PositionalWords) -> bool:
+    """Whether another fault of the line, which another check reports, explains the words."""
+    directives, string, setting = words.directives, words.string, words.setting
+    raw = string[words.before[0].start if words.before else words.start : words.end]
+    joined = "".join(words.words)
+    if UNKNOWN in raw or UNKNOWN in joined or INVISIBLE.search(raw):
+        return True
+    if not joined.strip() and string[words.end : words.line.end].lstrip(BLANKS)[:1] in ("", "#"):
+        return True  # a backslash at the end of the line
+    if words.line.magic == "#SLURM" and not words.before:
+        return True
+    value = string[words.value_start : words.end]
+    if BRACED.search(value) or setting is not None and placeholder(setting.name, value) is not None:
+        return True
+    if setting is not None:
+        if typo(directives, setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH) or took_an_option(setting):
+            return True
+        own = string[words.value_start : words.before[-1].end]
+        return OPEN_EXPANSION.search(own) is not None or own.count("`") % 2 == 1
+    if not words.before:
+        return False
+    last = words.before[-1]
+    if dashed(last.text) is not None:
+        return True
+    if any(each.kind != "stray-word" and last in (each.token, each.value_token) for each in directives.problems):
+        return True
+    # Behind `--time =`: the words in front belong to an option that lost its value.
+    on_line = [each for each in directives.settings if each.line.start == words.line.start]
+    gaps = [gap for gap in (gap_at_equals(directives, each) for each in on_line) if gap is not None]
+    return any(gap.start <= words.start <= gap.last for gap in gaps)
 
 
-def _dropped(shown: str, line: Any, backslash: bool) -> Iterator[Finding]:
+def _finding(job: Job, words: PositionalWords) -> Finding:
+    meant = words.meant()
+    fault = meant.fault or f"`{words.words[0]}` is neither an option nor a value"
+    when = job.versions.in_brackets(words.problem.versions)
+    span = job.directives.text.span(words.start, meant.end or words.end)
+    fix = Fix(meant.title, meant.edits, meant.safe) if meant.edits else None
+    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {meant.advice}", fix=fix)
+
+
+def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
     """What stands behind the end of a line for sbatch."""
+    shown = job.source.slice(dropped)
     words = shown.strip()
-    dropped = line.dropped
     span = Span(dropped.start + len(shown) - len(shown.lstrip()), dropped.start + len(shown.rstrip()))
-    if words[:7].lower() in ("hetjob", "packjob") or words[:6].lower() == "hetjob":
-        message = (
-            f"`{words.split()[0]}` begins a component only as the first word of a directive; write it on its own line"
-        )
-        yield Finding(span, f"{message}, and the options behind it on another")
-    elif words and words[0] != "#" and backslash:
-        yield Finding(span, "the backslash ends the line for sbatch, which does not read this; remove it")
-    elif words and words[0] != "#":
+    if not words or words[0] == "#":
+        return
+    if words[:7].lower() == "packjob" or words[:6].lower() == "hetjob":
+        message = f"`{words.split()[0]}` begins a component only as the first word of a directive"
+        yield Finding(span, f"{message}; write it on its own line, and the options behind it on another")
+    elif job.source.text[dropped.start - 1] == "\\":
+        yield Finding(span, "sbatch ends the line at the backslash, and does not read this; remove the backslash")
+    else:
         last = line.tokens[-1].text if line.tokens else ""
         advice = f"write `{last}=`" if last[:2] == "--" and "=" not in last else "remove the empty quotes"
-        yield Finding(span, f"an empty word ends the line for sbatch, which does not read this; {advice}")
+        yield Finding(span, f"sbatch ends the line at the empty word, and does not read this; {advice}")
 
 
-def _fault(job: Job, stray: Any) -> str:
-    when = job.versions.in_brackets(stray.versions)
-    if stray.kind == "escaped-blank":
-        return f"a backslash joins a blank to a word only from 24.05 on; here sbatch refuses the script{when}"
-    if stray.kind == "colon":
-        return f"a word of a directive may not begin with `:`, and sbatch refuses the script{when}"
-    if stray.kind == "glued":
-        return f"`{stray.word}` is glued to `#SBATCH`, and sbatch refuses the script{when}"
-    return f"`{stray.word}` is neither an option nor a value, and sbatch refuses the script{when}"
-
-
-def _advice(stray: Any, newest: str) -> str:
-    instead = stray.instead
-    if stray.kind == "comment":
-        return "write `#` before a comment"
-    if stray.kind == "separator":
-        return "remove it: options need nothing but a blank between them"
-    if stray.kind == "backslash":
-        return "remove the backslash: nothing continues a directive"
-    if stray.kind == "placeholder":
-        return "replace the placeholder"
-    if stray.kind == "no-value":
-        option = stray.setting.option
-        if option is not None and option.argument(newest) == "optional":
-            return f"remove it, or join a value with `=`: {stray.setting.written}=VALUE"
-        return f"remove it, as {stray.setting.written} takes no value here"
-    if stray.kind == "glued":
-        return "write `#SBATCH ` and an option, or `##SBATCH` in front of what is switched off"
-    if stray.kind == "expansion":
-        return "write the options themselves, as no shell expands them here, or give them on sbatch's command line"
-    if instead.strip():
-        return f"write `{instead.strip()}`" if stray.kind != "quote" else f"quote the value: `{instead}`"
-    if stray.kind == "colon":
-        return "remove it, or quote the value that holds it"
-    return "quote a value that holds blanks, and write `#` before a comment"
+def _behind_separator(job: Job, line: DirectiveLine) -> Iterator[Finding]:
+    """Options on the line that begins a component."""
+    text = job.directives.text
+    found = SEPARATOR.match(text.string, line.words_start, line.end)
+    if found is not None:
+        span = text.span(found.start(2), line.end)
+        edit = replace(text.span(found.end(1), found.start(2)), f"{job.source.newline}#SBATCH ")
+        message = f"sbatch reads nothing behind `{found.group(1)}`, so this is lost; write it on a line of its own"
+        yield Finding(span, message, fix=Fix("write two lines", [edit]))
 
 
 CASES = [

@@ -28,6 +28,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb101_directive_after_command": Unread(),
     "sb102_directive_continuation": Written("quoted", "dropped"),
     "sb103_misspelled_directive": Written("comments"),
+    "sb104_stray_word_in_directive": Problems("stray-word", "leading-colon") | Written("dropped"),
     "sb105_hash_in_value": Written("comment"),
     "sb106_unmatched_quote": Problems("unmatched-quote"),
     "sb107_short_option_equals": Written("equals"),

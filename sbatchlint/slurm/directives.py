@@ -19,7 +19,6 @@ from sbatchlint.slurm.reading import Reading, parse_words, read
 from sbatchlint.slurm.versions import DEFAULT, Range
 
 if TYPE_CHECKING:
-    from sbatchlint.analysis.directives.positional_words import Stray
     from sbatchlint.slurm.foreign import Foreign
 
 __all__ = ["UNKNOWN", "DirectiveLine", "Directives", "Problem", "Refused", "Setting", "StopLine", "read_directives"]
@@ -120,14 +119,6 @@ class Directives:
         others = string.count("#", 0, stop) - len(self.lines) - string.startswith("#!")
         old = any(line.magic != "#SBATCH" for line in self.lines)
         return bool(others) or old or "SBATCH" in string[stop : stop + 40]
-
-    def strays(self) -> list[Stray]:
-        """Words that are neither options nor values, as far as no other fault explains them."""
-        if not any(each.kind in ("stray-word", "leading-colon") for each in self.problems):
-            return []
-        from sbatchlint.analysis.directives.positional_words import strays
-
-        return strays(self)
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """Every setting of an option that reaches this component, in order."""

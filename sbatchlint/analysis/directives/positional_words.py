@@ -1,61 +1,29 @@
-"""Words of a directive that are neither options nor values, and what was meant by them.
-
-sbatch gives up at the first one: `Invalid directive found in batch script: X` (src/sbatch/opt.c, 20.11 to 26.05), or,
-for a word that begins with a colon, ``Unexpected `:` in […]``.
-"""
+"""Words of a directive that are neither options nor values: what stands around them, and what was meant by them."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import placeholder
-from sbatchlint.analysis.directives.typos import (
-    BLANK_AT_EQUALS,
-    HASH,
-    INVISIBLE,
-    SINGLE_DASH,
-    dashed,
-    gap_at_equals,
-    took_an_option,
-    typo,
-)
-from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import BLANKS, Token, read_words
+from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.model import Problem, Setting
-
-# The kinds of `Stray`.
-ESCAPED_BLANK = "escaped-blank"
-COMMENT = "comment"
-SEPARATOR = "separator"
-EQUALS = "equals"
-NO_VALUE = "no-value"
-DASHES = "dashes"
-JOIN = "join"
-QUOTE = "quote"
-GLUED = "glued"
-COLON = "colon"
-PLACEHOLDER = "placeholder"
-BACKSLASH = "backslash"
-EXPANSION = "expansion"
-OTHER = "other"
-
-_FREE = (
-    "chdir comment container container-image container-mounts container-workdir container-save error extra input"
-    " job-name nodefile output wrap"
-)
-_FREE_TEXT = frozenset(_FREE.split())
-_LISTED = "array-spec gres gpu-spec hostlist hostlist-or-path license-list mail-type name-list"
-_LISTS = frozenset(_LISTED.split())
+# Options whose values are text, or names of files; and kinds of values that are lists.
+_FREE_TEXT = frozenset({
+    "chdir", "comment", "container", "container-image", "container-mounts", "container-workdir", "container-save",
+    "error", "extra", "input", "job-name", "nodefile", "output", "wrap",
+})  # fmt: skip
+_LISTS = frozenset({
+    "array-spec", "gres", "gpu-spec", "hostlist", "hostlist-or-path", "license-list", "mail-type", "name-list",
+})  # fmt: skip
 _OPENS = Regex(r"[,:=%+&|*@/.\[(-]\Z")
 _CLOSES = Regex(r"[,:=%+&|*@/.\])-]")
 _UNIT = Regex(r"([KMGTkmgt])(?:i?[Bb])?|(?i:(k)ilo|(m)ega|(g)iga|(t)era)(?i:bytes?)")
@@ -63,80 +31,57 @@ _CLOCK = Regex(r"\d{1,2}(?::\d\d){0,2}")
 # What stands behind a number of these for a time, `{}` being the number.
 _TIMES = {"m": "{}", "h": "{}:00:00", "d": "{}-00:00:00"}
 _TIME_UNIT = Regex(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
-_OPEN_EXPANSION = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-_BRACED = Regex(r"(?<!\$)\{[^{}]*\}")
 _SHELL = Regex(r"[\"']?(?:\$[\w{(@*]|`)")
 _PROSE = Regex(r"(?:[(;\[/<].*|.*[)\]]|[A-Za-z][A-Za-z'/-]*[.,;:!?]*|\d+|[&+=-]+)\Z")
 _NEXT_OPTION = Regex(r"[ \t]+(?:--?[A-Za-z]|#)")
 _SEPARATORS = Regex(r"(?:[,;&|]|&&)\Z")
 
 
-class Stray(NamedTuple):
-    """`start`, `end`: the words in the text; `word`: the first of them. `setting`: the option in front of them.
+class Meant(NamedTuple):
+    """What to write for the words: `advice` for the message, `edits` where it is plain what was meant.
 
-    `kind`: the shape, which says what was meant: `escaped-blank`, `comment`, `separator`, `equals` (an optional value
-    needs `=`), `no-value` (the option takes none), `dashes` (an option's are missing), `join` (a list or a unit),
-    `quote` (a value with blanks), `glued` (to the magic word), `colon`, `backslash`, `expansion` (of a shell),
-    `placeholder` (a template not filled in) or `other`. `instead`: what to write for the option, or ''. `edits`: of the
-    file; empty where nothing is plainly meant. `versions`: see `Problem`.
+    `safe`: whether it is certain. `fault`: what is wrong, where it is not that they are neither an option nor a value.
+    `end`: where the words end, if not where sbatch says.
     """
 
-    kind: str
-    start: int
-    end: int
-    word: str
-    setting: Setting | None
-    instead: str
-    edits: tuple[Edit, ...]
-    versions: tuple[str, ...] | None
-    problem: Problem
+    advice: str
+    edits: tuple[Edit, ...] = ()
+    title: str = "correct the word"
+    safe: bool = False
+    fault: str = ""
+    end: int | None = None
 
 
-def strays(directives: Directives) -> list[Stray]:
-    """See `Directives.strays`."""
-    found: list[Stray] = []
-    for problem in directives.problems:
-        if problem.kind not in ("stray-word", "leading-colon"):
-            continue
-        place = _Place(directives, problem)
-        if not place.is_explained():
-            found.append(place.stray())
-    return found
+class PositionalWords:
+    """The words of a problem, and what stands around them. All offsets are of the text.
 
-
-class _Place:
-    """A problem, and what stands around it. All offsets are of the text."""
+    `start`, `end`, `words`: sbatch gives up at the first of them; the others follow it up to the next option. `before`,
+    `after`: the other words of the line. `setting`: the option to which the word in front belongs.
+    """
 
     def __init__(self, directives: Directives, problem: Problem) -> None:
         self.directives = directives
-        self.text = directives.text
+        self.string = directives.text.string
         self.problem = problem
         line = self.line = problem.line
-        begin, end = problem.span.start, problem.span.end
         if line.fault is not None and problem.kind == "leading-colon":
-            self.start, self.end = line.fault.start, self._colon_end(line.fault.start)
-            words = [self.text.string[self.start : self.end]]
+            self.start = self.end = line.fault.start
+            while self.end < line.end and self.string[self.end] not in BLANKS:
+                self.end += 1
+            self.words = [self.string[self.start : self.end]]
         else:
-            tokens = [token for token in line.tokens if self._within(token, begin, end)]
+            tokens = [token for token in line.tokens if self._is_within(token)]
             self.start, self.end = tokens[0].start, tokens[-1].end
-            words = [token.text for token in tokens]
-        self.words = words
+            self.words = [token.text for token in tokens]
         self.before = [token for token in line.tokens if token.end <= self.start]
         self.after = [token for token in line.tokens if token.start >= self.end]
         self.setting = self._setting()
 
-    def _within(self, token: Token, start: int, end: int) -> bool:
-        span = self.text.span(token.start, token.end)
-        return start <= span.start and span.end <= end
-
-    def _colon_end(self, start: int) -> int:
-        string = self.text.string
-        while start < self.line.end and string[start] not in BLANKS:
-            start += 1
-        return start
+    def _is_within(self, token: Token) -> bool:
+        span, whole = self.directives.text.span(token.start, token.end), self.problem.span
+        return whole.start <= span.start and span.end <= whole.end
 
     def _setting(self) -> Setting | None:
-        """The option to which the word in front belongs."""
         if not self.before:
             return None
         last = self.before[-1]
@@ -153,145 +98,108 @@ class _Place:
 
     @property
     def value_start(self) -> int:
-        """Where the value in front begins, or the stray words where there is none."""
+        """Where the value in front begins, or the words where there is none."""
         setting = self.setting
         if setting is None or setting.value_token is None:
             return self.start
         return setting.value_token.part(setting.value_start)[0]
 
-    def is_explained(self) -> bool:
-        """Whether another fault of the line explains the words."""
-        string = self.text.string
-        raw = string[self.before[0].start if self.before else self.start : self.end]
-        words = "".join(self.words)
-        if UNKNOWN in raw or UNKNOWN in words or INVISIBLE.search(raw):
-            return True
-        behind = string[self.end : self.line.end].lstrip(BLANKS)
-        if not words.strip() and behind[:1] in ("", "#"):
-            # A backslash at the end of the line.
-            return True
-        if self.line.magic == "#SLURM" and not self.before:
-            return True
-        value = string[self.value_start : self.end]
-        if _BRACED.search(value) or self.setting is not None and placeholder(self.setting.name, value) is not None:
-            return True
-        if self.setting is not None:
-            if typo(self.directives, self.setting) in (BLANK_AT_EQUALS, SINGLE_DASH, HASH):
-                return True
-            if took_an_option(self.setting):
-                return True
-            return _leaves_open(string[self.value_start : self.before[-1].end])
-        last = self.before[-1] if self.before else None
-        if last is not None:
-            if dashed(last.text) is not None:
-                return True
-            for each in self.directives.problems:
-                if each.kind != "stray-word" and last in (each.token, each.value_token):
-                    return True
-            # Behind `--time =`: the words in front belong to an option that lost its value.
-            for setting in self.directives.settings:
-                if setting.line.start == self.line.start:
-                    gap = gap_at_equals(self.directives, setting)
-                    if gap is not None and gap.start <= self.start <= gap.last:
-                        return True
-        return False
-
-    # --- what was meant --------------------------------------------------------------------------
-
-    def stray(self) -> Stray:
-        word = self.words[0]
-        if placeholder("", self.text.string[self.start : self.end]) is not None:
-            return self._given(PLACEHOLDER)
-        if self.setting is None and _SHELL.match(self.text.string, self.start):
-            return self._given(EXPANSION)
+    def meant(self) -> Meant:
+        """What was probably meant by the words."""
+        word, setting = self.words[0], self.setting
+        if placeholder("", self.string[self.start : self.end]) is not None:
+            return Meant("replace the placeholder")
+        if setting is None and _SHELL.match(self.string, self.start):
+            return Meant(
+                "write the options themselves, as no shell expands them here, or give them on sbatch's command line"
+            )
         for shape in (self._escaped, self._colon, self._glued, self._separator, self._no_dashes):
             found = shape(word)
             if found is not None:
                 return found
-        setting = self.setting
         if setting is not None:
             found = self._no_value(setting) if setting.value is None else self._value(setting)
             if found is not None:
                 return found
         if self._is_prose():
             return self._comment()
-        return self._given(OTHER)
-
-    def _given(self, kind: str, instead: str = "", edits: tuple[Edit, ...] = ()) -> Stray:
-        problem = self.problem
-        return Stray(kind, self.start, self.end, self.words[0], self.setting, instead, edits, problem.versions, problem)
+        return _ANYTHING
 
     def _edit(self, start: int, end: int, content: str) -> Edit:
-        return Edit(self.text.span(start, end), content)
+        return Edit(self.directives.text.span(start, end), content)
 
-    def _rewritten(self, kind: str, setting: Setting, value: str) -> Stray:
-        """The option with another value in place of its own and the stray words."""
-        start = self.value_start
-        edit = self._edit(start, self.end, quote(value))
+    def _rewritten(self, setting: Setting, value: str, quoted: bool = False) -> Meant:
+        """The option with another value in place of its own and the words."""
+        edit = self._edit(self.value_start, self.end, quote(value))
         sign = "=" if setting.written.startswith("--") and not setting.separate else " "
-        return self._given(kind, f"{setting.written}{sign}{quote(value)}", (edit,))
+        instead = f"`{setting.written}{sign}{quote(value)}`"
+        if quoted:
+            return Meant(f"quote the value: {instead}", (edit,), "quote the value")
+        return Meant(f"write {instead}", (edit,))
 
-    def _escaped(self, word: str) -> Stray | None:
-        string = self.text.string
-        if self.setting is None or string[self.start - 2 : self.start] != "\\ ":
+    def _escaped(self, word: str) -> Meant | None:
+        """A blank that a backslash joins to the value, as releases from 24.05 on read it."""
+        if self.setting is None or self.string[self.start - 2 : self.start] != "\\ ":
             return None
         start = self.value_start
-        words = read_words(string, start, self.line.end, escaped_blank=True)
+        words = read_words(self.string, start, self.line.end, escaped_blank=True)
         if words.fault is not None or not words.tokens or " " not in words.tokens[0].text:
             return None
         token = words.tokens[0]
-        self.end = max(self.end, token.end) if token.end >= self.end else self.end
-        value = token.text
-        stray = self._given(ESCAPED_BLANK, quote(value), (self._edit(start, token.end, quote(value)),))
-        return stray._replace(end=token.end)
+        value = quote(token.text)
+        edits = (self._edit(start, token.end, value),)
+        fault = "a backslash joins no blank to a word"
+        return Meant(f"write `{value}`", edits, safe=self.problem.versions is not None, fault=fault, end=token.end)
 
-    def _colon(self, word: str) -> Stray | None:
+    def _colon(self, word: str) -> Meant | None:
         if self.problem.kind != "leading-colon":
             return None
-        setting = self.setting
-        if setting is None or setting.value is None:
-            if self.start == self.line.words_start:
-                rest = self.start + len(word) - len(word.lstrip(":"))
-                blank = "" if rest == self.end else " "
-                return self._given(COLON, "#SBATCH ", (self._edit(self.start, rest, blank),))
-            return self._given(COLON)
-        given = _NEXT_OPTION.split(self.text.string[self.start : self.line.end].rstrip(BLANKS))[0]
-        joined = "".join(given.split())
-        if not self._is_taken(setting, setting.value + joined):
-            return self._given(COLON)
-        self.end = self.start + len(given)
-        return self._rewritten(COLON, setting, setting.value + joined)
+        setting, fault = self.setting, "a word of a directive may not begin with `:`"
+        if setting is not None and setting.value is not None:
+            given = _NEXT_OPTION.split(self.string[self.start : self.line.end].rstrip(BLANKS))[0]
+            value = setting.value + "".join(given.split())
+            if self._is_taken(setting, value):
+                self.end = self.start + len(given)
+                return self._rewritten(setting, value)._replace(fault=fault)
+        elif self.start == self.line.words_start:
+            rest = self.start + len(word) - len(word.lstrip(":"))
+            blank = "" if rest == self.end else " "
+            return Meant("write `#SBATCH`", (self._edit(self.start, rest, blank),), fault=fault)
+        return Meant("remove it, or quote the value that holds it", fault=fault)
 
-    def _glued(self, word: str) -> Stray | None:
+    def _glued(self, word: str) -> Meant | None:
         if self.start != self.line.words_start:
             return None
+        fault = f"`{word}` is glued to `#SBATCH`"
+        advice = "write `#SBATCH ` and an option, or `##SBATCH` in front of what is switched off"
         rest = word.lstrip("_=;,.")
         if rest != word and rest.startswith("-"):
-            return self._given(GLUED, "#SBATCH ", (self._edit(self.start, self.start + len(word) - len(rest), " "),))
-        return self._given(GLUED)
+            edits = (self._edit(self.start, self.start + len(word) - len(rest), " "),)
+            return Meant(advice, edits, fault=fault)
+        return Meant(advice, fault=fault)
 
-    def _separator(self, word: str) -> Stray | None:
-        string = self.text.string
+    def _separator(self, word: str) -> Meant | None:
+        string = self.string
         if set(word) == {"\\"} and len(self.words) == 1 and not self.after:
             start = self.before[-1].end if self.before else self.start
-            return self._given(BACKSLASH, "", (self._edit(start, self.end, ""),))
+            return _BACKSLASH._replace(edits=(self._edit(start, self.end, ""),))
         if string.startswith("\\ ", self.start):
-            return self._given(BACKSLASH, "", (self._edit(self.start, self.start + 2, ""),))
+            return _BACKSLASH._replace(edits=(self._edit(self.start, self.start + 2, ""),))
         if len(self.words) > 1 or not _SEPARATORS.match(word) or self.line.fault is not None:
             return None
         if self.after and self.after[0].text[:1] != "-":
             return None
         start = self.before[-1].end if self.before else self.start
-        return self._given(SEPARATOR, "", (self._edit(start, self.end, ""),))
+        return Meant("remove it: options need only a blank between them", (self._edit(start, self.end, ""),))
 
-    def _no_dashes(self, word: str) -> Stray | None:
+    def _no_dashes(self, word: str) -> Meant | None:
         """`nodes=2`, `- nodes=2`, `-- nodes=2`, and options behind a lone `--`."""
-        string = self.text.string
+        string = self.string
         lone = self.before[-1] if self.before and self.before[-1].text == "--" else None
         if lone is not None and word[:1] == "-":
-            return self._given(DASHES, word, (self._edit(lone.start, self.start, ""),))
+            return Meant(f"write `{word}`", (self._edit(lone.start, self.start, ""),))
         if lone is not None and len(self.words) > 1 and not self.after and self._is_sentence():
-            return self._given(COMMENT, "", (self._edit(lone.start, self.start, "# "),))
+            return _COMMENT._replace(edits=(self._edit(lone.start, self.start, "# "),))
         start, name = self.start, word
         if word in ("-", "--") and len(self.words) > 1:
             name = self.words[1]
@@ -302,7 +210,7 @@ class _Place:
         bare = name.lstrip("-").partition("=")[0]
         if word == "-" and len(bare) == 1 and bare in table("sbatch", self.directives.versions.last).letters:
             at = string.find(name, self.start + 1)
-            return self._given(DASHES, f"-{name}", (self._edit(self.start + 1, at, ""),))
+            return Meant(f"write `-{name}`", (self._edit(self.start + 1, at, ""),))
         option = find(bare)
         if option is None or len(bare) < 3:
             return None
@@ -313,7 +221,7 @@ class _Place:
         at = string.find(name, self.start)
         dashes = len(name) - len(name.lstrip("-"))
         written = "--" + name.lstrip("-")
-        return self._given(DASHES, written, (self._edit(start, at + dashes, "--"),))
+        return Meant(f"write `{written}`", (self._edit(start, at + dashes, "--"),))
 
     def _takes_next(self, option: Option) -> bool:
         """Whether the line is the name of an option and its value: `nodes 2`."""
@@ -327,7 +235,7 @@ class _Place:
             and not refusals(option, self.words[1], majors)
         )
 
-    def _no_value(self, setting: Setting) -> Stray | None:
+    def _no_value(self, setting: Setting) -> Meant | None:
         argument = setting.option.argument(self.directives.versions.last) if setting.option is not None else "none"
         joined = "".join(self.words)
         if argument == "optional" and self._is_taken(setting, joined):
@@ -335,38 +243,42 @@ class _Place:
             if long or setting.start + 1 == len(setting.token.text):
                 sign = "=" if long else ""
                 edit = self._edit(self.before[-1].end, self.end, sign + quote(joined))
-                return self._given(EQUALS, f"{setting.written}{sign}{quote(joined)}", (edit,))
+                return Meant(f"write `{setting.written}{sign}{quote(joined)}`", (edit,))
         if self._is_prose() and (self._is_note() or len(self.words) > 1):
             return self._comment()
-        return self._given(OTHER if argument == "required" else NO_VALUE)
+        if argument == "required":
+            return _ANYTHING
+        if argument == "optional":
+            return Meant(f"remove it, or join a value with `=`: {setting.written}=VALUE")
+        return Meant(f"remove it, as {setting.written} takes no value here")
 
-    def _value(self, setting: Setting) -> Stray | None:
+    def _value(self, setting: Setting) -> Meant | None:
         value = setting.value or ""
         kind = setting.option.kind if setting.option is not None else ""
-        raw = self.text.string[self.value_start : self.end]
+        raw = self.string[self.value_start : self.end]
         if raw.lstrip("\"'")[:1] in ("$", "`"):
             return None
-        spaced = value + self.text.string[self.before[-1].end : self.start] + " ".join(self.words)
+        spaced = value + self.string[self.before[-1].end : self.start] + " ".join(self.words)
         parts = [value, *self.words]
         unit = _with_unit(kind, value, self.words[0]) if len(parts) == 2 else None
         if unit is not None:
-            return self._rewritten(JOIN, setting, unit)
+            return self._rewritten(setting, unit)
         if setting.name in _FREE_TEXT:
             if self._is_note():
                 return self._comment()
-            return self._rewritten(QUOTE, setting, spaced)
+            return self._rewritten(setting, spaced, quoted=True)
         connected = all(_OPENS.search(a) or _CLOSES.match(b) for a, b in pairwise(parts))
         if connected and self._is_taken(setting, "".join(parts)):
-            return self._rewritten(JOIN, setting, "".join(parts))
+            return self._rewritten(setting, "".join(parts))
         if kind in ("timestamp", "feature-expr") and self._is_taken(setting, spaced) and not self._is_note():
             joined = spaced if kind == "timestamp" else "".join(parts)
-            return self._rewritten(QUOTE if joined == spaced else JOIN, setting, joined) if self._plain() else None
+            return self._rewritten(setting, joined, joined == spaced) if self._plain() else None
         if kind == "env-list" and all(re.match(r"[A-Za-z_]\w*(?:=|,?\Z)", word) for word in self.words):
-            return self._rewritten(JOIN, setting, ",".join(part.strip(",") for part in parts))
+            return self._rewritten(setting, ",".join(part.strip(",") for part in parts))
         if kind in _LISTS and not self._is_note():
             listed = ",".join(part.strip(",") for part in parts)
             if len(set(self.words)) == len(self.words) and self._is_taken(setting, listed) and self._plain():
-                return self._rewritten(JOIN, setting, listed)
+                return self._rewritten(setting, listed)
         return None
 
     def _plain(self) -> bool:
@@ -393,13 +305,13 @@ class _Place:
     def _is_sentence(self) -> bool:
         return any(word[:1].isalpha() for word in self.words) and all(_PROSE.match(word) for word in self.words)
 
-    def _comment(self) -> Stray:
+    def _comment(self) -> Meant:
         if self.after:
-            return self._given(COMMENT)
-        string = self.text.string
+            return _COMMENT
+        string = self.string
         if not self.before:
             # Nothing but prose: the whole line becomes a comment.
-            return self._given(COMMENT, "", (self._edit(self.line.start + 1, self.line.start + 1, " "),))
+            return _COMMENT._replace(edits=(self._edit(self.line.start + 1, self.line.start + 1, " "),))
         if string[self.before[-1].end - 1] == ";":
             edit = self._edit(self.before[-1].end - 1, self.start, "  # ")
         elif self.words[0][:2] in ("//", "/*"):
@@ -408,7 +320,12 @@ class _Place:
             edit = self._edit(self.start, self.start + 1, "#" + ("" if len(self.words[0]) == 1 else " "))
         else:
             edit = self._edit(self.start, self.start, "# ")
-        return self._given(COMMENT, "", (edit,))
+        return _COMMENT._replace(edits=(edit,))
+
+
+_COMMENT = Meant("write `#` before a comment", title="write # before the comment")
+_BACKSLASH = Meant("remove the backslash: nothing continues a directive")
+_ANYTHING = Meant("quote a value that holds blanks, and write `#` before a comment")
 
 
 def _with_unit(kind: str, value: str, word: str) -> str | None:
@@ -426,11 +343,3 @@ def _with_unit(kind: str, value: str, word: str) -> str | None:
     if unit is None:
         return None
     return _TIMES[next(each for each in unit.groups() if each).lower()].format(value)
-
-
-def _leaves_open(value: str) -> bool:
-    """Whether an expansion begins in a value and does not end there."""
-    return _OPEN_EXPANSION.search(value) is not None or value.count("`") % 2 == 1
-
-
-__all__ = ["Stray", "strays"]
