@@ -92,6 +92,8 @@ def reference() -> str:
     parts.append("## Questions that several checks ask\n")
     for subject in subjects():
         parts.extend(subject_part(subject))
+    parts.append("## Values of options\n")
+    parts.extend(subject_part(importlib.import_module("sbatchlint.slurm.grammar")))
     parts.append("## Findings, fixes and cases\n\n`sbatchlint.check`\n")
     parts.extend(members(importlib.import_module("sbatchlint.check"), FINDINGS))
     parts.append("## Triggers\n\n`sbatchlint.triggers`\n")
@@ -114,14 +116,14 @@ def subject_part(package: ModuleType) -> Iterator[str]:
     ]
     if not modules:
         return
-    yield f"### {package.__name__.rpartition('.')[2].capitalize()}\n"
+    if package.__name__.startswith("sbatchlint.analysis"):
+        yield f"### {package.__name__.rpartition('.')[2].capitalize()}\n"
     if package.__doc__:
         yield f"{paragraph(package.__doc__)}\n"
     for module in modules:
-        found = [each for each in public(module) if isinstance(each, FunctionType)]
-        if found:
+        if public(module):
             yield f"`{module.__name__}`: {paragraph(module.__doc__ or '')}\n"
-            yield "".join(f"- `{signature(each)}`{said(each)}\n" for each in found)
+            yield from members(module, None)
 
 
 def members(module: ModuleType, shown: tuple[str, ...] | None) -> Iterator[str]:
@@ -205,7 +207,11 @@ def signature(function: Any, method: bool = False) -> str:
     parameters = list(found.parameters.values())
     if method and parameters and parameters[0].name in ("self", "cls"):
         parameters = parameters[1:]
-    shown = ", ".join(parameter(each) for each in parameters)
+    words = [parameter(each) for each in parameters]
+    keywords = [index for index, each in enumerate(parameters) if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    if keywords:
+        words.insert(keywords[0], "*")
+    shown = ", ".join(words)
     return f"{function.__name__}({shown}) -> {annotation(found.return_annotation)}"
 
 

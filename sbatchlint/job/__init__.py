@@ -39,6 +39,11 @@ class Job:
     other languages). `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running;
     `ran`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its
     commands run (SUBMIT for a script of the login node). All spans are those of the file.
+
+    `source`: the file, with those that the script includes. `versions`: the releases of Slurm that count; `site`: what
+    the settings say. `is_shell`: the commands are known at all; `interpreter_line`: the interpreter and its words.
+    `is_embedded`: it stands inside `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
+    `directives_expand`: there the outer shell expands the directives too. `trace`: all that was recorded.
     """
 
     def __init__(
