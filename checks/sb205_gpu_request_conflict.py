@@ -32,14 +32,14 @@ from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
 from sbatchlint.slurm.grammar.resources import Item
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Options, Written
 
 CARD = Card(
     "SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0",
     when=Options(
-        "cpus-per-gpu", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "mem-per-gpu",
-        "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task",
-    ),
+        "cpus-per-gpu", "gpus", "gpus-per-socket", "gpus-per-task", "mem-per-gpu", "ntasks-per-gpu", "ntasks-per-tres",
+        "tres-per-task",
+    ) | Written("foreign", "gpus"),
 )  # fmt: skip
 
 # Those of which one has to go.

@@ -59,7 +59,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb202_conflicting_options": Options("array", "batch", "bbf", "cpus-per-gpu", "deadline", "distribution", "external", "extra-node-info", "hint", "licenses", "mem-per-cpu", "mem-per-gpu", "nodelist", "ntasks-per-core", "oversubscribe", "resources", "segment", "thread-spec", "time-min", "tres-per-task", "wckey"),
     "sb203_task_count_mismatch": Options("ntasks"),
     "sb204_fewer_tasks_than_nodes": Options("ntasks"),
-    "sb205_gpu_request_conflict": Options("cpus-per-gpu", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "mem-per-gpu", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task"),
+    "sb205_gpu_request_conflict": Options("cpus-per-gpu", "gpus", "gpus-per-socket", "gpus-per-task", "mem-per-gpu", "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task") | Written("foreign", "gpus"),
     "sb206_step_exceeds_job": Steps(),
     "sb207_uneven_gpus": Options("gpus", "ntasks"),
     "sb208_exclusive_without_gpus": Options("exclusive"),

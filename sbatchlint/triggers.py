@@ -164,7 +164,7 @@ class Written(Trigger):
     where none belongs; `dashes`: a word with one dash and more than a letter, or with three; `short`: a long option
     that is not written in full; `foreign`: directives of PBS or LSF; `plugin`: an option that a plugin adds; `again`:
     an option that is given twice; `later`: a value on a later line than its option; `expansion`: a value with a `$`, a
-    backquote or a `~` at its beginning.
+    backquote or a `~` at its beginning; `gpus`: `--gres` beside `--gpus-per-node`, or a list in one of these.
     """
 
     __slots__ = ()
@@ -195,7 +195,13 @@ _WAYS: dict[str, Callable[[Directives], bool]] = {
         for each in directives.settings
     ),
     "later": lambda directives: any(each.value_line not in (None, each.line) for each in directives.settings),
+    "gpus": lambda directives: _asks_twice(directives),
 }
+
+
+def _asks_twice(directives: Directives) -> bool:
+    given = [each for each in directives.settings if each.name in ("gres", "gpus-per-node")]
+    return len({each.name for each in given}) > 1 or any("," in (each.value or "") for each in given)
 
 
 class StepOptions(Trigger):
