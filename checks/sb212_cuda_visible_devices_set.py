@@ -102,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _choices(job: Job) -> Iterator[Choice]:
     """Every assignment of a literal list of numbers in the batch shell, also that before a command."""
-    for assigned in job.assigned:
+    for assigned in job.assignments:
         if assigned.name in DEVICE_VARIABLES and assigned.context.phase is Phase.BATCH:
             if len(assigned.alternatives) == 1 and assigned.alternatives[0].fields is not None:
                 fields = assigned.alternatives[0].fields

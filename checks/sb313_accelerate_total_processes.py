@@ -86,7 +86,7 @@ def _count_of_one_node(job: Job, total: Setting) -> str | None:
         return None
     if value[0].expansion is None:
         at = value[0].start
-        names = {each.name for each in job.assigned if each.span.start <= at < each.span.end}
+        names = {each.name for each in job.assignments if each.span.start <= at < each.span.end}
     else:
         names = {each.name for each in expansions(value)}
     name = names.pop() if len(names) == 1 else "$"

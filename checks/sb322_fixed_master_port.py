@@ -43,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
         port = None if rendezvous is None or rendezvous.port is None else literal_digits(rendezvous.port.value)
         if port is not None and port not in found and world.nodes in (None, 1):
             found[port] = _of_job_in_launcher(job, world.launch, port)
-    for assigned in job.assigned:
+    for assigned in job.assignments:
         if assigned.name != "MASTER_PORT" or assigned.context.phase is Phase.SUBMIT or len(assigned.alternatives) != 1:
             continue
         fields = assigned.alternatives[0].fields or ()

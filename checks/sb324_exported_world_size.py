@@ -150,7 +150,7 @@ def _may_be_rank(invocation: Invocation) -> bool:
 
 def _place(job: Job, name: str, field: Pieces) -> Span:
     """The assignment, where it is one of the script; else the value."""
-    for each in job.assigned:
+    for each in job.assignments:
         if each.name == name and any(value.fields == (field,) for value in each.alternatives):
             return each.span
     return span_of(field)

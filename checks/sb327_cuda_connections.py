@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.training.layouts import Layout, parallel_layouts
-from sbatchlint.bash.trace import Assigned, Invocation, exported, is_set
+from sbatchlint.bash.trace import Invocation, VariableAssignment, exported, is_set
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
 from sbatchlint.job.launches import container_of
@@ -154,13 +154,13 @@ def _is_blackwell(job: Job) -> bool | None:
     return False if any(EARLIER.search(name) for name in names) else None
 
 
-def _only_setting(job: Job) -> Assigned | None:
+def _only_setting(job: Job) -> VariableAssignment | None:
     """The one assignment of the script."""
-    found = {each.span: each for each in job.assigned if each.name == NAME}
+    found = {each.span: each for each in job.assignments if each.name == NAME}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _other_value(job: Job, setting: Assigned | None, number: int) -> Fix | None:
+def _other_value(job: Job, setting: VariableAssignment | None, number: int) -> Fix | None:
     """Another number in the one place that sets it."""
     if setting is None or job.source.slice(setting.span) != f"{NAME}=1":
         return None

@@ -36,7 +36,7 @@ from sbatchlint.analysis.expansion.early import (
     worst_by_place,
 )
 from sbatchlint.analysis.expansion.reads import assignment_around
-from sbatchlint.bash.trace import Assigned
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Phase, is_open, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job import Step
@@ -95,26 +95,26 @@ def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
     return advice, Fix("set it in the tasks", moved) if moved else None
 
 
-def _copies(job: Job) -> list[Assigned]:
+def _copies(job: Job) -> list[VariableAssignment]:
     """The assignments of ranks in the batch shell that are mere copies of a variable of the tasks."""
     return [
         each
-        for each in job.assigned
+        for each in job.assignments
         if each.name in RANK_VARIABLES and each.context.phase is Phase.BATCH and _written(job, each) is not None
     ]
 
 
-def _written(job: Job, assigned: Assigned) -> str | None:
+def _written(job: Job, assigned: VariableAssignment) -> str | None:
     """`RANK=$SLURM_PROCID` as it is written, without quotes; None where more is computed."""
     match = _COPY.fullmatch(job.source.slice(assigned.span))
     return f"{match[1]}={match[3]}" if match else None
 
 
-def _holds(assigned: Assigned, use: EarlyUse) -> bool:
+def _holds(assigned: VariableAssignment, use: EarlyUse) -> bool:
     return assigned.span.start <= use.expansion.span.start < assigned.span.end
 
 
-def _steps_with(job: Job, copies: list[Assigned]) -> list[tuple[Step, list[Assigned]]]:
+def _steps_with(job: Job, copies: list[VariableAssignment]) -> list[tuple[Step, list[VariableAssignment]]]:
     """The steps that get some of these ranks, and which."""
     found = []
     for step in job.steps:
@@ -125,12 +125,14 @@ def _steps_with(job: Job, copies: list[Assigned]) -> list[tuple[Step, list[Assig
     return found
 
 
-def _program(job: Job, ranks: list[Assigned]) -> str:
+def _program(job: Job, ranks: list[VariableAssignment]) -> str:
     """What a shell in each task runs in place of the command."""
     return " ".join(_written(job, each) or "" for each in ranks) + ' exec "$@"'
 
 
-def _moved(job: Job, wanted: Assigned, steps: list[tuple[Step, list[Assigned]]]) -> list[Edit] | None:
+def _moved(
+    job: Job, wanted: VariableAssignment, steps: list[tuple[Step, list[VariableAssignment]]]
+) -> list[Edit] | None:
     """Moves all ranks of these steps into their tasks; None where a step is not plain enough."""
     edits: dict[Span, Edit] = {}
     for step, ranks in steps:
@@ -158,7 +160,7 @@ def _start_of_program(job: Job, step: Step) -> int | None:
     return None if is_open(field) or outside or quoted else start
 
 
-def _removals(job: Job, moved: list[Assigned]) -> list[Edit]:
+def _removals(job: Job, moved: list[VariableAssignment]) -> list[Edit]:
     """Takes away `export RANK=…` where the batch shell does not read it, with the line where nothing else is on it."""
     text = left = job.source.text
     read = _read_by_batch_shell(job)

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import DEFAULTS, assignment_around, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
-from sbatchlint.bash.trace import Assigned, Invocation, Read
+from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
@@ -52,7 +52,7 @@ _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH:
         return
-    found: dict[Span, list[Read]] = {}
+    found: dict[Span, list[VariableRead]] = {}
     for read in job.trace.reads:
         loser = _loser(read)
         if loser is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-def _read_empty(job: Job, span: Span, reads: list[Read]) -> Finding:
+def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     name, place = reads[0].name, job.line(reads[0].span.start)
     starter = _loser(reads[0])
     assert starter is not None
@@ -95,7 +95,7 @@ def _read_empty(job: Job, span: Span, reads: list[Read]) -> Finding:
     )
 
 
-def _loser(read: Read) -> Invocation | None:
+def _loser(read: VariableRead) -> Invocation | None:
     """The command whose shell has a variable and keeps it for itself; None where it is lost otherwise, or not at all.
 
     A variable that the environment holds when the job is submitted stays exported when the script sets it.
@@ -128,23 +128,23 @@ def _passes_nothing(command: Invocation) -> bool:
     return bool(getattr(spawn, "cleared", False)) or getattr(spawn, "kind", "") in ("ssh", "sbatch", "sudo")
 
 
-def _may_be_set(job: Job, read: Read) -> bool:
+def _may_be_set(job: Job, read: VariableRead) -> bool:
     """Whether a file that cannot be read here runs before in the same program, and may set the variable."""
     return any(each.index < read.order and each.context.parent is read.context.parent for each in unclear_sources(job))
 
 
-def _assignment(job: Job, name: str, shell: Invocation) -> Assigned | None:
+def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | None:
     """The assignment from which a shell's variable has its value; None for a loop, `read` and the like."""
     span = shell.state.variables[name].span
     found = assignment_around(job, span)
     return found if found is not None and (found.name, found.span) == (name, span) else None
 
 
-def _for_programs(job: Job) -> Iterator[tuple[Assigned, Invocation]]:
+def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs look for, set and not exported, and the first program that is started without."""
     candidates = [
         each
-        for each in job.assigned
+        for each in job.assignments
         if not each.exported and each.context.phase is not Phase.SUBMIT and _FOR_PROGRAMS.fullmatch(each.name)
     ]
     if not candidates:
@@ -166,7 +166,7 @@ def _for_programs(job: Job) -> Iterator[tuple[Assigned, Invocation]]:
                 break
 
 
-def _repair(job: Job, name: str, assigned: Assigned | None, array: bool) -> tuple[str, Fix | None]:
+def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:
     if array:
         return "an array cannot be exported, so set it there", None
     edit = None if assigned is None else _exporting(job, assigned)
@@ -175,7 +175,7 @@ def _repair(job: Job, name: str, assigned: Assigned | None, array: bool) -> tupl
     return f"write `export {name}=…`", Fix(f"export {name}", [edit], safe=True)
 
 
-def _exporting(job: Job, assigned: Assigned) -> Edit | None:
+def _exporting(job: Job, assigned: VariableAssignment) -> Edit | None:
     """The edit that exports a variable at its assignment; None where that is part of something else.
 
     `export X=$(command)` would hide the command's exit status, so that the name is exported on a line before.

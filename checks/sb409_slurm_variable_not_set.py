@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.bash.trace import Read
+from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _without_option(job, read, entry)
 
 
-def _misspelled(job: Job, read: Read, environment: JobEnvironment) -> Iterator[Finding]:
+def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """A name that Slurm never sets, and that is close to one that it does."""
     slip = mistaken(read.name)
     if slip is None or unclear_sources(job) and not is_slip_of_fingers(read.name, slip):
@@ -71,7 +71,7 @@ def _misspelled(job: Job, read: Read, environment: JobEnvironment) -> Iterator[F
     )
 
 
-def _without_option(job: Job, read: Read, entry: Entry) -> Iterator[Finding]:
+def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
     """A variable that no option of the script makes."""
     # directives that sbatch does not read are another fault
     asks = not job.directives.unread and any(job.request.asked(option) for option in _RESOURCES)
@@ -96,7 +96,7 @@ def _without_option(job: Job, read: Read, entry: Entry) -> Iterator[Finding]:
     )
 
 
-def _result(read: Read) -> str:
+def _result(read: VariableRead) -> str:
     return "0" if read.operator == "arithmetic" else "empty"
 
 
@@ -106,12 +106,12 @@ def _is_in_launcher(job: Job, span: Span) -> bool:
     return any(command.start <= span.start and span.end <= command.end for command in commands)
 
 
-def _renamed(job: Job, read: Read, name: str) -> str | None:
+def _renamed(job: Job, read: VariableRead, name: str) -> str | None:
     written = job.source.slice(read.span)
     return written.replace(read.name, name) if written.count(read.name) == 1 else None
 
 
-def _instead(job: Job, read: Read, entry: Entry) -> tuple[str | None, bool]:
+def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bool]:
     """What to write for a variable that no option makes, and whether that is what was plainly meant."""
     request, name = job.request, entry.name
     if job.source.slice(read.span) not in (f"${name}", f"${{{name}}}", name):

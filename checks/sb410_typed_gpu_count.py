@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, TESTS, use_of
-from sbatchlint.bash.trace import Read
+from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -67,7 +67,7 @@ def _in_numbers(job: Job) -> Iterator[tuple[str, str, Span, str]]:
             yield read.name, value, read.span, wanted
 
 
-def _number_wanted(job: Job, read: Read) -> str | None:
+def _number_wanted(job: Job, read: VariableRead) -> str | None:
     use = use_of(job, read)
     if use.kind == "arithmetic":
         return "arithmetic"

@@ -89,7 +89,7 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 def _values(job: Job, name: str) -> set[str] | None:
     """What the script assigns to a variable; None where that may be the name of another."""
     values: set[str] = set()
-    for each in job.assigned:
+    for each in job.assignments:
         if each.name != name:
             continue
         for alternative in each.alternatives:

@@ -161,14 +161,14 @@ def _set_outside(job: Job) -> set[str]:
         return set()
     last = submission.command or (outer.invocations[-1] if outer.invocations else None)
     variables = {} if last is None else last.state.variables
-    return {each.name for each in outer.assigned} | {name for name, each in variables.items() if each.alternatives}
+    return {each.name for each in outer.assignments} | {name for name, each in variables.items() if each.alternatives}
 
 
 @once
 def _first_assigned(job: Job) -> dict[str, int]:
     """The variables that the job's script sets, and the end of the first assignment."""
     found: dict[str, int] = {}
-    for each in job.assigned:
+    for each in job.assignments:
         own = [piece.expansion for one in each.alternatives for f in one.fields or () for piece in f]
         if any(expansion is not None and expansion.name == each.name for expansion in own):
             found.setdefault(each.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on

@@ -31,7 +31,7 @@ from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
-from sbatchlint.bash.trace import Invocation, Read
+from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
@@ -225,7 +225,7 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
     return container.passes(name)
 
 
-def _shells(read: Read) -> list[Invocation]:
+def _shells(read: VariableRead) -> list[Invocation]:
     """The commands in whose programs a variable is read, the innermost first."""
     parent = read.context.parent
     return [] if parent is None else [parent, *parent.ancestors()]
@@ -267,7 +267,7 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if start.container.kind == "apptainer" or not works:
         return None
     places: dict[str, Span] = {}
-    for each in job.assigned:
+    for each in job.assignments:
         if not each.exported or not SETTINGS.fullmatch(each.name) or PATHS.fullmatch(each.name):
             continue
         if each.order > start.invocation.index or each.context.parent is not None:

@@ -229,7 +229,7 @@ def _vendor(job: Job, start: ContainerStart) -> str | None:
         return "nvidia"
     if image is not None and NVIDIA_IMAGES.search(shown_text(image).lower()):
         return "nvidia"
-    if any(each.exported and each.name.startswith(("NCCL_", "CUDA_HOME", "CUDA_PATH")) for each in job.assigned):
+    if any(each.exported and each.name.startswith(("NCCL_", "CUDA_HOME", "CUDA_PATH")) for each in job.assignments):
         return "nvidia"
     for command in job.invocations:
         if python_command(command.argv) is None and any(s.vendor == "nvidia" for s in gpu_signs(command.argv)):

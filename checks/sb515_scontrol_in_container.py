@@ -95,13 +95,13 @@ def _asked_before(job: Job, command: Invocation, container: Container) -> Fix | 
     """`NAME=$(scontrol show hostnames … | head -n1)` of a container, computed before the step and exported."""
     found = [
         each
-        for each in job.assigned
+        for each in job.assignments
         if each.span.start <= command.span.start < each.span.end and each.context.parent is command.context.parent
     ]
     if not found or not container.inherits or job.is_embedded or job.phase is not Phase.BATCH:
         return None
     name, assigned = found[0].name, found[0].span
-    if any(each.name != name for each in found) or any(e.name == name and e.span != assigned for e in job.assigned):
+    if any(each.name != name for each in found) or any(e.name == name and e.span != assigned for e in job.assignments):
         return None
     match = FIRST_NODE.fullmatch(job.source.slice(assigned).replace("\\", ""))
     outermost = ([command, *command.ancestors()])[-1]

@@ -38,9 +38,9 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    names = {each.name for each in job.assigned}
+    names = {each.name for each in job.assignments}
     seen: set[Span] = set()
-    for each in job.assigned:
+    for each in job.assignments:
         old, new = each.name, RENAMED.get(each.name)
         if new is None or not each.exported or each.name_span in seen or not any(a.fields for a in each.alternatives):
             continue

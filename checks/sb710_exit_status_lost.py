@@ -28,7 +28,7 @@ from typing import NamedTuple
 from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.trace import Invocation, Ran
+from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
@@ -67,7 +67,7 @@ _PATIENT = frozenset(_PATIENT_NAMES.split())
 class Piped(NamedTuple):
     """A workload whose exit status a pipeline replaces by that of its last command, `filter`."""
 
-    ran: Ran
+    ran: PipelineRun
     workload: Invocation
     filter: Invocation
 
@@ -137,7 +137,7 @@ def _works(command: Invocation) -> bool:
     return command.name not in _LOOKING and not ({"--version", "-V", "--help"} & set(words))
 
 
-def _place(job: Job, ran: Ran, workload: Invocation) -> Span:
+def _place(job: Job, ran: PipelineRun, workload: Invocation) -> Span:
     """The word that names a workload, where it stands in its statement."""
     for each in (*[e for e in workload.descendants() if e.name == "srun"], workload):
         span = each.name_span
@@ -157,7 +157,7 @@ def _hidden_by_pipelines(job: Job) -> list[Piped]:
     """The workloads whose status a pipeline hides, each once."""
     found: dict[int, Piped] = {}
     reads = set(job.trace.pipe_status_reads)
-    for ran in job.ran:
+    for ran in job.pipelines:
         if len(ran.elements) < 2 or ran.pipefail is not False or ran.context.phase is Phase.SUBMIT:
             continue
         context = ran.context
@@ -194,8 +194,8 @@ def _is_pipefail_safe(job: Job, hidden: list[Piped]) -> bool:
         return False
     starts = {each.ran.span.start for each in hidden}
     reads = set(job.trace.status_reads)
-    end = max((ran.order for ran in job.ran), default=0)
-    pipelines = [ran for ran in job.ran if len(ran.elements) > 1]
+    end = max((ran.order for ran in job.pipelines), default=0)
+    pipelines = [ran for ran in job.pipelines if len(ran.elements) > 1]
     for ran in pipelines:
         looked_at = ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == end
         if ran.span.start not in starts and (looked_at or ran.context.calls):
@@ -217,7 +217,7 @@ def _replaced_at_the_end(job: Job, hidden: set[int]) -> Iterator[Finding]:
         return
     own = [
         ran
-        for ran in job.ran
+        for ran in job.pipelines
         if ran.context.parent is None and not ran.context.captured and not ran.context.handler
     ]  # fmt: skip
     candidates = [(ran, each) for ran in own if (each := _workload_of(job, ran)) is not None]
@@ -251,7 +251,7 @@ def _replaced_at_the_end(job: Job, hidden: set[int]) -> Iterator[Finding]:
     )
 
 
-def _following(own: list[Ran], ran: Ran, workload: Invocation) -> list[Ran]:
+def _following(own: list[PipelineRun], ran: PipelineRun, workload: Invocation) -> list[PipelineRun]:
     """The statements of the script's shell that may run behind a workload's; not a bare `exit`, which keeps the status
     of what stands before it."""
     commands = [each for element in ran.elements for each in element]
@@ -267,7 +267,7 @@ def _following(own: list[Ran], ran: Ran, workload: Invocation) -> list[Ran]:
     return found
 
 
-def _workload_of(job: Job, ran: Ran) -> Invocation | None:
+def _workload_of(job: Job, ran: PipelineRun) -> Invocation | None:
     """The workload in a statement, in whichever element of a pipeline."""
     found = [each for element in ran.elements for each in element if _is_workload(job, each)]
     # of a group, the last one; one in the background counts as soon as there is one
@@ -296,7 +296,7 @@ def _closes(command: Invocation) -> bool:
     return command.name is None or command.name in _CLOSING
 
 
-def _keep(job: Job, ran: Ran, workload: Invocation, last: Invocation) -> Fix | None:
+def _keep(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation) -> Fix | None:
     """Keeps the status behind the workload's lines, and ends the script with it."""
     source = job.source.own
     if ran.span.end > len(source.text):
@@ -318,7 +318,7 @@ def _keep(job: Job, ran: Ran, workload: Invocation, last: Invocation) -> Fix | N
     return Fix("keep the status, and end with it", edits)
 
 
-def _is_alone(job: Job, ran: Ran, workload: Invocation, last: Invocation) -> bool:
+def _is_alone(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation) -> bool:
     """Whether the workload stands in lines of its own and always runs, once: its status can be kept behind it."""
     context, source = ran.context, job.source
     if context.conditional or context.looped or context.calls or context.shell.depth or job.is_embedded:

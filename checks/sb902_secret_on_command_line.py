@@ -27,7 +27,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.bash.interpreter.builtins import BUILTINS
-from sbatchlint.bash.trace import Assigned, Context, Invocation
+from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.commands.conditionals import is_asked_for
@@ -85,11 +85,11 @@ class Secrets:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.reads = [each for each in job.trace.reads if is_secret(each.name)]
-        self.assigned = [each for each in job.assigned if is_secret(each.name) and _holds_secret(each)]
+        self.assignments = [each for each in job.assignments if is_secret(each.name) and _holds_secret(each)]
         # pieces of known assignments, by their place: they are found again where the variable is used
         self.places: dict[tuple[int, int], str] = {
             (piece.start, piece.end): each.name
-            for each in self.assigned
+            for each in self.assignments
             for piece in _pieces(each)
             if piece.end > piece.start
         }
@@ -124,7 +124,7 @@ def is_secret(name: str) -> bool:
     return NAMES.fullmatch(name) is not None and TEXT_TOKENS.fullmatch(name) is None and name != "token"
 
 
-def _holds_secret(assigned: Assigned) -> bool:
+def _holds_secret(assigned: VariableAssignment) -> bool:
     """Whether what is assigned may be a secret: no placeholder, no name of a file."""
     for each in assigned.alternatives:
         for field in each.fields or ():
@@ -137,7 +137,7 @@ def _is_path(field: Pieces) -> bool:
     return len(field) > 1 and "/" in shown_text(field) and "://" not in shown_text(field)
 
 
-def _pieces(assigned: Assigned) -> Iterator[Piece]:
+def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
     for each in assigned.alternatives:
         for field in each.fields or ():
             yield from field
@@ -238,9 +238,9 @@ def _is_export_option(command: Invocation, number: int) -> bool:
     return shown_text(command.argv[number]).startswith("--export=") or text_of(command.argv[number - 1]) == "--export"
 
 
-def _export_again(job: Job, command: Invocation, name: str, span: Span) -> Assigned | None:
+def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:
     """The export in the text for a task that repeats a variable: `export NAME=$NAME`."""
-    for each in job.assigned:
+    for each in job.assignments:
         if each.name != name or each.context.parent is None or not each.exported:
             continue
         if command in (each.context.parent, *each.context.parent.ancestors()):
@@ -249,7 +249,7 @@ def _export_again(job: Job, command: Invocation, name: str, span: Span) -> Assig
     return None
 
 
-def _without_export(job: Job, export: Assigned) -> list[Edit]:
+def _without_export(job: Job, export: VariableAssignment) -> list[Edit]:
     text, name = job.source.text, re.escape(export.name)
     start = export.name_span.start
     before = re.search(r"export[ \t]+\Z", text[max(start - 24, 0) : start])
@@ -319,7 +319,7 @@ def _first_traced(secrets: Secrets, start: Invocation | None) -> tuple[str, Span
     end = next((each.index for each in commands if _tracing(each) is False), len(secrets.job.invocations) + 1)
     uses = [
         (each.order, each.name, each.name_span)
-        for each in secrets.assigned
+        for each in secrets.assignments
         if each.context.parent is parent and index < each.order <= end and any(p.text != "" for p in _pieces(each))
     ]
     for command in commands:

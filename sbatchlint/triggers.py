@@ -135,7 +135,7 @@ class Variables(Trigger):
     __slots__ = ()
 
     def holds(self, job: Job) -> bool:
-        names = {each.name for each in job.assigned} | {each.name for each in job.trace.reads}
+        names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
         names.update(name for each in job.invocations for name, _ in getattr(each.spawn, "variables", ()))
         return any(self.has(name.upper()) for name in names)
 

@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from sbatchlint.bash.trace import Assigned, Context, Invocation, Shell  # noqa: E402
+from sbatchlint.bash.trace import Context, Invocation, Shell, VariableAssignment  # noqa: E402
 from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of  # noqa: E402
 from sbatchlint.bash.variables import Guards  # noqa: E402
 from sbatchlint.job import Job, Launch, Step  # noqa: E402
@@ -52,7 +52,7 @@ class Viewer:
             "phase": job.phase.name.lower(),
             "limits": sorted(job.limits.met),
             "commands": [self.command(each) for each in job.invocations],
-            "variables": [self.assignment(each) for each in job.assigned],
+            "variables": [self.assignment(each) for each in job.assignments],
             "steps": [self.step(each) for each in job.steps],
             "launches": [self.launch(each) for each in find_worlds(job) if each.launch is not None],
             "submits": [Viewer(inner).job_value() for inner in job.submits],
@@ -121,7 +121,7 @@ class Viewer:
             self.shells.append(shell)
         return f"{self.shells.index(shell) + 1} ({shell.kind} of line {self.line(shell.span)})"
 
-    def assignment(self, assigned: Assigned) -> Plain:
+    def assignment(self, assigned: VariableAssignment) -> Plain:
         values = []
         for each in assigned.alternatives:
             words = None if each.fields is None else [self.word(field) for field in each.fields]

@@ -10,7 +10,7 @@ from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, 
 from sbatchlint.source.text import Span
 
 
-class RedirectedTo:
+class Redirection:
     """A redirect of a command: operator, file descriptor, and the target's field (None for heredocs)."""
 
     __slots__ = ("fd", "operator", "span", "target")
@@ -125,7 +125,7 @@ class Invocation:
         self,
         argv: tuple[Pieces, ...],
         variables: tuple[tuple[str, Pieces], ...],
-        redirects: tuple[RedirectedTo, ...],
+        redirects: tuple[Redirection, ...],
         span: Span,
         context: Context,
         state: State,
@@ -203,11 +203,11 @@ def is_set(invocation: Invocation, name: str) -> bool:
     return variable is not None and bool(variable.alternatives)
 
 
-class Ran:
-    """A statement of a shell that has an exit status: a pipeline, by its elements' invocations.
+class PipelineRun:
+    """A pipeline that runs (also of one command), by the invocations of its elements.
 
     `errexit`, `pipefail`: whether the options are on there (None: not certain). `tested`: something looks at its
-    status (`if`, `&&`, `||`, `!`). `order`: its place among all that ran.
+    status (`if`, `&&`, `||`, `!`). `order`: its place among the pipelines.
     """
 
     __slots__ = ("context", "elements", "errexit", "order", "pipefail", "span", "tested")
@@ -241,38 +241,39 @@ class Submission(NamedTuple):
 
 
 class Trace:
-    """All that was recorded, in order of running."""
+    """All that was recorded, in the order in which it runs."""
 
-    __slots__ = ("assigned", "invocations", "pipe_status_reads", "ran", "reads", "status_reads", "submissions")
+    __slots__ = ("assignments", "invocations", "pipe_status_reads", "pipelines", "reads", "status_reads", "submissions")
 
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
-        self.ran: list[Ran] = []
+        self.pipelines: list[PipelineRun] = []
         self.submissions: list[Submission] = []
-        self.status_reads: list[int] = []  # `$?` or PIPESTATUS was read after so many statements of `ran`
-        self.pipe_status_reads: list[int] = []  # those of PIPESTATUS
-        self.assigned: list[Assigned] = []
-        self.reads: list[Read] = []
+        self.status_reads: list[int] = []  # how many `pipelines` had run when `$?` or PIPESTATUS was read
+        self.pipe_status_reads: list[int] = []  # the same of PIPESTATUS alone
+        self.assignments: list[VariableAssignment] = []
+        self.reads: list[VariableRead] = []
 
     def clear(self) -> None:
-        """Lets go of all that was recorded."""
-        for records in (self.invocations, self.ran, self.submissions, self.assigned, self.reads):
+        """Forgets all that was recorded, so that it can be freed."""
+        for records in (self.invocations, self.pipelines, self.submissions, self.assignments, self.reads):
             records.clear()
 
-    def note(self, invocation: Invocation) -> None:
-        """A command runs; it is also put under its parent."""
+    def record(self, invocation: Invocation) -> None:
+        """Records a command, also among the children of its parent."""
         invocation.index = len(self.invocations)
         self.invocations.append(invocation)
         if invocation.context.parent is not None:
             invocation.context.parent.children.append(invocation)
 
-    def note_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
-        """A variable is looked up."""
-        self.reads.append(Read(name, span, operator, state.variables.get(name), context, len(self.invocations)))
+    def record_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
+        """Records that a variable is looked up."""
+        self.reads.append(VariableRead(name, span, operator, state.variables.get(name), context, len(self.invocations)))
 
 
-class Assigned:
-    """An assignment that ran: `exported` as of then; `invocation` is the command for `NAME=x command` (else None)."""
+class VariableAssignment:
+    """An assignment that runs. `exported`: whether the variable is exported by then. `order`: how many commands were
+    recorded before it."""
 
     __slots__ = ("alternatives", "context", "exported", "name", "name_span", "order", "span")
 
@@ -289,11 +290,11 @@ class Assigned:
         self.order = order
 
 
-class Read:
-    """A variable that was looked up by name; what a condition looks at may be noted twice.
+class VariableRead:
+    """A look-up of a variable by its name; what a condition looks at may be recorded twice.
 
     `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
-    held it then, None where that shell had not set it. `order`: the number of commands that had been recorded.
+    held it then, None where that shell had not set it. `order`: how many commands were recorded before it.
     """
 
     __slots__ = ("context", "name", "operator", "order", "span", "variable")

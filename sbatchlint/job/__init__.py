@@ -12,7 +12,7 @@ from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
-from sbatchlint.bash.trace import Assigned, Invocation, Ran, Submission, Trace
+from sbatchlint.bash.trace import Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
@@ -37,7 +37,7 @@ class Job:
 
     `directives` and `request`: what sbatch reads; `text`: what a shell reads, and `program`: its syntax (empty for
     other languages). `steps`: its sruns; `launches`: its launchers; `invocations`: all commands in order of running;
-    `ran`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its
+    `pipelines`: statements with their exit status; `submits`: the batch scripts inside it. `phase`: in which phase its
     commands run (SUBMIT for a script of the login node). All spans are those of the file.
 
     `source`: the file, with those that the script includes. `versions`: the releases of Slurm that count; `site`: what
@@ -123,12 +123,12 @@ class Job:
         return self.trace.invocations
 
     @property
-    def ran(self) -> list[Ran]:
-        return self.trace.ran
+    def pipelines(self) -> list[PipelineRun]:
+        return self.trace.pipelines
 
     @property
-    def assigned(self) -> list[Assigned]:
-        return self.trace.assigned
+    def assignments(self) -> list[VariableAssignment]:
+        return self.trace.assignments
 
     @property
     def launches(self) -> list[Launch]:

@@ -1,4 +1,4 @@
-"""What the interpreter asks of the job: which commands start others, in which phase, and the files beside the script."""
+"""What the interpreter asks of the job: which commands start others, in which phase; the files beside the script."""
 
 from __future__ import annotations
 

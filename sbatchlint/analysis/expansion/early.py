@@ -121,7 +121,7 @@ def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:
         each.name in RANK_VARIABLES
         and each.context.phase is not Phase.TASK
         and each.span.start <= expansion.span.start < each.span.end
-        for each in job.assigned
+        for each in job.assignments
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from sbatchlint.bash.trace import Assigned, Invocation, Read
+from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -31,12 +31,12 @@ class Use(NamedTuple):
     `command`), `assignment`, or `other`.
     """
 
-    read: Read
+    read: VariableRead
     kind: str
     command: Invocation | None = None
 
 
-def use_of(job: Job, read: Read) -> Use:
+def use_of(job: Job, read: VariableRead) -> Use:
     """What a variable is read for."""
     if read.operator == "arithmetic":
         return Use(read, "arithmetic")
@@ -54,7 +54,7 @@ def use_of(job: Job, read: Read) -> Use:
     return Use(read, "arithmetic" if before.rfind("$((") > before.rfind("))") else "assignment")
 
 
-def _reading_command(job: Job, read: Read) -> Invocation | None:
+def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command among whose words the variable is read."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
         inside = command.span.start <= read.span.start and read.span.end <= command.span.end
@@ -92,7 +92,7 @@ def guarded_names(job: Job) -> frozenset[str]:
 @once
 def assigned_names(job: Job) -> frozenset[str]:
     """Variables that the script sets anywhere, in whatever way."""
-    found = {each.name for each in job.assigned}
+    found = {each.name for each in job.assignments}
     for command in job.invocations:
         if command.name in ("read", "mapfile", "readarray", "getopts", "printf", "export", "declare", "unset"):
             found.update(word for field in command.argv[1:] if (word := text_of(field)))
@@ -100,12 +100,12 @@ def assigned_names(job: Job) -> frozenset[str]:
 
 
 @once
-def unprepared_reads(job: Job) -> list[Read]:
+def unprepared_reads(job: Job) -> list[VariableRead]:
     """Reads of what is called like a variable of Slurm that the script neither sets nor tests, each place once.
 
     The submit environment and the command line of sbatch may set more than the script shows.
     """
-    found: dict[Span, Read] = {}
+    found: dict[Span, VariableRead] = {}
     for read in job.trace.reads:
         own = read.variable is not None or read.name in assigned_names(job) or read.name in guarded_names(job)
         if _NAME_OF_SLURM.match(read.name) and read.operator not in DEFAULTS and not own:
@@ -114,7 +114,7 @@ def unprepared_reads(job: Job) -> list[Read]:
     return list(found.values())
 
 
-def assignment_around(job: Job, span: Span) -> Assigned | None:
+def assignment_around(job: Job, span: Span) -> VariableAssignment | None:
     """The assignment in which a place stands, the innermost of several."""
     starts, assigned = _assignments(job)
     end = bisect_right(starts, span.start)
@@ -125,7 +125,7 @@ def assignment_around(job: Job, span: Span) -> Assigned | None:
 
 
 @once
-def _assignments(job: Job) -> tuple[list[int], list[Assigned]]:
+def _assignments(job: Job) -> tuple[list[int], list[VariableAssignment]]:
     """All assignments by their place: where they start, and the assignments themselves."""
-    assigned = sorted(job.assigned, key=lambda each: each.span)
+    assigned = sorted(job.assignments, key=lambda each: each.span)
     return [each.span.start for each in assigned], assigned

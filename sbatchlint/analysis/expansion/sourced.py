@@ -36,7 +36,7 @@ def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
 @once
 def unclear_sources(job: Job) -> list[Invocation]:
     """The commands of a script that run such text, without those whose assignments are known."""
-    followed = {id(each.context.parent) for each in job.assigned}
+    followed = {id(each.context.parent) for each in job.assignments}
     return [each for each in job.invocations if is_unclear_source(each) and id(each) not in followed]
 
 

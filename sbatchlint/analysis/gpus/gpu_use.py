@@ -117,7 +117,7 @@ def _signs(job: Job) -> Iterator[Sign]:
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
             yield sign._replace(strength=HINT) if looking and sign.strength == STRONG else sign
-    for each in job.assigned:
+    for each in job.assignments:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
             found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
             if found is not None:

@@ -54,7 +54,9 @@ def steps_of(job: Job) -> list[Plain]:
 def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> list[Plain]:
     """One entry for a command whose words can be one thing or the other; what differs between them is None."""
     # a statement that ran has one command for each combination of words that it may have
-    statement = {id(each): number for number, ran in enumerate(job.ran) for element in ran.elements for each in element}
+    statement = {
+        id(each): number for number, ran in enumerate(job.pipelines) for element in ran.elements for each in element
+    }
     kept: list[tuple[tuple[object, ...], Plain]] = []
     for invocation, plain in found:
         rounds = frozenset(guard for guard in invocation.guards if _is_round(guard[0]))

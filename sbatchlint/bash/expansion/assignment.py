@@ -10,7 +10,7 @@ from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.limits import MOST_PIECES
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
-from sbatchlint.bash.trace import Assigned
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Variable, merge_guards, widen
 from sbatchlint.source.regex import Regex
@@ -256,8 +256,8 @@ def _in_element(
 def record_assignment(
     expander: Expander, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, scope: Scope
 ) -> None:
-    expander.substituter.trace.assigned.append(
-        Assigned(
+    expander.substituter.trace.assignments.append(
+        VariableAssignment(
             node.name,
             alternatives,
             exported,

@@ -415,7 +415,7 @@ class WordExpander:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
                     span = scope.text.span(part.start + match.start(), part.start + match.end())
-                    self.substituter.trace.note_read(match[0], span, "arithmetic", scope.state, scope.context)
+                    self.substituter.trace.record_read(match[0], span, "arithmetic", scope.state, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly wrong; assignments are made."""

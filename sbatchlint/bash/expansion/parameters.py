@@ -153,7 +153,7 @@ class ParameterExpander:
         if special is not None:
             return special
         if part.operator not in ("indirect", "prefix"):
-            self.expander.substituter.trace.note_read(part.name, span, part.operator, scope.state, scope.context)
+            self.expander.substituter.trace.record_read(part.name, span, part.operator, scope.state, scope.context)
         if not subject.several:
             return elements(self.expander.substituter.environment, subject.name, subject.element, scope, span)
         found = scope.state.variables.get(subject.name)

@@ -100,7 +100,7 @@ def _run_words(interpreter: Interpreter, invocation: Invocation, scope: Scope, a
         invocation.guards, kind,
     )  # fmt: skip
     child.stdin = invocation.stdin
-    interpreter.trace.note(child)
+    interpreter.trace.record(child)
     return interpreter.command(child, Scope(scope.state, scope.text, context))
 
 

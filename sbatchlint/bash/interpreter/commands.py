@@ -67,7 +67,7 @@ def run_simple(
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
         invocations.append(invocation)
-        interpreter.trace.note(invocation)
+        interpreter.trace.record(invocation)
         ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
         if number == 0 and redirects:
             programs.write_files(interpreter, invocation, scope)
@@ -100,7 +100,7 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     )
     state = scope.state.copy()
     invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
-    interpreter.trace.note(invocation)
+    interpreter.trace.record(invocation)
     return Condition(interpreter, node.words, values, scope).status()
 
 

@@ -10,7 +10,7 @@ from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
-from sbatchlint.bash.trace import RedirectedTo, Trace
+from sbatchlint.bash.trace import Redirection, Trace
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.bash.variables import Alternative
 
@@ -36,7 +36,7 @@ class Flow(Interpreter):
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
         self.substituted: int | None = 0  # the status of the last substitution
-        self.redirected: Sequence[RedirectedTo] = ()  # the redirects of the last compound command
+        self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
         self.kept: list[object] = []  # keeps condition keys (identities) alive
         self.keys = 0
 

@@ -39,7 +39,7 @@ from sbatchlint.bash.syntax.tree import (
     Unparsed,
     While,
 )
-from sbatchlint.bash.trace import Context, Invocation, Ran
+from sbatchlint.bash.trace import Context, Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
 
@@ -145,15 +145,15 @@ class ScriptInterpreter(Flow):
         """Notes what ran, and gives the state after its last element."""
         state = results[-1][1]
         if any(invocations for invocations, _ in results):
-            self.trace.ran.append(
-                Ran(
+            self.trace.pipelines.append(
+                PipelineRun(
                     tuple(tuple(invocations) for invocations, _ in results),
                     scope.text.span(start, end),
                     scope.context,
                     scope.state.option("errexit"),
                     scope.state.option("pipefail"),
                     scope.context.tested,
-                    len(self.trace.ran),
+                    len(self.trace.pipelines),
                 )
             )
         return state
@@ -338,6 +338,6 @@ class ScriptInterpreter(Flow):
         return results or None
 
     def read_status(self, name: str) -> None:
-        self.trace.status_reads.append(len(self.trace.ran))
+        self.trace.status_reads.append(len(self.trace.pipelines))
         if name == "PIPESTATUS":
-            self.trace.pipe_status_reads.append(len(self.trace.ran))
+            self.trace.pipe_status_reads.append(len(self.trace.pipelines))

@@ -9,7 +9,7 @@ from sbatchlint.bash.expansion.printing import echoed, formatted
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter, Spawn
 from sbatchlint.bash.state import State
-from sbatchlint.bash.trace import Invocation, RedirectedTo, Submission
+from sbatchlint.bash.trace import Invocation, Redirection, Submission
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
 from sbatchlint.source.regex import Regex
@@ -107,7 +107,7 @@ _SILENT = ": [ [[ cd chmod declare export local mkdir read rm set shift shopt sl
 SILENT = frozenset(_SILENT.split())
 
 
-def write_group(interpreter: Interpreter, redirects: Sequence[RedirectedTo], first: int, scope: Scope) -> None:
+def write_group(interpreter: Interpreter, redirects: Sequence[Redirection], first: int, scope: Scope) -> None:
     """Keeps what the commands of `{ … } > file` print together; they are those in the trace from `first` on."""
     targets = _targets(redirects)
     if not targets:
@@ -128,7 +128,7 @@ def write_group(interpreter: Interpreter, redirects: Sequence[RedirectedTo], fir
 OUTPUTS = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
-def _targets(redirects: Sequence[RedirectedTo]) -> list[tuple[str, bool]]:
+def _targets(redirects: Sequence[Redirection]) -> list[tuple[str, bool]]:
     """The files that get a command's output, and whether it is put behind what they hold."""
     targets = []
     for redirect in redirects:
@@ -217,7 +217,7 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
     argv = (*spawn.prefix, *invocation.argv[spawn.command :])
     child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
     child.stdin = invocation.stdin
-    interpreter.trace.note(child)
+    interpreter.trace.record(child)
     interpreter.command(child, inner)
 
 

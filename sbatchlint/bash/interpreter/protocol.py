@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from sbatchlint.bash.expansion.protocol import Environment, Expander, Scope, Substituter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Redirect, Statement
-from sbatchlint.bash.trace import Invocation, RedirectedTo
+from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Phase, Pieces, Text
 from sbatchlint.source.text import Span
 
@@ -85,7 +85,7 @@ class Interpreter(Substituter, Protocol):
     loops: list[Frame]
     silent: int
     substituted: int | None
-    redirected: Sequence[RedirectedTo]
+    redirected: Sequence[Redirection]
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         """Walks a statement; gives the state after it, None where the flow does not go on behind it."""

@@ -6,35 +6,35 @@ from collections.abc import Iterable, Sequence
 
 from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
-from sbatchlint.bash.trace import RedirectedTo
+from sbatchlint.bash.trace import Redirection
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 
 # Operators that redirect standard output.
 OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 
-def goes_away(redirects: Sequence[RedirectedTo]) -> bool:
+def goes_away(redirects: Sequence[Redirection]) -> bool:
     """Whether what is written to standard output goes elsewhere."""
     return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
 
 
 def expand_redirects(
     expander: Expander, redirects: Iterable[Redirect], scope: Scope
-) -> tuple[tuple[RedirectedTo, ...], Text | None]:
+) -> tuple[tuple[Redirection, ...], Text | None]:
     """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
-    found: list[RedirectedTo] = []
+    found: list[Redirection] = []
     stdin: Text | None = None
     for node in redirects:
         span = scope.text.span(node.start, node.end)
         if node.heredoc is not None:
             stdin = Text(heredoc_value(expander, node.heredoc, scope))
-            found.append(RedirectedTo(node.operator, node.fd, None, span))
+            found.append(Redirection(node.operator, node.fd, None, span))
             continue
         target = expander.single(node.target, scope) if node.target is not None else ()
         if node.operator == "<<<":
             end = node.end
             stdin = Text((*target, Piece("\n", end, end + 1)))
-        found.append(RedirectedTo(node.operator, node.fd, target, span))
+        found.append(Redirection(node.operator, node.fd, target, span))
     return tuple(found), stdin
 
 
