@@ -113,7 +113,10 @@ READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)
 def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | None:
     if any(launch.launcher.processes_per_task == 1 for _, launch in launches):
         return None  # a worker of each task was meant, or a launcher of all GPUs
-    steps = list({step.invocation.name_span: step for step, _ in reversed(launches)}.values())[::-1]
+    by_place: dict[Span, Step] = {}
+    for step, _ in launches:
+        by_place.setdefault(step.invocation.name_span, step)
+    steps = list(by_place.values())
     if any(task_option_at(step, reason) is not None for step in steps):
         return _change_option(job, steps[0]) if len(steps) == 1 else None
     return _change_directive(job, reason) or _add_options(job, steps)

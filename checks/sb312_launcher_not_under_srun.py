@@ -29,6 +29,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
+from sbatchlint.job.commands.argv import basename
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -143,7 +144,7 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
             why = f"{sign.words}, and nothing starts any on {_others(nodes)}"
         yield Finding(
             span_of(each.argv[0]),
-            f"{each.name or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
+            f"{basename(each.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
@@ -204,7 +205,7 @@ def _is_unread(invocation: Invocation) -> bool:
         return False
     if not invocation.argv:
         return False
-    name = invocation.name
+    name = basename(invocation.argv[0])
     if name is None:
         return True
     if name in ("source", ".", "eval"):
