@@ -27,7 +27,7 @@ from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.commands.argv import basename
 from sbatchlint.job.launchers import python_command
@@ -142,8 +142,10 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
         why = f"{_others(nodes)} stay{'s' * (nodes == 2)} idle"
         if sign is not None:
             why = f"{sign.words}, and nothing starts any on {_others(nodes)}"
+        word = each.name_span
         yield Finding(
-            span_of(each.argv[0]),
+            # a word that is put together from several places is none that could be marked
+            each.span if word.start < each.span.start < word.end else word,
             f"{basename(each.argv[0]) or 'the program'} runs once, on the first of {nodes} nodes only: {why}; "
             "start it with srun, or ask for one node",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
