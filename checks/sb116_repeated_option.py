@@ -26,6 +26,7 @@ from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.slurm.grammar.times import limit_seconds
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.slurm.versions import is_before
@@ -151,21 +152,8 @@ def _meaning(setting: Setting) -> object:
     kind = setting.option.kind if setting.option is not None else ""
     number = None
     if setting.text is not None and kind in ("time", "mem"):
-        number = _seconds(setting.text) if kind == "time" else megabytes(setting.text)
+        number = limit_seconds(setting.text) if kind == "time" else megabytes(setting.text)
     return setting.text if number is None else number
-
-
-def _seconds(text: str) -> int | None:
-    """Seconds of `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM` and `D-HH:MM:SS`."""
-    days, dash, rest = text.rpartition("-")
-    fields = rest.split(":")
-    if len(fields) > 3 or not all(each.isascii() and each.isdigit() for each in (*fields, days if dash else "0")):
-        return None
-    numbers = [int(field) for field in fields]
-    if not dash and len(numbers) < 3:
-        numbers.insert(0, 0)
-    hours, minutes, seconds = (*numbers, 0, 0)[:3]
-    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _are_alternatives(directives: Directives, first: Setting, second: Setting) -> bool:

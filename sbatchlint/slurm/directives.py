@@ -106,7 +106,7 @@ class Directives:
             string = self.text.string
             self._foreign = None
             if ("#PBS" in string or "#BSUB" in string) and self.last("ignore-pbs") is None:
-                from sbatchlint.slurm.foreign import read_foreign
+                from sbatchlint.slurm.foreign import read_foreign  # few scripts have such lines
 
                 self._foreign = read_foreign(self.text, self.versions.majors)
         return self._foreign or None

@@ -24,19 +24,19 @@ def minutes(text: str | None) -> int | None:
 
     `MM`, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, fields of any size; seconds are rounded up.
     """
-    seconds = _seconds(text) if text else None
-    if seconds is None:
+    count = limit_seconds(text) if text else None
+    if count is None:
         return None
-    if seconds == -1:
+    if count == -1:
         return UNLIMITED
-    rounded = int32(seconds + 59)
+    rounded = int32(count + 59)
     # C divides towards 0; a limit is kept without a sign.
     whole = rounded // 60 if rounded >= 0 else -(-rounded // 60)
     return UNLIMITED if whole in (0, -1) else whole % 2**32
 
 
-def _seconds(text: str) -> int | None:
-    """time_str2secs() in a C int: -1 for no limit, None for a value that is refused."""
+def limit_seconds(text: str) -> int | None:
+    """Seconds of a limit, in a C int: -1 where it is none, None where it is refused (`time_str2secs()`)."""
     if text.upper() in _ENDLESS and text.isascii():
         return -1
     days, dash, rest = text.partition("-")
