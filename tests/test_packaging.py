@@ -58,12 +58,14 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
     assert "License-Expression: Apache-2.0" in metadata
 
 
+def clean() -> dict[str, str]:
+    """The environment without what would lead Python to this checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))}
+
+
 def run(python: Path | str, *arguments: str, cwd: Path, **variables: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))}
     command = [str(python), "-P", "-m", "sbatchlint", *arguments]
-    done = subprocess.run(
-        command, cwd=cwd, env={**environment, **variables}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=cwd, env={**clean(), **variables}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -88,8 +90,8 @@ def test_an_installation_finds_every_check(tree: Path, wheel: Path, tmp_path: Pa
     found = run(python, "checks", "--output-format", "json", cwd=tmp_path)
     assert codes(found) == [entry.code for entry in registry().entries]
     where = [str(python), "-P", "-c", "import sbatchlint; print(sbatchlint.__file__)"]
-    path = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
-    assert Path(path).is_relative_to(tree if editable else tmp_path)
+    done = subprocess.run(where, cwd=tmp_path, env=clean(), capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).is_relative_to(tree if editable else tmp_path)
 
 
 def test_a_bare_checkout_finds_every_check(tree: Path, tmp_path: Path) -> None:
