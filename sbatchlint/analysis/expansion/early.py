@@ -89,7 +89,7 @@ class EarlyUse(NamedTuple):
 
 
 def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
-    """Of each place where something is expanded the worst use, the first of equals."""
+    """The worst use of each place at which something is expanded; of equals the first."""
     found: dict[Span, EarlyUse] = {}
     for use in uses:
         old = found.get(use.expansion.span)
@@ -100,7 +100,7 @@ def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
 
 @once
 def early_uses(job: Job, question: Question) -> list[EarlyUse]:
-    """Uses in the programs of the steps of what the batch shell has already expanded."""
+    """Uses, by the programs of the steps, of what the batch shell expanded before their tasks started."""
     found = []
     for step in job.steps:
         for command in step.program:

@@ -58,7 +58,7 @@ class LiteralDollar(NamedTuple):
 
 @once
 def literal_dollars(job: Job) -> list[LiteralDollar]:
-    """Each of them, in the order in which the programs run; a place that several programs get comes several times."""
+    """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
     steps = {id(each): step for step in job.steps for each in step.program}
     found = []
     for command in job.invocations:
