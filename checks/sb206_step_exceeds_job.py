@@ -27,10 +27,14 @@ from sbatchlint.analysis.gpus.step_limits import TooManyGpus, steps_with_too_man
 from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
-from sbatchlint.triggers import Steps
+from sbatchlint.triggers import Launchers, Options, StepOptions
 
-CARD = Card("SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0", when=Steps())
+CARD = Card(
+    "SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0",
+    when=StepOptions(*FORMS) | Options("gpus") | Launchers(),
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -37,20 +37,26 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
-from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, step_gpus
+from sbatchlint.job.gpus import BINDINGS, DEVICE_VARIABLES, FORMS, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.steps import Step, written
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.triggers import Steps
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options, StepOptions
 
-CARD = Card("SB211", "gpu-binding-mismatch", severity="error", fix="sometimes", since="0.1.0", when=Steps())
+GPU_OPTIONS = (*FORMS, *BINDINGS, "ntasks-per-gpu")
+
+CARD = Card(
+    "SB211", "gpu-binding-mismatch", severity="error", fix="sometimes", since="0.1.0",
+    when=Options(*GPU_OPTIONS) | StepOptions(*GPU_OPTIONS),
+)  # fmt: skip
 
 # Options whose value is the index of a device, or a number on the node that programs use as one.
-DEVICE_OPTION = re.compile(
+DEVICE_OPTION = Regex(
     r"-{1,2}(?:local[_-]?(?:rank|id)|gpu(?:[_-]?id)?|device(?:[_-]?id)?|cuda[_-]?device|rank[_-]?local)"
 )
-DISTRIBUTED = re.compile(r"--(?:use[_-]?)?(?:distributed|ddp|dist)(?:=(?:true|1|yes))?", re.IGNORECASE)
+DISTRIBUTED = Regex(r"--(?:use[_-]?)?(?:distributed|ddp|dist)(?:=(?:true|1|yes))?", re.IGNORECASE)
 LAUNCHERS = (
     "torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "deepspeed.launch", "composer", "colossalai",
     "fabric", "torchpack",

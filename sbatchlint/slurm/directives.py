@@ -138,13 +138,6 @@ class Directives:
         found = self.all(name, component)
         return found[-1] if found else None
 
-    def rejection(self, version: str) -> Problem | None:
-        """The problem at which sbatch of this release gives up; None where it takes the option block as far as read."""
-        for problem in self.problems:
-            if problem.versions is None or version in problem.versions:
-                return problem
-        return None
-
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""
         words = [(line, token) for token in line.tokens]
