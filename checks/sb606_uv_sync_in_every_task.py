@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.installs import Install, image_of, install_of
 from sbatchlint.analysis.script.shell_history import commands_before, folder_of
 from sbatchlint.bash.trace import Invocation, exported
@@ -31,7 +32,6 @@ from sbatchlint.bash.values import Phase, cut, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.commands.argv import is_unknown
-from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
 from sbatchlint.job.steps import step_around
@@ -90,7 +90,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
             "takes longer; run it before, in a step of one task",
             "info",
         )
-    if is_asked_for(command, step.invocation):
+    if depends_on_test(command, step.invocation):
         return None
     line = job.line(step.span.start)
     tasks = f"{step.tasks} tasks" if step.tasks else "all tasks"

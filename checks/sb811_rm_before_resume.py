@@ -24,12 +24,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.commands.argv import partition
-from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.paths import classify, key, under
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
@@ -74,14 +74,14 @@ def check(job: Job) -> Iterator[Finding]:
         step = step_around(command.context)
         if not _removes(command) or command.context.restricted:
             continue
-        if is_asked_for(command, None if step is None else step.invocation):
+        if depends_on_test(command, None if step is None else step.invocation):
             continue
         if restarts is None:
             restarts = list(_restarts(job))
         for field in command.argv[1:]:
             if not field or shown_text(field).startswith("-") or span_of(field) in seen:
                 continue
-            found = None if is_asked_for(command) else _before_restart(job, command, field, restarts)
+            found = None if depends_on_test(command) else _before_restart(job, command, field, restarts)
             found = found or _in_every_task(job, command, field)
             if found is not None:
                 seen.add(found.span)

@@ -26,11 +26,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
-from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
@@ -298,7 +298,7 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
     if interpreter in ("bash", "sh") and re.search(r"\s-\w*x", line):
         tracers.append((job.span(0, len(job.text.string.partition("\n")[0])), "-x", None))
     tracers += [
-        (each.span, "set -x", each) for each in job.invocations if _tracing(each) is True and not is_asked_for(each)
+        (each.span, "set -x", each) for each in job.invocations if _tracing(each) is True and not depends_on_test(each)
     ]
     for span, written, start in tracers:
         found = _first_traced(secrets, start)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, literal
-from sbatchlint.job.commands.wrappers import Wrapped, unwrap
+from sbatchlint.job.commands.wrappers import unwrap
 from sbatchlint.job.containers import Container
 from sbatchlint.source.text import Span
 
@@ -56,12 +57,17 @@ def exported(**values: str):  # type: ignore[no-untyped-def]
     return lambda name: field(values[name]) if name in values else None
 
 
-def unwrapped(line: str) -> tuple[list[Pieces], list[Wrapped], Container | None]:
+def started(words: list[Pieces], spawn: Spawn) -> list[Pieces]:
+    """The argv of the command that another one starts; empty where there is none."""
+    return [] if spawn.command is None else [*spawn.prefix, *words[spawn.command :]]
+
+
+def unwrapped(line: str) -> tuple[list[Pieces], list[Spawn], Container | None]:
     """A command without any of its wrappers, these from the outermost inwards, and the innermost container."""
     words = argv(line)
-    wrappers: list[Wrapped] = []
-    while words and (wrapped := unwrap(words)) is not None:
-        wrappers.append(wrapped)
-        words = wrapped.words(words)
-    containers = [each.container for each in wrappers if each.container is not None]
+    wrappers: list[Spawn] = []
+    while words and (found := unwrap(words, exported())) is not None:
+        wrappers.append(found)
+        words = started(words, found)
+    containers = [each.info for each in wrappers if isinstance(each.info, Container)]
     return words, wrappers, containers[-1] if containers else None

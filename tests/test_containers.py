@@ -27,8 +27,8 @@ def pyxis(*words: str, site: Site | None = None, **environment: str) -> Containe
 
 def entered(line: str, **environment: str) -> Container:
     found = unwrap(argv(line), exported(**environment))
-    assert found is not None and found.container is not None
-    return found.container
+    assert found is not None and isinstance(found.info, Container)
+    return found.info
 
 
 def mounts(container: Container) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ import pytest
 from argv_helper import argv, exported
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.launchers import DeepSpeed, Launcher, Mpi, Rendezvous, Swift, python_command, recognise
-from sbatchlint.job.launchers.ray import Ray
 
 
 def launcher(line: str, **environment: str) -> Launcher:
@@ -236,8 +235,7 @@ def test_where_the_program_begins(line: str, expected: str | None, certain: bool
 def test_options_behind_an_unknown_word_count() -> None:
     found = launcher("torchrun $EXTRA_ARGS --nproc_per_node 8 x.py")
     assert found.processes_per_task == 8
-    assert not found.missing("nnodes")
-    assert launcher("torchrun x.py").missing("nnodes")
+    assert not found.certain and launcher("torchrun x.py").certain
 
 
 def test_kinds_of_program() -> None:
@@ -294,12 +292,11 @@ def test_deepspeed() -> None:
     found = launcher("deepspeed --hostfile $H --num_nodes 2 --num_gpus 4 --master_port 1 t.py --deepspeed ds.json")
     assert isinstance(found, DeepSpeed)
     assert found.hostfile is not None and found.nnodes == 2 and found.processes_per_task == 4
-    assert not found.no_ssh and found.backend is None
+    assert not found.no_ssh
     assert found.program_name == "t.py"
     inside = launcher("deepspeed --no_ssh --node_rank=$SLURM_NODEID -H hosts --launcher slurm t.py")
     assert isinstance(inside, DeepSpeed)
-    assert inside.no_ssh and inside.hostfile is not None and inside.backend is not None
-    assert inside.backend.text == "slurm"
+    assert inside.no_ssh and inside.hostfile is not None
     assert launcher("deepspeed t.py").processes_per_task == "auto"
     assert launcher("deepspeed --include localhost:0,1 t.py").processes_per_task is None
 
@@ -351,12 +348,6 @@ def test_mpi(line: str, total: int | None, per_node: int | None, inside: str) ->
     assert not found.spawns
 
 
-def test_mpi_hands_on_variables() -> None:
-    found = launcher("mpirun -x A -x B=2 ./a")
-    assert isinstance(found, Mpi)
-    assert [(name, value and text_of(value)) for name, value in found.exported] == [("A", None), ("B", "2")]
-
-
 def test_other_launchers() -> None:
     assert launcher("composer -n 8 --world_size 16 x.py").processes_per_task == 8
     assert launcher("composer x.py", NODE_RANK="1").node_rank is not None
@@ -374,11 +365,8 @@ def test_other_launchers() -> None:
     assert program("ray start --head --port=6379 --block") is None
 
 
-def test_a_node_of_ray_is_a_head_or_joins_one() -> None:
-    head = launcher("ray start --head --port 6379 --block")
-    assert isinstance(head, Ray) and head.head and head.blocks and head.address is None
+def test_a_node_of_ray_runs_no_program() -> None:
     worker = launcher("ray start --address $HEAD:6379 --num-gpus=8")
-    assert isinstance(worker, Ray) and not worker.head and not worker.blocks and worker.address is not None
     assert worker.processes_per_task is None and worker.program is None
 
 

@@ -28,8 +28,8 @@ def pyxis(mounts: str = "", *flags: str) -> Container:
 
 def command(line: str) -> Container:
     found = unwrap(argv(line), exported())
-    assert found is not None and found.container is not None
-    return found.container
+    assert found is not None and isinstance(found.info, Container)
+    return found.info
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from argv_helper import argv, exported, unwrapped
+from argv_helper import argv, exported, started, unwrapped
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.job.commands.wrappers import WRAPPERS, Wrapped, unwrap
+from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
+from sbatchlint.job.containers import Container
 
 
 def inside(line: str) -> str | None:
     """The command inside the outermost wrapper; None where there is none, '?' for each unknown piece."""
     fields = argv(line)
-    wrapped = unwrap(fields)
-    if wrapped is None:
+    spawn = unwrap(fields, exported())
+    if spawn is None:
         return None
-    return " ".join(shown_text(each).replace("\ue000", "?") for each in wrapped.words(fields))
+    return " ".join(shown_text(each).replace("\ue000", "?") for each in started(fields, spawn))
 
 
-def wrapped(line: str) -> Wrapped:
-    found = unwrap(argv(line))
+def wrapped(line: str) -> Spawn:
+    found = unwrap(argv(line), exported())
     assert found is not None
     return found
 
@@ -155,33 +157,27 @@ def test_the_command_inside_a_container(line: str, command: str | None) -> None:
 def test_what_env_changes() -> None:
     found = wrapped("env -i -u OLD -C /work A=b C=$D torchrun x.py")
     assert [(name, shown_text(value)) for name, value in found.variables] == [("A", "b"), ("C", "\ue000")]
-    assert found.dropped == ("OLD",)
+    assert found.dropped == {"OLD"}
     assert found.cleared
-    assert found.workdir is not None and text_of(found.workdir) == "/work"
     assert not wrapped("env A=b x").cleared
 
 
 def test_env_splits_a_string() -> None:
     fields = argv('env -S "A=1 python -u x.py" more')
-    found = unwrap(fields)
+    found = unwrap(fields, exported())
     assert found is not None
-    assert [text_of(each) for each in found.words(fields)] == ["python", "-u", "x.py", "more"]
+    assert [text_of(each) for each in started(fields, found)] == ["python", "-u", "x.py", "more"]
     assert [name for name, _ in found.variables] == ["A"]
     # Words cut from the string stand where their characters stand.
-    assert found.words(fields)[0][0].span == (12, 18)
+    assert started(fields, found)[0][0].span == (12, 18)
 
 
 def test_words_put_in_front_stand_at_the_wrapper() -> None:
     fields = argv("uv run train.py")
-    found = unwrap(fields)
+    found = unwrap(fields, exported())
     assert found is not None
-    assert found.words(fields)[0][0].span == (0, 0)
-    assert found.words(fields)[1] is fields[2]
-
-
-def test_env_with_unknown_words_is_not_certain() -> None:
-    assert wrapped("env A=b python").environment_known
-    assert not wrapped("env $VARS A=b python").environment_known
+    assert started(fields, found)[0][0].span == (0, 0)
+    assert started(fields, found)[1] is fields[2]
 
 
 def test_wrappers_in_wrappers() -> None:
@@ -204,8 +200,8 @@ def test_the_environment_of_docker_is_what_is_named() -> None:
 
 def test_lookup_gives_bind_variables() -> None:
     found = unwrap(argv("singularity exec i.sif ./a"), exported(SINGULARITY_BIND="/scratch:/data,/work"))
-    assert found is not None and found.container is not None
-    assert [(m.source_text, m.target_text) for m in found.container.mounts] == [
+    assert found is not None and isinstance(found.info, Container)
+    assert [(m.source_text, m.target_text) for m in found.info.mounts] == [
         ("/scratch", "/data"),
         ("/work", "/work"),
     ]

@@ -110,11 +110,6 @@ class Container:
                 return True
         return None if self.hidden_environment or not self.certain else False
 
-    def __repr__(self) -> str:
-        image = None if self.image is None else shown_text(self.image)
-        mounts = [f"{shown_text(m.source)}:{shown_text(m.target)}" for m in self.mounts]
-        return f"Container({self.kind!r}, image={image!r}, mounts={mounts}, home={self.home_mounted})"
-
 
 def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
     """`SRC[:DST[:options]]`; without DST both are the same place. None for an empty one."""

@@ -54,20 +54,7 @@ class JobHooks:
         def lookup(variable: str) -> Pieces | None:
             return exported(invocation, variable)
 
-        wrapped = unwrap(invocation.argv, lookup)
-        if wrapped is None:
-            return None
-        return Spawn(
-            wrapped.kind,
-            wrapped.index,
-            invocation.phase,
-            tuple(wrapped.variables),
-            frozenset(wrapped.dropped),
-            wrapped.cleared,
-            wrapped.container,
-            wrapped.prefix,
-            wrapped.kept,
-        )
+        return unwrap(invocation.argv, lookup)
 
     def file(self, name: str, included_from: Span) -> Text | None:
         return self.files.read(name, included_from)

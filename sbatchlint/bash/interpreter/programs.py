@@ -195,7 +195,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
     state = invocation.state.child()
     phase = scope.context.phase
     if spawn is not None:
-        phase = spawn.phase
+        phase = phase if spawn.phase is None else spawn.phase
         if spawn.cleared:
             state.variables = Variables({name: each for name, each in state.variables.items() if name in spawn.kept})
         for name in spawn.dropped:

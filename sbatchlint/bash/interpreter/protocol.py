@@ -19,17 +19,17 @@ class Spawn:
     """What the job layer says of a command that starts another.
 
     `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
-    `phase`: in which phase the started command runs. `variables`, `dropped`, `cleared` (all but `kept`): what happens
-    to the environment on the way. `prefix`: words put before the started command's own. `info`: the job
-    layer's own record.
+    `phase`: in which phase the started command runs, None for that of the command itself. `variables`, `dropped`,
+    `cleared` (all but `kept`): what happens to the environment on the way. `prefix`: words put before the started
+    command's own. `info`: the job layer's own record.
     """
 
     __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
 
     def __init__(
-        self, kind: str, command: int | None, phase: Phase, variables: tuple[tuple[str, Pieces], ...] = (),
-        dropped: frozenset[str] = frozenset(), cleared: bool = False, info: object = None,
-        prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
+        self, kind: str, command: int | None, phase: Phase | None = None,
+        variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
+        info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.kind = kind
         self.command = command

@@ -387,15 +387,6 @@ def _is_script(field: Pieces | None) -> bool:
     return field is not None and shown_text(field).endswith((".py", ".sh"))
 
 
-def last(given: Iterable[Given], name: str) -> Given | None:
-    """The option that counts where one is given several times."""
-    found = None
-    for each in given:
-        if each.name == name:
-            found = each
-    return found
-
-
 _PLAIN = Regex(r"[\w@%+=:,./^-]+", re.ASCII)
 
 

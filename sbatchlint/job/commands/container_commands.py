@@ -6,6 +6,7 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
+from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import (
     Argv,
@@ -77,24 +78,6 @@ _CH_RUN = syntax(
     "j/join join m/mount mount no-home no-passwd t/private-tmp private-tmp set-env unsafe q/quiet quiet v/verbose "
     "verbose w/write write W/write-fake write-fake env-no-expand home feature warnings test",
 )
-
-
-class Entry:
-    """How a command enters a container.
-
-    `at`: index of the program's first word (None: the image's own program). `prefix`: words that stand before it
-    (`--entrypoint`). `through_image`: the image's own script or entry point gets the words.
-    """
-
-    __slots__ = ("at", "container", "prefix", "through_image")
-
-    def __init__(
-        self, container: Container, at: int | None, prefix: tuple[Pieces, ...] = (), through_image: bool = False
-    ) -> None:
-        self.container = container
-        self.at = at
-        self.prefix = prefix
-        self.through_image = through_image
 
 
 def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...], int | None, bool]:
@@ -190,7 +173,17 @@ def _truthy(value: Pieces | None) -> bool:
     return value is not None and (text_of(value) or "").lower() not in ("", "0", "false", "no")
 
 
-def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
+def _entered(container: Container, command: int | None, prefix: tuple[Pieces, ...] = ()) -> Spawn:
+    """The command that runs inside; `command` is None where the image's own program runs."""
+    variables = tuple((name, value) for name, value in container.passed.items() if value is not None)
+    kept = tuple(name for name, value in container.passed.items() if value is None)
+    return Spawn(
+        container.kind, command, variables=variables, cleared=not container.inherits, info=container, prefix=prefix,
+        kept=kept,
+    )  # fmt: skip
+
+
+def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`apptainer exec|run|shell [options] IMAGE [command…]`, singularity alike."""
     top = read(argv, 1, _APPTAINER_GLOBAL)
     at = top.operand
@@ -251,11 +244,11 @@ def apptainer(argv: Argv, lookup: Lookup) -> Entry | None:
         certain=certain,
     )
     if verb in ("shell", "test") or image is None or image + 1 >= len(argv):
-        return Entry(container, None)
-    return Entry(container, image + 1, through_image=verb == "run")
+        return _entered(container, None)
+    return _entered(container, image + 1)
 
 
-def docker(argv: Argv, kind: str) -> Entry | None:
+def docker(argv: Argv, kind: str) -> Spawn | None:
     """`docker [options] run|exec [options] IMAGE|NAME [command…]`, podman, podman-hpc and nerdctl alike."""
     top = read(argv, 1, _DOCKER_GLOBAL)
     at = top.operand
@@ -306,8 +299,8 @@ def docker(argv: Argv, kind: str) -> Entry | None:
     index = None if operand is None or operand + 1 >= len(argv) else operand + 1
     entry = _one(given, "entrypoint")
     if entry is not None and text_of(entry) != "":
-        return Entry(container, index if index is not None else len(argv), (entry,))
-    return Entry(container, index, through_image=verb == "run")
+        return _entered(container, index if index is not None else len(argv), (entry,))
+    return _entered(container, index)
 
 
 def _volume(field: Pieces) -> Mount | None:
@@ -323,7 +316,7 @@ def _volume(field: Pieces) -> Mount | None:
     return mount
 
 
-def shifter(argv: Argv, lookup: Lookup) -> Entry | None:
+def shifter(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`shifter [--image=IMAGE] [options] command…`; the image may come from #SBATCH --image."""
     reading = read(argv, 1, _SHIFTER)
     mounts = [m for each in _all(reading.given, "volume") for part in split(each, ";") if (m := bind(part)) is not None]
@@ -345,10 +338,10 @@ def shifter(argv: Argv, lookup: Lookup) -> Entry | None:
         options=reading.given,
         certain=reading.certain,
     )
-    return Entry(container, reading.operand, through_image=_flag(reading.given, "entrypoint"))
+    return _entered(container, reading.operand)
 
 
-def enroot(argv: Argv, lookup: Lookup) -> Entry | None:
+def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`enroot start [options] NAME|IMAGE [command…]`."""
     if len(argv) < 2 or text_of(argv[1]) not in ("start", "exec"):
         return None
@@ -373,10 +366,10 @@ def enroot(argv: Argv, lookup: Lookup) -> Entry | None:
         certain=certain and starts,
     )
     index = None if operand is None or operand + 1 >= len(argv) else operand + 1
-    return Entry(container, index, through_image=starts)
+    return _entered(container, index)
 
 
-def charliecloud(argv: Argv) -> Entry | None:
+def charliecloud(argv: Argv) -> Spawn | None:
     """`ch-run [options] IMAGE -- command…`."""
     given, image, certain = _operands(argv, 1, _CH_RUN)
     mounts = [m for each in _all(given, "bind") if (m := bind(each)) is not None]
@@ -401,7 +394,7 @@ def charliecloud(argv: Argv) -> Entry | None:
     index = None if image is None else image + 1
     if index is not None and index < len(argv) and text_of(argv[index]) == "--":
         index += 1
-    return Entry(container, index if index is not None and index < len(argv) else None)
+    return _entered(container, index if index is not None and index < len(argv) else None)
 
 
 def behind_image(container: Container, argv: Argv) -> Reading | None:
@@ -411,7 +404,7 @@ def behind_image(container: Container, argv: Argv) -> Reading | None:
     return None if at is None or known is None else read(argv, at + 1, known)
 
 
-def enter(name: str, argv: Argv, lookup: Lookup) -> Entry | None:
+def enter(name: str, argv: Argv, lookup: Lookup) -> Spawn | None:
     """The container that the command `name` enters; None where it enters none."""
     if name in ("apptainer", "singularity"):
         return apptainer(argv, lookup)

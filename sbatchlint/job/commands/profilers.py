@@ -6,21 +6,9 @@ between options and command, it alone counts.
 
 from __future__ import annotations
 
-from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
-
-
-class Profiled:
-    """`kind`: the profiler; `at`: index of the command's first word (None: there is none, or nobody knows);
-    `sets`: variables it sets for it."""
-
-    __slots__ = ("at", "kind", "sets")
-
-    def __init__(self, kind: str, at: int | None, sets: tuple[tuple[str, Pieces], ...] = ()) -> None:
-        self.kind = kind
-        self.at = at
-        self.sets = sets
-
 
 _NSYS = syntax("", "h/help help", greedy=True)
 _NCU = syntax(
@@ -98,24 +86,25 @@ def _command(argv: Argv, start: int, known: Syntax) -> int | None:
     return at_operand
 
 
-def profiled(name: str, argv: Argv) -> Profiled | None:
-    """What a profiler runs; None where the command is no profiler, or starts nothing."""
+def profiled(name: str, argv: Argv) -> Spawn | None:
+    """What a profiler starts; None where the command is no profiler, or starts nothing."""
     if name in _SEPARATED:
         for at in range(1, len(argv)):
             if text_of(argv[at]) == "--":
-                return Profiled(name, at + 1 if at + 1 < len(argv) else None)
-        return Profiled(name, None)
+                return Spawn(name, at + 1 if at + 1 < len(argv) else None)
+        return Spawn(name, None)
     tool = _TOOLS.get(name)
     if tool is not None:
-        return Profiled(tool[0], _command(argv, 1, tool[1]))
+        return Spawn(tool[0], _command(argv, 1, tool[1]))
     verb = text_of(argv[1]) if len(argv) > 1 else None
     if name == "perf" and verb in _PERF:
-        return Profiled(f"perf {verb}", _command(argv, 2, _PERF[verb]))
+        return Spawn(f"perf {verb}", _command(argv, 2, _PERF[verb]))
     if name == "nsys" and verb in ("profile", "launch"):
         pairs = [
             assignment_of(each.value)
             for each in read(argv, 2, _NSYS).given
             if each.name in ("e", "env-var") and each.value is not None
         ]
-        return Profiled(f"nsys {verb}", _command(argv, 2, _NSYS), tuple(pair for pair in pairs if pair is not None))
+        variables = tuple(pair for pair in pairs if pair is not None)
+        return Spawn(f"nsys {verb}", _command(argv, 2, _NSYS), variables=variables)
     return None

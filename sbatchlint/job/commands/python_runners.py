@@ -5,24 +5,10 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 
 from __future__ import annotations
 
-from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.values import Pieces, literal, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, Reading, basename, read, syntax
 from sbatchlint.job.launchers.python import is_python, python_command
-
-
-class Run:
-    """`kind`: the runner; `at`: index of what it runs; `prefix`: what it puts before that (`python -m`)."""
-
-    __slots__ = ("at", "kind", "loads_environment", "prefix")
-
-    def __init__(
-        self, kind: str, at: int | None, prefix: tuple[str, ...] = (), loads_environment: bool = False
-    ) -> None:
-        self.kind = kind
-        self.at = at
-        self.prefix = prefix
-        self.loads_environment = loads_environment
-
 
 _UV_VALUES = """extra no-extra group no-group only-group no-editable-package env-file w/with with with-editable
 with-requirements package python-platform index default-index i/index-url index-url extra-index-url f/find-links
@@ -86,7 +72,13 @@ def _flagged(reading: Reading, *names: str) -> bool:
     return any(each.name in names for each in reading.given)
 
 
-def _uv(argv: Argv) -> Run | None:
+def _words(argv: Argv, *words: str) -> tuple[Pieces, ...]:
+    """Words that stand nowhere: they are shown where the runner's name is."""
+    start = span_of(argv[0]).start
+    return tuple((literal(word, start)._replace(end=start),) for word in words)
+
+
+def _uv(argv: Argv) -> Spawn | None:
     top = read(argv, 1, UV)
     at = top.operand
     verb = None if at is None else text_of(argv[at])
@@ -95,57 +87,55 @@ def _uv(argv: Argv) -> Run | None:
     if verb == "tool":
         if at + 1 >= len(argv) or text_of(argv[at + 1]) != "run":
             return None
-        return Run("uv tool run", _operand(read(argv, at + 2, UV)))
+        return Spawn("uv tool run", _operand(read(argv, at + 2, UV)))
     reading = read(argv, at + 1, UV)
     inside = _operand(reading)
-    loads = _flagged(reading, "env-file")
     if inside is None:
-        return Run("uv run", None, (), loads)
-    if _flagged(reading, "module"):
-        return Run("uv run", inside, ("python", "-m"), loads)
+        return Spawn("uv run", None)
     written = shown_text(argv[inside])
-    if _flagged(reading, "script", "gui-script") or written.endswith((".py", ".pyw")) or "://" in written:
-        return Run("uv run", inside, ("python",), loads)
-    return Run("uv run", inside, (), loads)
+    prefix: tuple[Pieces, ...] = ()
+    if _flagged(reading, "module"):
+        prefix = _words(argv, "python", "-m")
+    elif _flagged(reading, "script", "gui-script") or written.endswith((".py", ".pyw")) or "://" in written:
+        prefix = _words(argv, "python")
+    return Spawn("uv run", inside, prefix=prefix)
 
 
-def _verbed(name: str, argv: Argv, top_syntax_verb: str = "run") -> Run | None:
+def _with_run(name: str, argv: Argv) -> Spawn | None:
+    """`poetry run command…` and its like."""
     known = _POETRY if name == "poetry" else _PDM
     top = read(argv, 1, known)
-    if top.operand is None or text_of(argv[top.operand]) != top_syntax_verb:
+    if top.operand is None or text_of(argv[top.operand]) != "run":
         return None
-    reading = read(argv, top.operand + 1, known)
-    inside = _operand(reading)
-    if name == "pdm" and inside is not None and shown_text(argv[inside]).endswith(".py"):
-        return Run("pdm run", inside, ("python",))
-    return Run(f"{name} run", inside, (), name == "pipenv")
+    inside = _operand(read(argv, top.operand + 1, known))
+    is_script = name == "pdm" and inside is not None and shown_text(argv[inside]).endswith(".py")
+    return Spawn(f"{name} run", inside, prefix=_words(argv, "python") if is_script else ())
 
 
-def _script(kind: str, reading: Reading, *module_flags: str) -> Run:
+def _script(kind: str, argv: Argv, reading: Reading, *module_flags: str) -> Spawn:
     """A tool that runs a Python file, or a module where one of these flags is given."""
-    prefix = ("python", "-m") if _flagged(reading, *module_flags) else ("python",)
-    return Run(kind, _operand(reading), prefix)
+    words = ("python", "-m") if _flagged(reading, *module_flags) else ("python",)
+    return Spawn(kind, _operand(reading), prefix=_words(argv, *words))
 
 
-def _tool(name: str, argv: Argv, start: int) -> Run | None:
+def _tool(name: str, argv: Argv, start: int) -> Spawn | None:
     """A tool of Python whose own arguments begin at `start`."""
     if name == "coverage":
         if start >= len(argv) or text_of(argv[start]) != "run":
             return None
-        return _script("coverage run", read(argv, start + 1, _COVERAGE), "module")
+        return _script("coverage run", argv, read(argv, start + 1, _COVERAGE), "module")
     if name == "kernprof":
-        return _script("kernprof", read(argv, start, _KERNPROF), "m")
+        return _script(name, argv, read(argv, start, _KERNPROF), "m")
     if name == "viztracer":
-        reading = read(argv, start, _VIZTRACER)
-        return _script("viztracer", reading, "module")
+        return _script(name, argv, read(argv, start, _VIZTRACER), "module")
     if name == "scalene":
         if start < len(argv) and text_of(argv[start]) == "run":
             start += 1
-        return _script("scalene", read(argv, start, _SCALENE))
+        return _script(name, argv, read(argv, start, _SCALENE))
     if name in ("cProfile", "profile"):
-        return _script(name, read(argv, start, _FLAGS_ONLY), "m")
-    if name in ("pdb", "trace", "memory_profiler", "mprof"):
-        return _script(name, read(argv, start, syntax("c", "m t", single_dash=False)), "m")
+        return _script(name, argv, read(argv, start, _FLAGS_ONLY), "m")
+    if name in ("pdb", "memory_profiler"):
+        return _script(name, argv, read(argv, start, syntax("c", "m t")), "m")
     return None
 
 
@@ -162,19 +152,19 @@ _MODULES = {
 }
 
 
-def runs(name: str, argv: Argv) -> Run | None:
-    """What a runner of Python programs runs; None where the command is no runner."""
+def runs(name: str, argv: Argv) -> Spawn | None:
+    """What a runner of Python programs starts; None where the command is no runner."""
     if name == "uv":
         return _uv(argv)
     if name == "uvx":
-        return Run("uvx", _operand(read(argv, 1, UV)))
+        return Spawn("uvx", _operand(read(argv, 1, UV)))
     if name in ("poetry", "pipenv", "pdm", "hatch", "rye"):
-        return _verbed(name, argv)
+        return _with_run(name, argv)
     if name == "py-spy":
         if len(argv) < 2 or text_of(argv[1]) not in ("record", "top"):
             return None
         reading = read(argv, 2, _PY_SPY)
-        return None if _flagged(reading, "pid") else Run(f"py-spy {text_of(argv[1])}", _operand(reading))
+        return None if _flagged(reading, "pid") else Spawn(f"py-spy {text_of(argv[1])}", _operand(reading))
     if name in _TOOLS:
         return _tool(name, argv, 1)
     if is_python(argv[0]):

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sbatchlint.bash.values import Pieces, cut, literal, shown_text, span_of, text_of
-from sbatchlint.job.commands import container_commands, profilers, python_runners
-from sbatchlint.job.commands import xargs as feeders
+from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
+from sbatchlint.job.commands import container_commands, profilers, python_runners, xargs
 from sbatchlint.job.commands.argv import (
     Argv,
     Lookup,
@@ -27,75 +27,6 @@ from sbatchlint.job.commands.argv import (
     read,
     syntax,
 )
-from sbatchlint.job.containers import Container
-from sbatchlint.source.text import Span
-
-
-class Wrapped:
-    """A command inside another.
-
-    `kind`: the wrapper's name (`env`, `uv run`, `nsys profile`, `apptainer`). `index`: of the word of argv at which the
-    command inside begins; None where there is none, or nobody knows which word it is. `prefix`: words that the wrapper
-    puts in front of it (`python` for `uv run train.py`); they stand in the file where the wrapper's name does.
-    `variables`: what it sets; `dropped`: what it unsets; `cleared`: nothing else of the environment remains but `kept`.
-    `container`: the one it enters; `through_image`: the image's own entry point gets the words and may do anything
-    with them. `workdir`: where it changes to. `environment_known`: no file or tool adds further variables.
-    `span`: of the wrapper's name.
-    """
-
-    __slots__ = (
-        "cleared",
-        "container",
-        "dropped",
-        "environment_known",
-        "index",
-        "kept",
-        "kind",
-        "prefix",
-        "span",
-        "through_image",
-        "variables",
-        "workdir",
-    )
-
-    def __init__(
-        self,
-        kind: str,
-        index: int | None,
-        span: Span,
-        prefix: tuple[Pieces, ...] = (),
-        variables: tuple[tuple[str, Pieces], ...] = (),
-        dropped: tuple[str, ...] = (),
-        *,
-        cleared: bool = False,
-        kept: tuple[str, ...] = (),
-        container: Container | None = None,
-        through_image: bool = False,
-        workdir: Pieces | None = None,
-        environment_known: bool = True,
-    ) -> None:
-        self.kind = kind
-        self.index = index
-        self.span = span
-        self.prefix = prefix
-        self.variables = variables
-        self.dropped = dropped
-        self.cleared = cleared
-        self.kept = kept
-        self.container = container
-        self.through_image = through_image
-        self.workdir = workdir
-        self.environment_known = environment_known
-
-    def words(self, argv: Argv) -> list[Pieces]:
-        """The argv of the command inside; empty where there is none."""
-        if self.index is None:
-            return []
-        return [*self.prefix, *argv[self.index :]]
-
-    def __repr__(self) -> str:
-        return f"Wrapped({self.kind!r}, {self.index}, {[shown_text(each) for each in self.prefix]})"
-
 
 # Wrappers that only have options before the command, and how many operands of their own.
 _PLAIN: dict[str, tuple[Syntax, int]] = {
@@ -197,7 +128,8 @@ _PIXI = syntax(
 )
 
 
-def _wrapped(kind: str, argv: Argv, reading: Reading, skip: int = 0, *, loads: bool = False) -> Wrapped:
+def _behind(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> Spawn:
+    """A wrapper that starts its first operand, or the one after so many of its own."""
     at = reading.operand
     if at is not None and not reading.certain and not reading.operand_certain:
         # `nice $X`: a whole command may hide in the unknown word, which is all there is to know.
@@ -208,58 +140,43 @@ def _wrapped(kind: str, argv: Argv, reading: Reading, skip: int = 0, *, loads: b
             at += 1
         if at >= len(argv):
             at = None
-    return Wrapped(kind, at, span_of(argv[0]), environment_known=not loads)
+    return Spawn(kind, at)
 
 
-def _env(argv: Argv, lookup: Lookup) -> Wrapped:
+def _env(argv: Argv, lookup: Lookup) -> Spawn:
     """`env [-i] [-u NAME] [-C DIR] [-S WORDS] [NAME=value…] [command…]`."""
-    span = span_of(argv[0])
-    sets: list[tuple[str, Pieces]] = []
-    drops: list[str] = []
-    clears = False
-    workdir: Pieces | None = None
+    variables: list[tuple[str, Pieces]] = []
+    dropped: list[str] = []
+    cleared = False
     prefix: list[Pieces] = []
     reading = read(argv, 1, _ENV)
-    known = reading.certain
     for each in reading.given:
         if each.name == "unset" and each.text is not None:
-            drops.append(each.text)
+            dropped.append(each.text)
         elif each.name == "ignore-environment":
-            clears = True
-        elif each.name == "chdir":
-            workdir = each.value
+            cleared = True
         elif each.name == "split-string" and each.value is not None:
             prefix.extend(_blank_separated(each.value))
     at = reading.operand
     if at is not None and text_of(argv[at]) == "-" and not reading.ended:
-        clears = True
+        cleared = True
         at += 1
     while prefix and (pair := assignment_of(prefix[0])) is not None:
-        sets.append(pair)
+        variables.append(pair)
         del prefix[0]
     while not prefix and at is not None and at < len(argv):
         pair = assignment_of(argv[at])
         if pair is not None:
-            sets.append(pair)
+            variables.append(pair)
         elif not (is_unknown(argv[at]) and at + 1 < len(argv) and assignment_of(argv[at + 1]) is not None):
             break
-        else:
-            known = False
         at += 1
     if at is not None and at >= len(argv):
         at = None
     if at is None and prefix:
         at = len(argv)
-    return Wrapped(
-        "env",
-        at,
-        span,
-        tuple(prefix),
-        tuple(sets),
-        tuple(drops),
-        cleared=clears,
-        workdir=workdir,
-        environment_known=known,
+    return Spawn(
+        "env", at, variables=tuple(variables), dropped=frozenset(dropped), cleared=cleared, prefix=tuple(prefix)
     )
 
 
@@ -271,101 +188,91 @@ def _blank_separated(field: Pieces) -> list[Pieces]:
     return [cut(field, found.start(), found.end()) for found in re.finditer(r"\S+", text)]
 
 
-def _taskset(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _taskset(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`taskset [-c] MASK command…`; with -p it acts on a process."""
     reading = read(argv, 1, _TASKSET, trusting=True)
-    if any(each.name == "pid" for each in reading.given):
-        return None
-    return _after_operand("taskset", argv, reading)
+    return None if _has(reading, "pid") else _behind("taskset", argv, reading, 1)
 
 
-def _after_operand(kind: str, argv: Argv, reading: Reading) -> Wrapped:
-    """A wrapper whose first operand is its own; an unknown one is that (`taskset $MASK …`), not the command."""
-    return _wrapped(kind, argv, reading, 1)
-
-
-def _chrt(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _chrt(argv: Argv, lookup: Lookup) -> Spawn | None:
     reading = read(argv, 1, _CHRT, trusting=True)
-    if any(each.name in ("pid", "max") for each in reading.given):
-        return None
-    return _after_operand("chrt", argv, reading)
+    return None if _has(reading, "pid", "max") else _behind("chrt", argv, reading, 1)
 
 
-def _ionice(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _ionice(argv: Argv, lookup: Lookup) -> Spawn | None:
     reading = read(argv, 1, _IONICE)
-    if any(each.name in ("pid", "pgid", "uid") for each in reading.given):
-        return None
-    return _wrapped("ionice", argv, reading)
+    return None if _has(reading, "pid", "pgid", "uid") else _behind("ionice", argv, reading)
 
 
-def _gdb(argv: Argv, lookup: Lookup) -> Wrapped:
+def _gdb(argv: Argv, lookup: Lookup) -> Spawn:
     reading = read(argv, 1, _PLAIN["gdb"][0])
-    if not any(each.name == "args" for each in reading.given):
-        return Wrapped("gdb", None, span_of(argv[0]))
-    return _wrapped("gdb", argv, reading)
+    return _behind("gdb", argv, reading) if _has(reading, "args") else Spawn("gdb", None)
 
 
-def _sudo(argv: Argv, lookup: Lookup) -> Wrapped:
+def _has(reading: Reading, *names: str) -> bool:
+    return any(each.name in names for each in reading.given)
+
+
+def _sudo(argv: Argv, lookup: Lookup) -> Spawn:
     """sudo drops most of the environment unless -E says otherwise (env_reset is the default)."""
     reading = read(argv, 1, _SUDO)
     at = reading.operand
-    sets: list[tuple[str, Pieces]] = []
+    variables: list[tuple[str, Pieces]] = []
     while at is not None and at < len(argv) and (pair := assignment_of(argv[at])) is not None:
-        sets.append(pair)
+        variables.append(pair)
         at += 1
-    inside = _wrapped("sudo", argv, reading._replace(operand=at), loads=True)
-    inside.variables = tuple(sets)
-    inside.cleared = not any(each.name == "preserve-env" and each.value is None for each in reading.given)
-    return inside
+    found = _behind("sudo", argv, reading._replace(operand=at))
+    found.variables = tuple(variables)
+    found.cleared = not any(each.name == "preserve-env" and each.value is None for each in reading.given)
+    return found
 
 
 def _verb(argv: Argv, at: int = 1) -> str | None:
     return text_of(argv[at]) if at < len(argv) else None
 
 
-def _conda(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _conda(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`conda run [-n ENV] command…`, mamba and micromamba alike."""
-    name = basename(argv[0]) or "conda"
     if _verb(argv) != "run":
         return None
-    reading = read(argv, 2, _CONDA)
-    return _wrapped(f"{name} run", argv, reading, loads=True)
+    return _behind(f"{basename(argv[0]) or 'conda'} run", argv, read(argv, 2, _CONDA))
 
 
-def _pixi(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _pixi(argv: Argv, lookup: Lookup) -> Spawn | None:
     if _verb(argv) not in ("run", "exec"):
         return None
-    reading = read(argv, 2, _PIXI)
-    return _wrapped("pixi run", argv, reading, loads=True)
+    return _behind("pixi run", argv, read(argv, 2, _PIXI))
 
 
-def _dotenv(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`dotenv [-f FILE] run command…` (python-dotenv)."""
     top = read(argv, 1, syntax("f/file file q/quote quote e/export export", "version help"))
     if top.operand is None or _verb(argv, top.operand) != "run":
         return None
-    reading = read(argv, top.operand + 1, syntax("", "override no-override"))
-    return _wrapped("dotenv run", argv, reading, loads=True)
+    return _behind("dotenv run", argv, read(argv, top.operand + 1, syntax("", "override no-override")))
 
 
-def _direnv(argv: Argv, lookup: Lookup) -> Wrapped | None:
+def _direnv(argv: Argv, lookup: Lookup) -> Spawn | None:
     """`direnv exec DIR command…`."""
     if _verb(argv) != "exec":
         return None
-    return _wrapped("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1, loads=True)
+    return _behind("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1)
 
 
-def _fed(name: str, command: Callable[[Argv], tuple[Pieces, ...] | None]) -> Callable[[Argv, Lookup], Wrapped]:
-    """One that runs a command of its own making (see `feeders`), which stands nowhere among its words."""
-
-    def unwrapped(argv: Argv, lookup: Lookup) -> Wrapped:
-        words = command(argv)
-        return Wrapped(name, None if words is None else len(argv), span_of(argv[0]), words or ())
-
-    return unwrapped
+def _xargs(argv: Argv, lookup: Lookup) -> Spawn:
+    return _of_own_making("xargs", argv, xargs.xargs(argv))
 
 
-_SPECIAL: dict[str, Callable[[Argv, Lookup], Wrapped | None]] = {
+def _parallel(argv: Argv, lookup: Lookup) -> Spawn:
+    return _of_own_making("parallel", argv, xargs.parallel(argv))
+
+
+def _of_own_making(name: str, argv: Argv, command: tuple[Pieces, ...] | None) -> Spawn:
+    """A command that stands nowhere among the words of the one that starts it."""
+    return Spawn(name, None if command is None else len(argv), prefix=command or ())
+
+
+_SPECIAL: dict[str, Callable[[Argv, Lookup], Spawn | None]] = {
     "env": _env,
     "taskset": _taskset,
     "chrt": _chrt,
@@ -379,68 +286,29 @@ _SPECIAL: dict[str, Callable[[Argv, Lookup], Wrapped | None]] = {
     "pixi": _pixi,
     "dotenv": _dotenv,
     "direnv": _direnv,
-    "xargs": _fed("xargs", feeders.xargs),
-    "parallel": _fed("parallel", feeders.parallel),
+    "xargs": _xargs,
+    "parallel": _parallel,
 }
 
 
-def unwrap(argv: Argv, lookup: Lookup | None = None) -> Wrapped | None:
-    """What the command runs, where it is a wrapper; None where it is none.
+def unwrap(argv: Argv, lookup: Lookup) -> Spawn | None:
+    """What the command starts, where it is a wrapper; None where it is none.
 
     `lookup` gives exported variables (APPTAINER_BIND, ENROOT_MOUNT_HOME, UV_NO_SYNC …).
     """
-    if not argv:
-        return None
-    name = basename(argv[0])
+    name = basename(argv[0]) if argv else None
     if name is None:
         return None
-    values: Lookup = lookup or (lambda name: None)
     if name in container_commands.NAMES:
-        entry = container_commands.enter(name, argv, values)
-        if entry is None:
-            return None
-        return _entered(argv, entry)
+        return container_commands.enter(name, argv, lookup)
     special = _SPECIAL.get(name)
     if special is not None:
-        return special(argv, values)
+        return special(argv, lookup)
     plain = _PLAIN.get(name)
     if plain is not None:
         known, operands = plain
-        reading = read(argv, 1, known, trusting=operands > 0)
-        return _after_operand(name, argv, reading) if operands else _wrapped(name, argv, reading)
-    profiled = profilers.profiled(name, argv)
-    if profiled is not None:
-        return Wrapped(profiled.kind, profiled.at, span_of(argv[0]), variables=profiled.sets)
-    run = python_runners.runs(name, argv)
-    if run is None:
-        return None
-    return Wrapped(
-        run.kind, run.at, span_of(argv[0]), _located(run.prefix, argv), environment_known=not run.loads_environment
-    )
-
-
-def _located(words: tuple[str, ...], argv: Argv) -> tuple[Pieces, ...]:
-    """Words that stand nowhere: they are shown where the wrapper's name is."""
-    start = span_of(argv[0]).start
-    return tuple((literal(word, start)._replace(end=start),) for word in words)
-
-
-def _entered(argv: Argv, entry: container_commands.Entry) -> Wrapped:
-    container = entry.container
-    sets = tuple((name, value) for name, value in container.passed.items() if value is not None)
-    return Wrapped(
-        container.kind,
-        entry.at,
-        container.span,
-        entry.prefix,
-        sets,
-        cleared=not container.inherits,
-        kept=tuple(name for name, value in container.passed.items() if value is None),
-        container=container,
-        through_image=entry.through_image,
-        workdir=container.workdir,
-        environment_known=not container.hidden_environment,
-    )
+        return _behind(name, argv, read(argv, 1, known, trusting=operands > 0), operands)
+    return profilers.profiled(name, argv) or python_runners.runs(name, argv)
 
 
 # Names of all commands that may be wrappers: a cheap test before `unwrap`.

@@ -40,7 +40,8 @@ _FILES = {
     "deepspeed/launcher/launch.py": "deepspeed.launcher.launch",
 }
 
-# Launchers with fewer users, by name: the module that knows them.
+# Launchers with fewer users, by name: the module that knows them. It is imported where a script calls one, which saves
+# a run on a script without them the time for six modules; the function there has the name of the command.
 _RARE = {
     "colossalai": "colossalai",
     "composer": "composer",
@@ -51,7 +52,6 @@ _RARE = {
     "torchpack": "horovod",
     "tune": "fabric",
 }
-_READERS = {"horovodrun": "horovod"}
 _RARE_MODULES = {
     "colossalai.cli": "colossalai",
     "composer": "composer",
@@ -147,7 +147,7 @@ def _named(
 
 def _rare(base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
     """A launcher with fewer users, whose module is loaded where a script calls it."""
-    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), _READERS.get(base, base))
+    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), base)
     found: Launcher | None = read(name, argv, index, after, span, environment)
     return found
 

@@ -34,7 +34,7 @@ MODULES = {
 
 
 class DeepSpeed(Launcher):
-    """The runner."""
+    """The runner, or what it starts on each node: `kind` tells which."""
 
     __slots__ = ()
 
@@ -46,11 +46,6 @@ class DeepSpeed(Launcher):
     def no_ssh(self) -> bool:
         """Whether each node starts its own runner."""
         return "no_ssh" in self.flags
-
-    @property
-    def backend(self) -> Setting | None:
-        """`--launcher`: what reaches the other nodes; pdsh without it."""
-        return self.setting("launcher")
 
     @property
     def machines(self) -> Setting | None:

@@ -25,7 +25,7 @@ TORCHPACK = syntax(
 
 
 class Horovod(Launcher):
-    """One of them; `kind` tells which."""
+    """horovodrun, or `torchpack dist-run`: `kind` tells which."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Horovod(Launcher):
         return self.setting("config-file")
 
 
-def horovod(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
+def horovodrun(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
     """Reads the options that begin at `argv[after]`."""
     reading = read(argv, after, SYNTAX)
     return Horovod("horovod", name, index, span, argv, reading, environment, program_kind="command")

@@ -127,10 +127,6 @@ class Launcher:
                 return Setting(value, span, None, variable)
         return None
 
-    def missing(self, *names: str) -> bool:
-        """Whether it is certain that none of these options is given."""
-        return self.certain and self.setting(*names) is None
-
     @property
     def program_words(self) -> Argv:
         """What it runs, with its arguments; empty where that is not known."""
@@ -193,9 +189,6 @@ class Launcher:
     @property
     def hostfile(self) -> Setting | None:
         return None
-
-    def __repr__(self) -> str:
-        return f"Launcher({self.kind!r}, {sorted(self.options)}, {sorted(self.flags)}, program={self.program_name!r})"
 
 
 def count(setting: Setting | None) -> int | str | None:

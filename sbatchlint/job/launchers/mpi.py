@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from sbatchlint.bash.values import Pieces
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Setting, count
 from sbatchlint.source.text import Span
@@ -95,22 +94,6 @@ class Mpi(Launcher):
         text = None if mapped is None else mapped.text
         match = re.match(r"ppr:(\d+):node", text or "")
         return int(match.group(1)) if match else None
-
-    @property
-    def exported(self) -> tuple[tuple[str, Pieces | None], ...]:
-        """The variables that `-x NAME` and `-x NAME=value` hand on."""
-        from sbatchlint.job.commands.argv import assignment_of
-
-        found: list[tuple[str, Pieces | None]] = []
-        for each in self.given:
-            if each.name != "x" or each.value is None:
-                continue
-            pair = assignment_of(each.value)
-            if pair is not None:
-                found.append(pair)
-            elif each.text is not None:
-                found.append((each.text, None))
-        return tuple(found)
 
 
 def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:

@@ -14,17 +14,16 @@ class Python:
     """A call of the interpreter.
 
     `kind`: `script`, `module`, `code` (`-c`), `stdin`. `target`: the file, the module's name or the code; None where
-    it is missing. `at`: index of the word that holds it. `after`: of the first argument. `certain`: it is no guess.
+    it is missing. `at`: index of the word that holds it. `after`: of the first argument.
     """
 
-    __slots__ = ("after", "at", "certain", "kind", "target")
+    __slots__ = ("after", "at", "kind", "target")
 
-    def __init__(self, kind: str, target: Pieces | None, at: int, after: int, certain: bool = True) -> None:
+    def __init__(self, kind: str, target: Pieces | None, at: int, after: int) -> None:
         self.kind = kind
         self.target = target
         self.at = at
         self.after = after
-        self.certain = certain
 
     @property
     def text(self) -> str | None:
@@ -48,7 +47,7 @@ def python_command(argv: Argv, start: int = 0) -> Python | None:
         if not prefix:
             if hides_options(field) and is_open(field):
                 return None
-            return Python("script", field, at, at + 1, not is_open(field)) if field else None
+            return Python("script", field, at, at + 1) if field else None
         if prefix == "-":
             return Python("stdin", None, at, at + 1)
         if prefix == "--" and len(shown_text(field)) == 2:
