@@ -39,7 +39,7 @@ A check imports what it asks at its top, from the module that stands above each 
 | a word of a command; None: not known | `text_of(command.argv[1])` |
 | where this word is written | `span_of(command.argv[1])` |
 | whether the batch shell runs it, or each task | `command.phase is Phase.BATCH`, `command.phase is Phase.TASK` |
-| whether it only runs if some test says so | `is_asked_for(command)` |
+| whether it only runs if some test says so | `depends_on_test(command)` |
 | whether it runs in a loop, in the background | `command.context.looped`, `command.context.background` |
 | in which shell process, in which loops | `command.context.shell`, `command.context.loops` |
 | what it is started by, and what it starts | `command.parent`, `command.children` |
