@@ -15,10 +15,10 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint import __version__
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.job import Job, Site
-from sbatchlint.job.commands.conditionals import is_asked_for
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import find_worlds
@@ -175,7 +175,7 @@ def test_the_first_questions_have_answers() -> None:
     names = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
     names |= {"world": find_worlds(job)[0], "text_of": text_of, "span_of": span_of, "Phase": Phase}
     names |= {"exported": exported, "step_around": step_around, "container_of": container_of}
-    names |= {"find_worlds": find_worlds, "is_asked_for": is_asked_for}
+    names |= {"find_worlds": find_worlds, "depends_on_test": depends_on_test}
     table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").split("## ")[1]
     answers = re.findall(r"`([^`]+)`", "".join(line.rpartition(" | ")[2] for line in table.splitlines()))
     assert len(answers) > 25
