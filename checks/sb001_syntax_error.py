@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Source
 from sbatchlint.triggers import SyntaxErrors
 
@@ -74,7 +75,7 @@ def _complaint(string: str) -> tuple[int, str] | None:
     except (OSError, ValueError, SubprocessError):
         return None
     match = COMPLAINT.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
-    return None if match is None else (int(match[1]), match[2])
+    return None if match is None else (parse_integer(match[1]), match[2])
 
 
 def _place(string: str, errors: list[tuple[int, int]], line: int, words: str) -> tuple[int, int]:

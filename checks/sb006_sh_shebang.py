@@ -48,6 +48,7 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Shebang
 
 CARD = Card("SB006", "sh-shebang", severity="error", fix="sometimes", since="0.1.0", when=Shebang("sh", "dash"))
@@ -294,7 +295,7 @@ def _redirect(node: Redirect) -> Iterator[tuple[str, str, str]]:
         yield f"{node.fd}{node.operator}", "a word of the command", FATAL
     elif node.operator == ">&" and node.fd is None and node.target is not None:
         name = _plain(node.target)
-        if name and name != "-" and not name.isdigit():
+        if name and name != "-" and not is_number(name):
             yield ">& FILE", SYNTAX, FATAL
 
 

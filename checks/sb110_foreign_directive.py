@@ -34,6 +34,7 @@ from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.model import ForeignSetting, Setting
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Written
 
@@ -200,11 +201,11 @@ def _shown(setting: ForeignSetting, value: str | None = None) -> str:
 def _with_unit(setting: ForeignSetting, value: str | None = None) -> str:
     """The same with what sbatch counts in, where PBS and LSF mean seconds, hours and minutes, or bytes."""
     text, unit = setting.text or "", ""
-    if setting.name == "time" and text.isdigit():
+    if setting.name == "time" and is_number(text):
         unit = " (minutes)"
     elif setting.name == "time" and text.count(":") == 1 and "-" not in text:
         unit = " (minutes and seconds)"
-    elif setting.name in ("mem", "tmp") and text.isdigit():
+    elif setting.name in ("mem", "tmp") and is_number(text):
         unit = " (megabytes)"
     return _shown(setting, value) + unit
 

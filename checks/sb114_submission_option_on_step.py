@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.submission_options import submission_options
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Problems, StepOptions
 
 CARD = Card(
@@ -48,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_number(text: str) -> bool:
     digits = text.strip().removeprefix("+").removeprefix("-")
-    return digits.isascii() and digits.isdigit()
+    return is_number(digits)
 
 
 CASES = [

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
 
@@ -68,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
         raw = job.source.slice(span)
         found = [match.group(1) for match in EXPANSION.finditer(raw)]
         if setting.name in TEXTS:
-            found = [each for each in found if not each[1:].isdigit()]  # a price
+            found = [each for each in found if not is_number(each[1:])]  # a price
         if not found:
             if setting.name in PATHS and HOME.match(raw):
                 message = f"sbatch does not expand `~`{_effect(setting.name, '`~`')}; {_advice(setting.name)}"

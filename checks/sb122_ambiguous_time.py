@@ -28,6 +28,7 @@ from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -59,9 +60,9 @@ def check(job: Job) -> Iterator[Finding]:
         fields = rest.split(":")
         if limit is None or setting.value_span is None:
             continue
-        if not all(each.isdigit() for each in (*fields, days if dash else "0")):
+        if not all(is_number(each) for each in (*fields, days if dash else "0")):
             continue
-        seconds = _seconds(int(days or 0), [int(each) for each in fields], bool(dash))
+        seconds = _seconds(parse_integer(days or "0"), [parse_integer(each) for each in fields], bool(dash))
         if seconds >= 2**31:
             message = "a limit as long overflows in Slurm and becomes another one; write UNLIMITED"
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
@@ -88,7 +89,7 @@ def _seconds(days: int, fields: list[int], dashed: bool) -> int:
 
 def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
     """`48`: minutes."""
-    number, remark = int(text), remark_on(job, setting)
+    number, remark = parse_integer(text), remark_on(job, setting)
     instead = times.duration(number * 60)
     evidence = _hours_in(remark, number, IN_HOURS)
     if evidence:
@@ -106,7 +107,8 @@ def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[
     """`24:00`: minutes and seconds."""
     number, second = text.split(":")
     remark = remark_on(job, setting)
-    evidence = _hours_in(remark, int(number), HOURS) or _hours_by_themselves(job, setting, int(number), second, remark)
+    hours = parse_integer(number)
+    evidence = _hours_in(remark, hours, HOURS) or _hours_by_themselves(job, setting, hours, second, remark)
     if evidence or not IN_MINUTES.search(remark):
         yield _finding(job, setting, limit, evidence, f"{text}:00" if evidence else None)
 
@@ -129,7 +131,7 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
 
 def _hours_in(remark: str, number: int, hours_meant: Regex) -> str:
     """Why a remark says that this many hours were meant, the end of a sentence; '' where it does not."""
-    lengths = [(int(each[:9]), unit.lower()) for each, unit in LENGTH.findall(remark)]
+    lengths = [(parse_integer(each[:9]), unit.lower()) for each, unit in LENGTH.findall(remark)]
     for each, unit in lengths:
         hours = each if unit[0] == "h" else each * 24 if unit[0] == "d" else -1
         if hours == number > 0:
@@ -144,9 +146,9 @@ def _hours_by_themselves(job: Job, setting: Setting, first: int, second: str, re
     """Why the numbers alone, or what the job asks for, say that hours and minutes were meant; '' where they do not."""
     if MINUTES.search(remark):
         return ""
-    if first == 0 and int(second):
+    if first == 0 and parse_integer(second):
         return "nobody asks for seconds"
-    if len(second) != 2 or int(second) or first not in WHOLE_DAYS:
+    if len(second) != 2 or parse_integer(second) or first not in WHOLE_DAYS:
         return ""
     request = request_of(job, setting)
     if request.asks_for_gpus:

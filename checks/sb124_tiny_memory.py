@@ -23,6 +23,7 @@ from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes, times
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -41,7 +42,7 @@ TEST_MINUTES = 10
 
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu", "mem-per-gpu"):
-        size = sizes.megabytes(text) if text.isdigit() else None
+        size = sizes.megabytes(text) if is_number(text) else None
         remark = remark_on(job, setting)
         if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(remark):
             continue

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -35,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
         shrunk = SHRUNK.search(conflict.message)
         if conflict.kind != "fewer-tasks" or ntasks is None or shrunk is None:
             continue
-        tasks, nodes = (int(number) for number in shrunk.groups())
+        tasks, nodes = (parse_integer(number) for number in shrunk.groups())
         others = [each for each in conflict.settings if each is not ntasks]
         line = job.line(others[0].span.start) if others else 0
         where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""

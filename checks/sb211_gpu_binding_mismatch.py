@@ -42,6 +42,7 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.steps import Step, written
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, StepOptions
 
@@ -260,7 +261,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         if value is None or value is exported(step.invocation, name):
             continue  # what the batch shell exports does not reach the task
         text = text_of(value)
-        if text is None or not text.isdecimal() or any(each.expansion is not None for each in value):
+        if text is None or not is_number(text) or any(each.expansion is not None for each in value):
             return None
         if (sharing.on_node or 1) < 2 or sharing.meant is not None or sign is None:
             return None

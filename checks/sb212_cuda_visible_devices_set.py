@@ -33,6 +33,7 @@ from sbatchlint.job.commands.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.ranks import QUIET
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -130,7 +131,7 @@ def _ids(field: Pieces) -> tuple[int, ...] | None:
     if text is None or any(piece.expansion is not None for piece in field):
         return None
     text = re.sub(r",\s*$|\s", "", text)
-    return tuple(map(int, text.split(","))) if IDS.fullmatch(text) else None
+    return tuple(map(parse_integer, text.split(","))) if IDS.fullmatch(text) else None
 
 
 # --- who sees it -----------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
@@ -175,15 +176,15 @@ def _told_nodes(argv: Argv, tasks_per_node: int | None) -> tuple[int, Span, str]
     found, is_rank = None, False
     for option, value, field in program_options(argv[python.after :]):
         text = None if value is None else text_of(value)
-        if text is None or not text.isdigit():
+        if text is None or not is_number(text):
             continue
         lightning = bool(LIGHTNING_NODES.fullmatch(option))
         if lightning or _NODES.fullmatch(option):
             glue = "=" if "=" in shown_text(field) else " "
-            found = int(text), span_of(field), f"{option}{glue}{text}"
+            found = parse_integer(text), span_of(field), f"{option}{glue}{text}"
             is_rank = is_rank or lightning
         elif _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option):
-            is_rank = is_rank or int(text) == tasks_per_node and int(text) > 1
+            is_rank = is_rank or parse_integer(text) == tasks_per_node and parse_integer(text) > 1
     return found if is_rank else None
 
 

@@ -30,6 +30,7 @@ from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.directives import Setting as Directive
+from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Launchers
 
 # Those that start a process for each GPU that their programs use. Ray and MPI count otherwise.
@@ -99,7 +100,7 @@ def _chosen_gpus(world: LaunchWorld) -> int | None:
         field = before[-1] if before else exported(world.invocation, name)
         if field is not None:
             ids = (text_of(field) or "").split(",")
-            return len(ids) if all(each.strip().isdecimal() for each in ids) else None
+            return len(ids) if all(is_number(each.strip()) for each in ids) else None
     return None
 
 

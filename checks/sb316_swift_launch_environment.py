@@ -32,6 +32,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, i
 from sbatchlint.job.launchers import Setting, Swift
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.worlds import World, by_place, find_worlds
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
@@ -195,7 +196,7 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
         start, rank = launcher.span.start, launcher.node_rank
         candidates = []
         for dollar in ("$", "\\$", "\\\\\\$"):
-            if rank is not None and job.source.slice(rank.span).isdigit():
+            if rank is not None and is_number(job.source.slice(rank.span)):
                 candidates.append([*before, replace(rank.span, f"{dollar}SLURM_NODEID")])
             candidates.append([*before, insert(start, f"NODE_RANK={dollar}SLURM_NODEID ")])
         candidates.append([*before, insert(start, "bash -c 'NODE_RANK=$SLURM_NODEID exec \"$@\"' _ ")])

@@ -31,6 +31,7 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, exported, is_s
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
 from sbatchlint.job.launches import container_of
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Steps
 
@@ -146,7 +147,7 @@ def _is_blackwell(job: Job) -> bool | None:
     """Whether the settings or the request name GPUs of Blackwell or later (True), or of an earlier one (False)."""
     capability = CAPABILITY.fullmatch(job.site.gpu_arch or "")
     if capability is not None:
-        return int(capability.group(1)) >= 10
+        return parse_integer(capability.group(1)) >= 10
     request = job.request
     names = [each.lower() for each in (request.gpus.kind, request.constraint, request.partition) if each]
     if any(BLACKWELL.search(name) for name in names):

@@ -32,6 +32,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, r
 from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -118,7 +119,7 @@ def _reads_arguments(job: Job, shell: Invocation) -> bool:
     """Whether a shell's program looks at its arguments, or may do so."""
     assert shell.text is not None
     for node in nodes(job.parsed(shell.text.string)):
-        if isinstance(node, Parameter) and (node.name in "@*#" or node.name.isdigit()):
+        if isinstance(node, Parameter) and (node.name in "@*#" or is_number(node.name)):
             return True
         if isinstance(node, Simple) and node.words and isinstance(node.words[0], Word):
             word = node.words[0]

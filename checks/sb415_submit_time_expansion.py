@@ -29,6 +29,7 @@ from sbatchlint.bash.trace import Submission
 from sbatchlint.bash.values import Expansion, Phase, shown_text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Submitted
 
@@ -186,7 +187,7 @@ def _awk_fields(job: Job) -> set[Span]:
     for field in [field for each in job.invocations if each.name in _AWK for field in each.argv[1:]]:
         for number, piece in enumerate(field):
             expansion = piece.expansion
-            if expansion is not None and (expansion.name.isdigit() or expansion.name in ("NF", "NR")):
+            if expansion is not None and (is_number(expansion.name) or expansion.name in ("NF", "NR")):
                 if _AWK_PLACE.search(shown_text(field[:number])):
                     found.add(expansion.span)
     return found

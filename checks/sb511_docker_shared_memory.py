@@ -26,6 +26,7 @@ from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.commands.argv import integer
 from sbatchlint.job.launchers import python_command
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -93,7 +94,7 @@ def _sharing(start: ContainerStart) -> tuple[str, Span] | None:
             name, equals, value = shown_text(field).partition("=")
             if not LOADERS.fullmatch(name):
                 continue
-            number = int(value) if equals and value.isdigit() else integer(following)
+            number = parse_integer(value) if equals and is_number(value) else integer(following)
             if number is not None and number > 0:
                 return f"the {number} loaders of {name}", span_of(field)
     return None

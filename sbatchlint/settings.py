@@ -16,6 +16,7 @@ from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
+from sbatchlint.source.numbers import is_number, parse_integer
 
 Table = Mapping[str, object]
 
@@ -251,7 +252,7 @@ def _listed(path: str, where: str) -> tuple[str, ...]:
 def _is_before_sbatch_support(pyxis: str) -> bool:
     """Whether this version of pyxis has no options for sbatch: they came with 0.12."""
     parts = pyxis.strip().removeprefix("v").split(".")[:2]
-    numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
+    numbers = [parse_integer(part) for part in parts if is_number(part)]
     return len(numbers) == 2 and (numbers[0], numbers[1]) < (0, 12)
 
 

@@ -11,6 +11,7 @@ from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, wrong_ver
 from sbatchlint.registry import did_you_mean
 from sbatchlint.report import FORMATS
 from sbatchlint.source.files import InputError
+from sbatchlint.source.numbers import is_number, parse_integer
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,9 +77,9 @@ def _version(text: str) -> str:
 
 
 def _jobs(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not is_number(text) or parse_integer(text) < 1:
         raise argparse.ArgumentTypeError("must be a number from 1 on")
-    return int(text)
+    return parse_integer(text)
 
 
 def lint_parser() -> Parser:

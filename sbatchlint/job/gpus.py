@@ -18,6 +18,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.request import gpu_count
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ def read_binding(name: str, text: str | None) -> Binding | None:
     kind = kind.removesuffix("_gpu")
     if kind in ("map", "mask") and rest:
         try:
-            ids = tuple(int(each, 16 if kind == "mask" else 0) for each in rest.split(","))
+            ids = tuple(parse_integer(each, 16 if kind == "mask" else 0) for each in rest.split(","))
         except ValueError:
             return None  # with repetitions (`0*4`), or of another form
         return Binding(kind, 0, ids)

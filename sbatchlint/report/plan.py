@@ -9,6 +9,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.numbers import is_number, parse_integer
 
 
 def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:
@@ -165,7 +166,7 @@ def _sources(key: str, options: Mapping[str, Mapping[str, Any]], given: list[str
 def _shrinks(options: Mapping[str, Mapping[str, Any]]) -> bool:
     nodes = (options.get("nodes", {}).get("value") or "").partition("-")[0]
     tasks = options["ntasks"]["value"] or ""
-    return nodes.isdigit() and tasks.isdigit() and int(tasks) < int(nodes)
+    return is_number(nodes) and is_number(tasks) and parse_integer(tasks) < parse_integer(nodes)
 
 
 def _lines(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
+from sbatchlint.source.numbers import parse_integer
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")
@@ -279,7 +280,7 @@ def ranges(values: Iterable[str]) -> str:
     if all(value == each[0] for value in each):
         return each[0]
     if all(value.isdecimal() for value in each):
-        numbers = [int(value) for value in each]
+        numbers = [parse_integer(value) for value in each]
         if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             return f"{numbers[0]}-{numbers[-1]}"
     return ",".join(each)

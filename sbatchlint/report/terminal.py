@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
+from sbatchlint.source.numbers import is_number, parse_integer
+
 _CODES = {
     "error": "1;31",
     "warning": "1;33",
@@ -38,8 +40,8 @@ class Terminal:
         except ValueError:  # closed
             is_terminal = False
         width = 0
-        if environment.get("COLUMNS", "").isdigit():
-            width = int(environment["COLUMNS"])
+        if is_number(environment.get("COLUMNS", "")):
+            width = parse_integer(environment["COLUMNS"])
         if not width and is_terminal:
             try:
                 width = os.get_terminal_size(stream.fileno()).columns
@@ -73,4 +75,4 @@ def _knows_links() -> bool:
     if any(environment.get(name) for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")):
         return True
     version = environment.get("VTE_VERSION", "")
-    return version.isdigit() and int(version) >= 5000
+    return is_number(version) and parse_integer(version) >= 5000

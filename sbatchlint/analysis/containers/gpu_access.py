@@ -14,6 +14,7 @@ from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.argv import Given
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
 NONE, ALL, COUNT, NAMED, UNKNOWN = "none", "all", "count", "named", "unknown"
@@ -106,11 +107,11 @@ def _of_value(text: str, option: Given) -> GpuAccess:
     if first in ("0", "none", "count=0"):
         return GpuAccess(NONE, option)
     number = first.removeprefix("count=")
-    if number.isdigit():
+    if is_number(number):
         return GpuAccess(COUNT, option, number)
     if first.startswith("device="):
         names = [first.removeprefix("device="), *(each for each in fields[1:] if "=" not in each)]
-        if all(name.isdigit() for name in names):
+        if all(is_number(name) for name in names):
             return GpuAccess(NAMED, option, ",".join(names))
     return GpuAccess(UNKNOWN, option)
 

@@ -16,6 +16,7 @@ from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of, read_words
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
 BLANK, UNSEEN, DASH, QUOTE = "blank", "unseen", "dash", "quote"
@@ -214,7 +215,7 @@ def _dash(string: str, place: _Place, line: DirectiveLine) -> tuple[tuple[int, i
             option = find(name) is not None
             if place.free and not option:
                 return None
-            written = "--" if option or len(name) > 1 and not name[1:].isdigit() else "-"
+            written = "--" if option or len(name) > 1 and not is_number(name[1:]) else "-"
             return (token.start, leading.end(), written), False
     if place.free:
         return None

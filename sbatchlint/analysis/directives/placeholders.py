@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
 # Which part of a value is looked at, by option: names of things at a site, and paths.
@@ -103,7 +104,7 @@ def may_be_words(option: str, value: str) -> bool:
     """Whether plain words may be placeholders in this value of an option."""
     if option in _NAMES or option in _PATHS or option == "mail-user":
         return True
-    return option in _MIXED and not value[:-1].isdigit() and (value.upper() != value.lower() or value[:1] in "?.[")
+    return option in _MIXED and not is_number(value[:-1]) and (value.upper() != value.lower() or value[:1] in "?.[")
 
 
 def find_placeholder(option: str, raw: str) -> Placeholder | None:

@@ -14,6 +14,7 @@ from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.source.edits import Edit
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
 # Options whose values are text, or names of files; and kinds of values that are lists.
@@ -231,7 +232,7 @@ class PositionalWords:
             and not self.after
             and len(self.words) == 2
             and option.argument(majors[-1]) == "required"
-            and any(character.isdigit() for character in self.words[1])
+            and any(is_number(character) for character in self.words[1])
             and not refusals(option, self.words[1], majors)
         )
 
@@ -330,7 +331,7 @@ _ANYTHING = Meant("quote a value that holds blanks, and write `#` before a comme
 
 def _with_unit(kind: str, value: str, word: str) -> str | None:
     """A number with the unit, or the clock time, that stands apart from it: `4 GB`, `24 hours`, `1 12:00:00`."""
-    if not value.isdigit():
+    if not is_number(value):
         return None
     if kind == "mem":
         size = _UNIT.fullmatch(word)

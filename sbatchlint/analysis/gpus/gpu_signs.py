@@ -14,6 +14,7 @@ from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, basename, program_options
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, python_command
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -185,7 +186,7 @@ def _of_arguments(words: Argv) -> Iterable[Sign]:
             yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
         elif text is None or option == text:
             continue
-        elif _GPU_COUNTS.fullmatch(option) and text.isdigit() and int(text) > 0:
+        elif _GPU_COUNTS.fullmatch(option) and is_number(text) and parse_integer(text) > 0:
             yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
         elif _DEVICE_OPTIONS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
             if text == "cpu":

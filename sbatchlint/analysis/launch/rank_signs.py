@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, basename, program_options
 from sbatchlint.job.launchers import python_command
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -86,7 +87,7 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
     lightning: Span | None = None
     for option, value, field in program_options(argv[python.after :]):
         text = None if value is None else text_of(value)
-        number = int(text) if text is not None and text.isdigit() else None
+        number = parse_integer(text) if text is not None and is_number(text) else None
         if LIGHTNING_DEVICES.fullmatch(option):
             devices, place = number, span_of(field)
         elif LIGHTNING_NODES.fullmatch(option):

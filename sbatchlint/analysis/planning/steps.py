@@ -31,6 +31,7 @@ from sbatchlint.job.request import fixed_nodes, gpu_count
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import node_count
 from sbatchlint.slurm.options import accepting_commands
+from sbatchlint.source.numbers import is_number, parse_integer
 
 Plain = dict[str, Any]
 
@@ -205,7 +206,7 @@ def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
     invocation = task.workload.invocation
     if invocation is not None and devices_chosen(invocation, task.step):
         ids = task.variables.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        return [int(each) for each in ids] if all(each.isdecimal() for each in ids) else None
+        return [parse_integer(each) for each in ids] if all(is_number(each) for each in ids) else None
     seen = sharing.seen(task.place.local)
     return None if seen is None else list(seen)
 
@@ -301,7 +302,7 @@ def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None
             return f"{each.phase.name.lower()}:{each.name}"
     text = text_of(field)
     if text is not None:
-        return int(text) if text.isdecimal() else text
+        return parse_integer(text) if is_number(text) else text
     phases = [each.phase for each in expansions(field)]
     phase = min(phases, default=invocation.phase).name.lower()
     if len(field) == 1:

@@ -23,6 +23,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import job_nodes, step_around
 from sbatchlint.job.worlds import World, world_of
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -343,7 +344,7 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
 
 def _option_name(text: str) -> str | None:
     """`--micro-batch-size=4` is micro_batch_size; None for a word that is no option."""
-    if text[:1] != "-" or len(text) < 2 or text[1:2].isdigit() or text[1:2] == ".":
+    if text[:1] != "-" or len(text) < 2 or is_number(text[1:2]) or text[1:2] == ".":
         return None
     name = text.lstrip("-").partition("=")[0]
     return None if not name or UNKNOWN_CHARACTER in name else name.replace("-", "_")
@@ -362,9 +363,9 @@ def _override(key: str) -> str | None:
 
 def _whole(text: str | None) -> int | None:
     """A size; None where it is not known or no whole number from 1."""
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > 12:
+    if text is None or not text.isascii() or not is_number(text) or len(text) > 12:
         return None
-    return int(text) or None
+    return parse_integer(text) or None
 
 
 def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, bool]]:

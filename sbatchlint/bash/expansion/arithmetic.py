@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 TOKEN = Regex(
@@ -48,20 +49,20 @@ def parse_number(text: str) -> int | None:
     """A number as the shell reads it: `0x1f`, `010` (octal), `10#08`; None for anything else."""
     sign = -1 if text[:1] == "-" else 1
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not digits.isascii() or not digits[:1].isdigit():
+    if not digits.isascii() or not is_number(digits[:1]):
         return None
     if "#" in digits:
         base, _, rest = digits.partition("#")
-        if not base.isdigit() or not 2 <= int(base[:6]) <= 64 or not rest:
+        if not is_number(base) or not 2 <= parse_integer(base[:6]) <= 64 or not rest:
             return None
-        return _wrapped(sign * _in_base(rest, int(base))) if _valid(rest, int(base)) else None
+        return _wrapped(sign * _in_base(rest, parse_integer(base))) if _valid(rest, parse_integer(base)) else None
     if digits[:2] in ("0x", "0X"):
-        return _wrapped(sign * int(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
-    if not digits.isdigit():
+        return _wrapped(sign * parse_integer(digits[2:], 16)) if re.fullmatch(r"[0-9a-fA-F]+", digits[2:]) else None
+    if not is_number(digits):
         return None
     if digits[0] == "0":
-        return _wrapped(sign * int(digits, 8)) if digits.strip("01234567") == "" else None
-    return _wrapped(sign * int(digits)) if len(digits) < 200 else None
+        return _wrapped(sign * parse_integer(digits, 8)) if digits.strip("01234567") == "" else None
+    return _wrapped(sign * parse_integer(digits)) if len(digits) < 200 else None
 
 
 def _value(digit: str, base: int) -> int:

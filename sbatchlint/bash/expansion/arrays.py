@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sbatchlint.bash.values import Pieces
 from sbatchlint.bash.variables import Alternative, Fields
+from sbatchlint.source.numbers import parse_integer
 
 Keys = tuple[str, ...] | None
 
@@ -14,7 +15,7 @@ def is_open(fields: Fields) -> bool:
 
 def indices(fields: Fields, keys: Keys) -> list[int]:
     """The subscripts of an indexed array."""
-    return list(range(len(fields))) if keys is None else [int(key) for key in keys]
+    return list(range(len(fields))) if keys is None else [parse_integer(key) for key in keys]
 
 
 def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:

@@ -13,6 +13,7 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Variable, merge_guards, widen
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -56,7 +57,7 @@ def _array(
                     continue
                 keys = before.keys
                 if keys is not None:
-                    start = int(keys[-1]) + 1
+                    start = parse_integer(keys[-1]) + 1
                     if is_open(fields):
                         fields, keys = (*fields, unknown), None
                     else:

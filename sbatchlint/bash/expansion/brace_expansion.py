@@ -9,6 +9,7 @@ from itertools import pairwise
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.syntax.tree import Literal, Part, Word
 from sbatchlint.bash.values import Expansion, Piece
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -24,13 +25,13 @@ def sequence(text: str) -> list[str] | None:
     if match is None:
         return None
     if match[4]:
-        first, last, step = ord(match[4]), ord(match[5]), int(match[6] or 1)
+        first, last, step = ord(match[4]), ord(match[5]), parse_integer(match[6] or "1")
     else:
-        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+        first, last, step = parse_integer(match[1]), parse_integer(match[2]), parse_integer(match[3] or "1")
     step = abs(step) or 1
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    if len(numbers) > MOST_BRACES:
+    if abs(last - first) // step >= MOST_BRACES:
         return []
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     if match[4]:
         return [chr(each) for each in numbers]
     width = 0

@@ -14,6 +14,7 @@ from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.syntax.tree import Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variables, merge_guards
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -128,13 +129,15 @@ class ParameterExpander:
                 piece = Piece(None, span.start, span.end, Expansion("@", span, scope.context.phase), open=True)
                 return [(((piece,),), NO_GUARDS)]
             return [(positional, NO_GUARDS)]
-        if name.isdigit() and name != "0":
+        if is_number(name) and name != "0":
             if positional is None:
                 note_unset(scope)
                 return [((unknown(name, scope, span),), NO_GUARDS)]
-            if any(piece.open for field in positional[: int(name)] for piece in field):
+            if any(piece.open for field in positional[: parse_integer(name)] for piece in field):
                 return [((unknown(name, scope, span),), NO_GUARDS)]
-            return [((positional[int(name) - 1],) if int(name) <= len(positional) else None, NO_GUARDS)]
+            return [
+                ((positional[parse_integer(name) - 1],) if parse_integer(name) <= len(positional) else None, NO_GUARDS)
+            ]
         if name == "#" and positional is not None and not any(p.open for field in positional for p in field):
             expansion = Expansion("#", span, scope.context.phase)
             return [(((Piece(str(len(positional)), *span, expansion),),), NO_GUARDS)]
@@ -321,7 +324,7 @@ class ParameterExpander:
             if match is not None and match[2] is not None and match[2] not in ("@", "*"):
                 found = scope.state.variables.get(match[1])
                 if found is None or "A" not in found.flags:
-                    index = int(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
+                    index = parse_integer(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
             if match is None:
                 scope.state.doubtful = True
                 results.append(((Segment((unknown,), split and not part.quoted),), guards))

@@ -9,6 +9,7 @@ from sbatchlint.bash.expansion.arithmetic import parse_number
 from sbatchlint.bash.syntax.characters import ansi_escape, unescape
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, cut, flattened, span_of, text_of
 from sbatchlint.bash.values import expansions as expansions_of
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 # More words than this are not formatted.
@@ -153,12 +154,12 @@ def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
 
 
 def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> tuple[Pieces, bool] | None:
-    flags, width, precision, letter = match[1], int(match[2] or 0), match[3], match[4]
+    flags, width, precision, letter = match[1], parse_integer(match[2] or "0"), match[3], match[4]
     source: Pieces = argument if argument is not None else ()
     if letter == "s" and not width and precision is None:
         return source, False
     text = text_of(source)
-    if text is None or width > WIDEST or precision is not None and int(precision or 0) > WIDEST:
+    if text is None or width > WIDEST or precision is not None and parse_integer(precision or "0") > WIDEST:
         return None
     stopped = False
     if letter in "sbqc":
@@ -171,7 +172,7 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
         if "\0" in text or (width or precision is not None or letter == "c") and not text.isascii():
             return None
         if precision is not None:
-            text = text[: int(precision or 0)]
+            text = text[: parse_integer(precision or "0")]
     elif letter in "diuxXo":
         number = numeric(text)
         if number is None or "'" in flags or "#" in flags:
@@ -181,7 +182,7 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
             number %= 1 << 64
         digits = format(abs(number), shown)
         if precision is not None:
-            digits = digits.rjust(int(precision or 0), "0") if precision.strip("0") or number else ""
+            digits = digits.rjust(parse_integer(precision or "0"), "0") if precision.strip("0") or number else ""
         sign = (
             "-"
             if number < 0

@@ -15,6 +15,7 @@ from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text, text_of
+from sbatchlint.source.numbers import is_number, parse_integer
 
 Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
 Declaration = Callable[[Interpreter, Simple, Scope], None]
@@ -34,7 +35,9 @@ def exit_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     if code is not None and code.strip("0"):
         interpreter.exits += 1
     if len(invocation.argv) > 1:
-        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
+        scope.state.status = (
+            parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
+        )
     interpreter.leaves.append(scope.state.copy())
     return None
 
@@ -43,7 +46,9 @@ def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     """`return`: the function ends."""
     if len(invocation.argv) > 1:
         code = text_of(invocation.argv[1])
-        scope.state.status = int(code) & 255 if code is not None and code.isdigit() and len(code) < 10 else None
+        scope.state.status = (
+            parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
+        )
     if interpreter.returns:
         interpreter.returns[-1].append(scope.state.copy())
         return None
@@ -56,10 +61,10 @@ def break_or_continue(interpreter: Interpreter, invocation: Invocation, scope: S
     scope.state.status = 0
     if not interpreter.loops:
         return scope.state
-    if text is None or not text.isdigit() or text.strip("0") == "":
+    if text is None or not is_number(text) or text.strip("0") == "":
         scope.state.doubtful = True
         text = "1"
-    frame = interpreter.loops[-min(int(text[:6]), len(interpreter.loops))]
+    frame = interpreter.loops[-min(parse_integer(text[:6]), len(interpreter.loops))]
     (frame.continues if invocation.name == "continue" else frame.breaks).append(scope.state.copy())
     return None
 
@@ -183,10 +188,10 @@ def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     state = scope.state
     count = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
     state.status = None
-    if state.positional is None or count is None or not count.isdigit() or len(count) > 6:
+    if state.positional is None or count is None or not is_number(count) or len(count) > 6:
         state.positional = None
         return state
-    number = int(count)
+    number = parse_integer(count)
     if any(piece.open for field in state.positional[:number] for piece in field):
         state.positional = None
     elif number > len(state.positional):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex
 from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 NUMERIC = {"-eq": "==", "-ne": "!=", "-lt": "<", "-le": "<=", "-gt": ">", "-ge": ">="}
@@ -187,7 +188,7 @@ class TestParser:
             return None
         if not re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", text):
             raise WrongTest
-        return int(text)
+        return parse_integer(text)
 
     def disjunction(self) -> bool | None:
         value = self.conjunction()

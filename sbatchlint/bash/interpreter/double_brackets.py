@@ -26,6 +26,7 @@ from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, flattened, text_of
 from sbatchlint.bash.values import expansions as expansions_of
+from sbatchlint.source.numbers import is_number, parse_integer
 
 Values = list[tuple[Pieces, frozenset[tuple[object, int]]]]
 BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
@@ -186,8 +187,8 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
         subscript = rest[:-1]
         if found is not None and "A" in found.flags:
             index = subscript
-        elif subscript.isdigit():
-            index = int(subscript)
+        elif is_number(subscript):
+            index = parse_integer(subscript)
         else:
             return None
     known: set[bool | None] = set()

@@ -12,6 +12,7 @@ from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation, Redirection, Submission
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -57,7 +58,7 @@ def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
     numbers = all(re.fullmatch(r"-?\d+", text) for text in (first, second))
     if not numbers or len(operator) != 1 or operator not in "+-*/%":
         return None
-    left, right = int(first), int(second)
+    left, right = parse_integer(first), parse_integer(second)
     if operator in "/%" and right == 0:
         return None
     quotient = abs(left) // abs(right or 1) * (1 if (left < 0) == (right < 0) else -1)

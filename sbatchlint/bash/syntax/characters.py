@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from sbatchlint.source.numbers import parse_integer
+
 END = "\0"
 
 # Where a plain word ends, if nothing else in it is special.
@@ -74,9 +76,9 @@ def unescape(escape: str) -> str:
         return ansi_characters[kind]
     try:
         if kind in "01234567":
-            return chr(int(escape[1:], 8) & 255)
+            return chr(parse_integer(escape[1:], 8) & 255)
         if kind in "xuU" and len(escape) > 2:
-            return chr(int(escape[2:].strip("{}") or "0", 16))
+            return chr(parse_integer(escape[2:].strip("{}") or "0", 16))
     except (ValueError, OverflowError):
         return "\ue000"
     if kind == "c" and len(escape) == 3:

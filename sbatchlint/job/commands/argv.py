@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, span_of, text_of
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -228,7 +229,7 @@ def integer(field: Pieces | None) -> int | None:
     text = None if field is None else text_of(field)
     if text is None or not re.fullmatch(r"\s*[+-]?\d+\s*", text):
         return None
-    return int(text)
+    return parse_integer(text)
 
 
 def _canonical(name: str, known: Syntax) -> str | None:
@@ -311,7 +312,7 @@ class _Reader:
         index = self.at
         self.at += 1
         letters = text[1:]
-        if self.known.numbers and letters[:1].isdigit():
+        if self.known.numbers and is_number(letters[:1]):
             self.given.append(Given(letters, None, index, span_of(field), index))
             return
         for place, letter in enumerate(letters):

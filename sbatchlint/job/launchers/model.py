@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, text_of
 from sbatchlint.job.commands.argv import Argv, Given, Lookup, Reading, integer, partition
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
 
@@ -210,10 +211,10 @@ def nodes(setting: Setting | None) -> int | tuple[int, int] | Pieces | None:
     if text is None:
         return setting.value
     least, _, most = text.partition(":")
-    if least.strip().isdigit() and (not most or most.strip().isdigit()):
-        if not most or int(least) == int(most):
-            return int(least)
-        return int(least), int(most)
+    if is_number(least.strip()) and (not most or is_number(most.strip())):
+        if not most or parse_integer(least) == parse_integer(most):
+            return parse_integer(least)
+        return parse_integer(least), parse_integer(most)
     return setting.value
 
 

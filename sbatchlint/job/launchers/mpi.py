@@ -10,6 +10,7 @@ import re
 
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Setting, count
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
 NAMES = frozenset(
@@ -93,7 +94,7 @@ class Mpi(Launcher):
         mapped = self.setting("map-by")
         text = None if mapped is None else mapped.text
         match = re.match(r"ppr:(\d+):node", text or "")
-        return int(match.group(1)) if match else None
+        return parse_integer(match.group(1)) if match else None
 
 
 def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:

@@ -19,6 +19,7 @@ from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 # In the order in which slurmctld looks; the grammars of single options come in between (`ORDERS`).
@@ -130,11 +131,11 @@ def moment(text: str | None) -> tuple[int, ...]:
     found = _NOW.fullmatch((text or "").lower())
     if found is not None:
         count, unit = found.groups()
-        return 0, int(count or 0) * _SECONDS[unit]
+        return 0, parse_integer(count or "0") * _SECONDS[unit]
     date = _DATE.fullmatch((text or "").upper())
     if date is None:
         raise UnknownValue
-    return (1, *(int(part or 0) for part in date.groups()))
+    return (1, *(parse_integer(part or "0") for part in date.groups()))
 
 
 def _seconds(point: tuple[int, ...]) -> int:

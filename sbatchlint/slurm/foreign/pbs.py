@@ -9,6 +9,7 @@ import re
 
 from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
 from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _NAMES = {
@@ -111,12 +112,12 @@ def _whole(text: str) -> int:
     found = _OCTAL.match(text)
     sign, digits = found.groups() if found is not None else ("", "")
     if digits[:2].lower() == "0x":
-        number = int(digits, 16)
+        number = parse_integer(digits, 16)
     elif digits[:1] == "0":
         octal = re.match("[0-7]*", digits)
-        number = int(octal.group() or "0", 8) if octal is not None else 0
+        number = parse_integer(octal.group() or "0", 8) if octal is not None else 0
     else:
-        number = int(digits[:18] or "0")
+        number = parse_integer(digits[:18] or "0")
     return -number if sign == "-" else number
 
 
@@ -188,11 +189,11 @@ class _Resources:
     def accelerators(self, value: str, part: tuple[int, int]) -> None:
         if UNKNOWN in value:
             self.gpus = UNKNOWN
-        elif _COUNT.fullmatch(value) is None or int(value) <= 0:
+        elif _COUNT.fullmatch(value) is None or parse_integer(value) <= 0:
             message = f'Invalid numeric value "{value}" for naccelerators.'
             self.translation.refuse(self.given, message, part=part)
         else:
-            self.gpus = int(value)
+            self.gpus = parse_integer(value)
 
     def nodes(self, string: str, offset: int, whole: tuple[int, int]) -> None:
         """`2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; a property of a node is taken for a node's name."""
@@ -207,9 +208,9 @@ class _Resources:
                 span = (offset + at, offset + at + len(part))
                 self.translation.add(self.given, "gpus-per-node", part[5:], span)
             elif part.startswith("ppn="):
-                each += int(number.group()) if number is not None else 0
-            elif part[:1].isascii() and part[:1].isdigit() and number is not None:
-                nodes += int(number.group())
+                each += parse_integer(number.group()) if number is not None else 0
+            elif is_number(part[:1]) and number is not None:
+                nodes += parse_integer(number.group())
             elif part[:1].isascii() and part[:1].isalpha():
                 hosts.append(part)
             else:
@@ -230,8 +231,8 @@ class _Resources:
         cpus, tasks = self.pro["ncpus"], self.pro["mpiprocs"]
         if UNKNOWN in cpus + tasks:
             self.translation.add(self.given, "cpus-per-task", UNKNOWN)
-        elif _COUNT.fullmatch(cpus) and _COUNT.fullmatch(tasks) and int(cpus) > int(tasks) > 0:
-            self.translation.add(self.given, "cpus-per-task", str(int(cpus) // int(tasks)))
+        elif _COUNT.fullmatch(cpus) and _COUNT.fullmatch(tasks) and parse_integer(cpus) > parse_integer(tasks) > 0:
+            self.translation.add(self.given, "cpus-per-task", str(parse_integer(cpus) // parse_integer(tasks)))
 
 
 _PRO = {"select": "nodes", "ncpus": "mincpus", "mpiprocs": "ntasks-per-node"}

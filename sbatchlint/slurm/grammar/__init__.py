@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sbatchlint.slurm.options import Option
 from sbatchlint.slurm.versions import answers
+from sbatchlint.source.numbers import is_number
 
 
 class Refusal(NamedTuple):
@@ -107,22 +108,22 @@ _JUDGES: dict[str, Judge] = {}
 
 def _is_count(value: str) -> bool:
     """Whether every release takes it for a number of something: 1 to 999,999,999."""
-    return value.isascii() and value.isdigit() and len(value) < 10 and value.strip("0") != ""
+    return is_number(value) and len(value) < 10 and value.strip("0") != ""
 
 
 def _is_time(value: str) -> bool:
     """`10`, `1:00:00`, `2-12`: digits in fields that every release takes."""
     days, dash, rest = value.partition("-")
     fields = (rest if dash else days).split(":")
-    if dash and not (days.isascii() and days.isdigit()):
+    if dash and not (is_number(days)):
         return False
-    return len(fields) <= 3 and all(field.isascii() and field.isdigit() and len(field) < 6 for field in fields)
+    return len(fields) <= 3 and all(is_number(field) and len(field) < 6 for field in fields)
 
 
 def _is_size(value: str) -> bool:
     """`4000`, `4G`."""
     number = value[:-1] if value[-1:] in ("K", "M", "G", "T", "k", "m", "g", "t") else value
-    return number.isascii() and number.isdigit() and len(number) < 10
+    return is_number(number) and len(number) < 10
 
 
 def _is_mail(value: str) -> bool:

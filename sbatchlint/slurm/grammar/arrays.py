@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import int32, strtol
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 # No site can allow more (`MaxArraySize` in src/common/read_config.c); without a setting it is 1001.
@@ -107,7 +108,7 @@ def refusal(option: str, value: str, version: str) -> Refusal | None:
 
 def _reason(value: str) -> str:
     for first, last in re.findall(r"(?<![0-9:%-])([0-9]{1,18})-([0-9]{1,18})(?![0-9.])", value, re.ASCII):
-        if int(last) < int(first):
+        if parse_integer(last) < parse_integer(first):
             return f"the range {first}-{last} ends before it begins"
     if re.search(r"-[0-9]+:0+(?![0-9])", value, re.ASCII):
         return "a step is at least 1"
@@ -115,7 +116,7 @@ def _reason(value: str) -> str:
         return "an index is not negative"
     if re.search(r"\s", value):
         return "an array has no blanks"
-    if any(int(number) >= SIZE_LIMIT for number in re.findall("[0-9]{7,18}", value)):
+    if any(parse_integer(number) >= SIZE_LIMIT for number in re.findall("[0-9]{7,18}", value)):
         return f"no index is larger than {SIZE_LIMIT - 1}"
     return "an array is numbers and ranges such as 1,3,5-9:2%4"
 
@@ -141,7 +142,7 @@ def _instead(value: str, version: str) -> str | None:
         found = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})(:[0-9]+)?", numbers, re.ASCII)
         if found is not None:
             first, last, step = found.groups()
-            if int(last) < int(first):
+            if parse_integer(last) < parse_integer(first):
                 if span is not None:
                     return None
                 first, last = last, first

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _DIGITS = Regex(r"[0-9]+", re.ASCII)
@@ -59,7 +60,7 @@ def frequency(text: str, version: str) -> int | None:
     found = _LONG.match(text)
     if found is None or len(found.group()) > 19 or found.end() != len(text) and not is_before(version, "23.11"):
         return None
-    return int(found.group()) % 2**32 or None
+    return parse_integer(found.group()) % 2**32 or None
 
 
 def _cpu_freq(value: str, version: str) -> Refusal | None:
@@ -120,7 +121,7 @@ def _is_gpu_frequency(item: str) -> bool:
         return True
     if text in ("low", "medium", "high", "highm1"):
         return True
-    return _DIGITS.fullmatch(text) is not None and int(text[:20]) < 2**63 - 1
+    return _DIGITS.fullmatch(text) is not None and parse_integer(text[:20]) < 2**63 - 1
 
 
 def _gpu_bind(value: str, version: str) -> Refusal | None:
@@ -267,7 +268,7 @@ def _binding_words(value: str) -> list[str]:
 
 
 def _is_listed(text: str) -> bool:
-    return text[:1].isdigit() or re.match(r"[0-9a-fA-F]*(?:,|$)", text, re.ASCII) is not None
+    return is_number(text[:1]) or re.match(r"[0-9a-fA-F]*(?:,|$)", text, re.ASCII) is not None
 
 
 def _tres_bind(value: str, version: str) -> Refusal | None:

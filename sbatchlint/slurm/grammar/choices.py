@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import is_number, parse_integer
 
 # By option, its words and the release that knows each first.
 _WORDS: dict[str, dict[str, str]] = {
@@ -163,7 +164,7 @@ def hints(value: str) -> list[str]:
     found: list[str] = []
     word = ""
     for at, character in enumerate(value):
-        if character == ";" or character == "," and not value[at + 1 : at + 2].isdigit():
+        if character == ";" or character == "," and not is_number(value[at + 1 : at + 2]):
             found.append(word)
             word = ""
         else:
@@ -263,7 +264,7 @@ def plane_size(value: str) -> int | None:
     """The size of a `--distribution=plane=SIZE`; None for all other values."""
     size = _after_equals(value) if value[:5].lower() == "plane" else ""
     digits = size.strip(" \t").removeprefix("+")
-    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 11 else 0
+    number = parse_integer(digits) if is_number(digits) and len(digits) < 11 else 0
     return number if 0 < number < 2**31 and not size.endswith((" ", "\t")) else None
 
 
@@ -306,7 +307,7 @@ def _distribution(option: str, value: str, version: str) -> Refusal | None:
     if value[:5].lower() == "plane":
         # Without `=`, SLURM_DIST_PLANESIZE of the submission would give the size.
         number = value[5:].strip(": ")
-        instead = f"plane={number}" if number.isdigit() and number.strip("0") else None
+        instead = f"plane={number}" if is_number(number) and number.strip("0") else None
         return _choice(message, "plane needs a size above 0, as in plane=4", instead)
     head, comma, flag = value.partition(",")
     right: list[str] = []
@@ -336,7 +337,7 @@ def _acctg_freq(option: str, value: str, version: str) -> Refusal | None:
 def _is_interval(text: str) -> bool:
     """Whether strtol() finds a number there, and not -1."""
     found = re.match(r"[ \t\n\v\f\r]*([+-]?[0-9]+)", text, re.ASCII)
-    return found is not None and int(found.group(1)) != -1
+    return found is not None and parse_integer(found.group(1)) != -1
 
 
 _JUDGES: dict[str, Callable[[str, str, str], Refusal | None]] = {

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 TYPES = ("afternotok", "aftercorr", "afterany", "afterok", "afterburstbuffer", "after", "expand")
@@ -87,7 +88,7 @@ class _Parser:
                 self.terms.append(Term("singleton", 0, None, 0, False, at, state))
                 at = state
                 bare = False
-            elif ":" not in text[at:] and text[at : at + 1].isdigit():
+            elif ":" not in text[at:] and is_number(text[at : at + 1]):
                 term = self.job(at, "afterany", 0, True)
                 if isinstance(term, DependencyFault):
                     return term
@@ -134,7 +135,7 @@ class _Parser:
         word = re.split(r"[:,?]", text[at:], maxsplit=1)[0]
         if not word:
             return "a term is empty"
-        if word[0].isdigit():
+        if is_number(word[0]):
             return f"a bare job id ({word}) can only be followed by bare job ids"
         if word != word.strip():
             return f"a blank stands beside `{word.strip()}`"
@@ -160,7 +161,7 @@ class _Parser:
     def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | DependencyFault:
         text = self.text
         found = _NUMBER.match(text, at)
-        number = int(found.group(1)) if found is not None else 0
+        number = parse_integer(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
             return DependencyFault(at, f"`{shown}` is no job id" if shown else "a job id is missing")
@@ -175,7 +176,7 @@ class _Parser:
                 if expression is not None:
                     task, end = -1, expression.end()
                 elif inner is not None:
-                    task, end = int(inner.group(1)), inner.end()
+                    task, end = parse_integer(inner.group(1)), inner.end()
                 elif self.strict or text[end + 1 : end + 2] == "[":
                     return DependencyFault(end, "the task of the array is missing")
                 else:
@@ -191,9 +192,9 @@ class _Parser:
             return DependencyFault(end, f"`{text[end:]}` cannot stand behind a job id")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
-            if delay is None or int(delay.group(1)) <= 0:
+            if delay is None or parse_integer(delay.group(1)) <= 0:
                 return DependencyFault(end, "`+` needs a number of minutes above 0")
-            minutes, end = int(delay.group(1)), delay.end()
+            minutes, end = parse_integer(delay.group(1)), delay.end()
         state = self.state(end)
         if isinstance(state, DependencyFault):
             return state

@@ -10,6 +10,7 @@ import re
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 _NAMES = {"constraint": "feature", "prefer": "preferred feature"}
@@ -53,7 +54,7 @@ def fault(value: str, version: str) -> str | None:
     for found in _TOKEN.finditer(value):
         token = found.group()
         if token[0] == "*":
-            if not name or paren or int(found.group(1) or 0) <= 0:
+            if not name or paren or parse_integer(found.group(1) or "0") <= 0:
                 return "`*` needs a feature before it and a number above 0 behind it"
             counted = counted or not bracket
             number = True

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 INT_MAX = 2**31 - 1
@@ -39,7 +40,7 @@ def strtol(text: str, start: int = 0) -> tuple[int, int]:
     if len(digits) > 40 and digits.lstrip("+-0") != "":
         stripped = digits.lstrip("+-0")
         digits = ("-" if digits[0] == "-" else "") + stripped[:40]
-    number = int(digits)
+    number = parse_integer(digits)
     return max(-LONG_MAX - 1, min(LONG_MAX, number)), found.end()
 
 
@@ -299,7 +300,7 @@ def _not_nodes(part: str, text: str, version: str) -> Refusal:
             reason = "lists of node counts came with 23.02"
     instead = _plain(text, True)
     span = re.fullmatch(r"([0-9]+)\s*(?:\.\.+|to|~)\s*([0-9]+)", text.strip(), re.ASCII)
-    if span is not None and int(span.group(1)[:18]) <= int(span.group(2)[:18]):
+    if span is not None and parse_integer(span.group(1)[:18]) <= parse_integer(span.group(2)[:18]):
         instead = f"{span.group(1)}-{span.group(2)}"
     return _no(f'"{part}" is not a valid node count', reason, instead)
 
@@ -334,7 +335,7 @@ def _bit_list(text: str) -> list[tuple[int, int]] | None:
         return []
     found: list[tuple[int, int]] = []
     for item in text.split(","):
-        numbers = [int("".join(re.findall("[0-9]", part))[:20] or "0") for part in item.split("-")]
+        numbers = [parse_integer("".join(re.findall("[0-9]", part))[:20] or "0") for part in item.split("-")]
         low = numbers[-2] if len(numbers) > 1 else numbers[-1]
         found.append((int32(low), int32(numbers[-1])))
     return found

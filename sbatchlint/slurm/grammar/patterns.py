@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.slurm.versions import MAJORS, is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 # By letter, since when.
@@ -46,7 +47,7 @@ def found(text: str) -> Iterator[Use]:
             yield Use("%", None, *match.span())
             continue
         digits = match.group(1)[:-1]
-        yield Use(match.group(2), int(digits) if digits else None, *match.span())
+        yield Use(match.group(2), parse_integer(digits) if digits else None, *match.span())
 
 
 def uses(text: str, letter: str) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before, is_release
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _GRES = "Invalid generic resource (gres) specification"
@@ -47,9 +48,9 @@ class ResourceFault(NamedTuple):
 def count(text: str) -> int | None:
     """A number with its suffix: k, m, g, t and p are powers of 1024, kb, mb, … of 1000; None for anything else."""
     found = _NUMBER.fullmatch(text)
-    if found is None or len(found.group(1)) > 20 or int(found.group(1)) >= _LIMIT:
+    if found is None or len(found.group(1)) > 20 or parse_integer(found.group(1)) >= _LIMIT:
         return None
-    number, suffix = int(found.group(1)), found.group(2).lower()
+    number, suffix = parse_integer(found.group(1)), found.group(2).lower()
     if not suffix:
         return number
     power = _POWERS.get(suffix[0])
@@ -159,7 +160,7 @@ def _old_item(text: str, message: str) -> Item | ResourceFault:
     if not rest:
         return ResourceFault(text, "the number is missing", message)
     number = _old_count(rest)
-    if number is None and rest[0].isdigit():
+    if number is None and is_number(rest[0]):
         return ResourceFault(text, f"`{rest}` is no number", _CONTROLLER, "controller")
     return Item(name, rest, 1, text) if number is None else Item(name, "", number, text)
 
@@ -167,8 +168,8 @@ def _old_item(text: str, message: str) -> Item | ResourceFault:
 def _old_count(text: str) -> int | None:
     """strtoull() of old: signs and blanks before it, and no digits at all before a suffix (`k` is 0)."""
     bare = text.lstrip(" \t\n").removeprefix("+")
-    if bare[:1] == "-" and bare[1:].isdigit():
-        return -int(bare[1:]) % 2**64 if int(bare[1:]) != 1 else None
+    if bare[:1] == "-" and is_number(bare[1:]):
+        return -parse_integer(bare[1:]) % 2**64 if parse_integer(bare[1:]) != 1 else None
     if bare[:1].isalpha():
         return 0 if count("0" + text) == 0 else None
     return count(bare) if bare else None
@@ -245,7 +246,7 @@ def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
 def _leading(text: str) -> int:
     """atoi()."""
     digits = re.match(r"\s*([+-]?[0-9]{1,18})", text, re.ASCII)
-    return int(digits.group(1)) if digits is not None else 0
+    return parse_integer(digits.group(1)) if digits is not None else 0
 
 
 def licences(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
@@ -274,7 +275,7 @@ def licences(text: str, version: str) -> tuple[Item, ...] | ResourceFault:
             if digits is None and parts[1] and not is_before(version, "25.11"):
                 # Perhaps a variable of a hierarchical resource.
                 return ()
-            number = int(digits.group(1)) if digits is not None else 0
+            number = parse_integer(digits.group(1)) if digits is not None else 0
             if rest or number < 0 or digits is None and not is_before(version, "25.11"):
                 return ResourceFault(item, f"`{parts[1]}` is no number", message, "controller")
         found.append(Item(parts[0], "", number, item))

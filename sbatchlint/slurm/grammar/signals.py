@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import SPACES, int32, strtol
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _OLD = "HUP INT QUIT ABRT KILL ALRM TERM USR1 USR2 URG CONT STOP TSTP TTIN TTOU XCPU"
@@ -136,8 +137,8 @@ def _cause(value: str, version: str) -> tuple[str, str | None]:
     signal = found["signal"].upper()
     name = signal[3:] if signal[:3] == "SIG" else signal
     reason = form
-    if signal.isdigit():
-        if not int(signal[:9]) % 65536:
+    if is_number(signal):
+        if not parse_integer(signal[:9]) % 65536:
             return "there is no signal 0", None
     elif name not in names(version):
         number = _NAMELESS.get(name, _NUMBERS.get(name))
@@ -166,7 +167,7 @@ def _seconds(delay: str, unit: str) -> int | None:
         return None
     total = 0
     for field in fields:
-        total = total * 60 + int(field)
+        total = total * 60 + parse_integer(field)
     return total * _UNITS[unit]
 
 

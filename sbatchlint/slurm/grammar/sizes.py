@@ -11,6 +11,7 @@ from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import LONG_MAX, strtol
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_release
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
@@ -101,7 +102,7 @@ def _instead(option: str, value: str) -> str | None:
     letter = unit.group(1).lower()
     if not (fraction or "").strip("0") and whole and letter in "kmgt":
         return f"{whole}{letter.upper()}"
-    thousandths = int((whole or "0") + (fraction or "")) * 10 ** (9 - len(fraction or ""))
+    thousandths = parse_integer((whole or "0") + (fraction or "")) * 10 ** (9 - len(fraction or ""))
     size = thousandths * _MEGABYTES[letter] / 10**9
     amount = -int(-size // 1)
     for mark, factor in (("T", 1024 * 1024), ("G", 1024)):

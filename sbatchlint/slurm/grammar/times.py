@@ -10,6 +10,7 @@ import re
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import int32, strtol
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 # What `minutes` says of a job without a limit of its own: that is how such a job writes it, too.
@@ -144,7 +145,7 @@ def _duration(text: str) -> tuple[int, int] | None:
         unit = _UNITS.get(name.lower()) or _UNITS.get(name.lower().rstrip("s"))
         if unit is None or unit >= last or len(whole) + len(fraction) > 9:
             return None
-        amount = int(whole + fraction) * unit
+        amount = parse_integer(whole + fraction) * unit
         if amount % 10 ** len(fraction):
             return None
         total += amount // 10 ** len(fraction)
@@ -178,7 +179,7 @@ def timestamp_fault(text: str, version: str = "26.05") -> int | None:
     try:
         return None if _moment_parts(text, version) else -1
     except _UnreadableMoment as fault:
-        return int(fault.args[0])
+        return parse_integer(fault.args[0])
 
 
 def _moment_parts(text: str, version: str) -> bool:
@@ -261,17 +262,17 @@ def _two(text: str, at: int) -> int:
     for each in (at, at + 1):
         if not _digit(text, each):
             raise _UnreadableMoment(each)
-    return int(text[at : at + 2])
+    return parse_integer(text[at : at + 2])
 
 
 def _clock(text: str, at: int) -> int:
     """_get_time()"""
-    hour = int(text[at])
+    hour = parse_integer(text[at])
     at += 1
     if text[at] != ":":
         if not _digit(text, at):
             raise _UnreadableMoment(at)
-        hour = hour * 10 + int(text[at])
+        hour = hour * 10 + parse_integer(text[at])
         at += 1
     if hour > 23:
         raise _UnreadableMoment(at - 2)
@@ -299,7 +300,7 @@ def _one_or_two(text: str, at: int) -> tuple[int, int]:
     number = _value(text, at)
     at += 1
     if _digit(text, at):
-        number = number * 10 + int(text[at])
+        number = number * 10 + parse_integer(text[at])
         at += 1
     return number, at
 
@@ -354,7 +355,7 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
     date = re.fullmatch(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[Tt_, ]\s*(.*))?", text, re.ASCII)
     if date is not None:
         year, month, day, clock = date.groups()
-        meant = f"{year}-{int(month):02d}-{int(day):02d}"
+        meant = f"{year}-{parse_integer(month):02d}-{parse_integer(day):02d}"
         if clock:
             hour = re.fullmatch("[0-9]{1,2}", clock)
             meant += f"T{clock}:00" if hour is not None else f"T{clock}"
