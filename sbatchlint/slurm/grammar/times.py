@@ -179,7 +179,8 @@ def timestamp_fault(text: str, version: str = "26.05") -> int | None:
     try:
         return None if _moment_parts(text, version) else -1
     except _UnreadableMoment as fault:
-        return parse_integer(fault.args[0])
+        place: int = fault.args[0]
+        return place
 
 
 def _moment_parts(text: str, version: str) -> bool:
