@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from sbatchlint.slurm.options import all_options
 from sbatchlint.slurm.versions import expand
 
 _DATA = os.path.join(os.path.dirname(__file__), "data", "environment.json")
@@ -89,8 +90,6 @@ def find(name: str) -> Entry | None:
 @cache
 def known_names() -> frozenset[str]:
     """Every name that Slurm sets or reads anywhere, and those that sites commonly add."""
-    from sbatchlint.slurm.options import all_options
-
     read = {name for option in all_options() for names in option.environment.values() for name in names}
     return frozenset({*variables(), *_data()["others"], *read})
 
