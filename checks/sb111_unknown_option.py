@@ -1,4 +1,4 @@
-"""sbatch has no such option, and refuses the script.
+"""An option that sbatch does not know: it refuses the script.
 
 `sbatch: unrecognized option '--gpu-per-node=8'`: nothing is submitted. Common causes are `_` for `-`, a missing letter,
 and the names of other schedulers (`--walltime`, `--queue`).

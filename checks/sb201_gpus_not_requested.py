@@ -1,13 +1,13 @@
 """The job works on GPUs, but asks for none.
 
-Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or one of their kin most clusters give a job no GPU, even in a
+Without `--gpus-per-node`, `--gpus`, `--gres=gpu:N` or a similar option most clusters give a job no GPU, even in a
 partition that has them: CUDA_VISIBLE_DEVICES is unset, `torch.cuda.is_available()` is False, and the job dies or
-trains on the processors. Some sites refuse such a job at submission.
+trains on the CPUs. Some sites refuse such a job at submission.
 
 Reported where a command or variable of the script plainly uses GPUs and none is asked for in any form. Sites that hand
 out whole nodes need no such option (and some refuse it): a job with `--exclusive` or all memory of its nodes gets only
-advice (for its steps from another check), and `gpu-partitions` in the settings names partitions whose jobs get GPUs
-without asking.
+advice (exclusive-without-gpus reports its steps), and `gpu-partitions` in the settings names partitions whose jobs get
+GPUs without asking.
 
 ## Fix
 

@@ -2,9 +2,9 @@
 
 srun takes its resources from the job. `srun --gpus-per-node=8` in a job with four GPUs a node starts nothing: `Unable
 to create step: Invalid generic resource (gres) specification`; without `set -e` the script goes on as if it had run.
-The same befalls a step on one node of a job that asked for its GPUs in total: it inherits `--gpus=16`, and wants all
-sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing starts,
-until its rendezvous times out.
+The same happens to a step on one node of a job that asked for its GPUs in total: it inherits `--gpus=16`, and wants
+all sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing
+starts, until its rendezvous times out.
 
 A job that asks for no GPU at all gets all of them at sites that hand out whole nodes: then it is a warning, and nothing
 is said of a job with `--exclusive`, nor of one that asks for nodes alone and starts more on them than one CPU can run.

@@ -1,4 +1,4 @@
-"""A total of GPUs or tasks over several nodes need not be split evenly.
+"""A total of GPUs or tasks over several nodes may be split unevenly.
 
 `--gpus=8` on two nodes says nothing of each node: Slurm gave seven to one and one to the other. torchrun with
 `--nproc_per_node=4` then finds one GPU on the second node, and dies of `invalid device ordinal`. `--ntasks=16` on two

@@ -1,4 +1,4 @@
-"""Tasks see other GPUs than what runs in them reckons with.
+"""Tasks see other GPUs than the program in them expects.
 
 `--gpus-per-task=1`, `--ntasks-per-gpu` and `--gpu-bind=single:1` show each task one GPU, GPU 0 for its program.
 torchrun with four processes in such a task, and a program that calls `set_device(LOCAL_RANK)`, then ask for GPUs
@@ -19,8 +19,7 @@ as many as it starts processes. Unsafe: the program may know about it.
 
 srun(1), --gpu-bind, --gpus-per-task; runs on Slurm 22.05, 23.11, 24.11 and 26.05; torch/cuda (`set_device`),
 jax/_src/clusters/slurm_cluster.py (the device of the local number), lightning/fabric (`devices` against what is
-visible);
-https://github.com/ACEsuit/mace/issues/435; https://github.com/jax-ml/jax/issues/23452;
+visible); https://github.com/ACEsuit/mace/issues/435; https://github.com/jax-ml/jax/issues/23452;
 https://github.com/clessig/atmorep/issues/77
 """
 

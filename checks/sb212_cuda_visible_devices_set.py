@@ -1,7 +1,7 @@
-"""The script says which GPUs its programs see, where Slurm has said so already.
+"""The script sets which GPUs its programs see, though Slurm has done so already.
 
-Slurm sets CUDA_VISIBLE_DEVICES to the GPUs that the job got. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU, the
-heritage of a workstation, names one that is not there: `No CUDA GPUs are available`; where the cluster does not hide
+Slurm sets CUDA_VISIBLE_DEVICES to the GPUs that the job got. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU,
+left over from a workstation, names one that is not there: `No CUDA GPUs are available`; where the cluster does not hide
 the GPUs of others it names one that another job is using. A shorter list leaves GPUs idle that the job waited for, and
 one that the batch shell exports does not reach the tasks of an srun at all: Slurm sets the variable anew for each.
 
