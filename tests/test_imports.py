@@ -43,6 +43,7 @@ LINT = VERSION | {
     "sbatchlint.source.discover",
     "sbatchlint.source.edits",
     "sbatchlint.source.files",
+    "sbatchlint.source.numbers",
     "sbatchlint.source.regex",
     "sbatchlint.source.text",
     "sbatchlint.source.workspace",

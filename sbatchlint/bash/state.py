@@ -1,8 +1,8 @@
 """The state of a shell while a script is evaluated: variables with their alternatives, functions, options, files.
 
-Where a script branches, both ways are walked and joined: a variable that differs afterwards has one alternative a way.
-Each alternative carries *guards*, the branches that it came from, so that values of one way are never combined with
-values of the other. An `if` whose condition is written and evaluated the same as an earlier one is the same branch.
+Where a script branches, both branches are walked and joined: a variable that differs afterwards has an alternative for
+each. An alternative carries *guards*, the branches that it came from, so that values of one branch are never combined
+with values of another. An `if` whose condition reads and evaluates the same as an earlier one is the same branch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sbatchlint.bash.variables import (
     Alternative,
     Fields,
     Guards,
-    Names,
+    LayeredDict,
     Variable,
     Variables,
     differing,
@@ -38,11 +38,11 @@ class ShellFunction(NamedTuple):
     text: Text
     source: Pieces
     exported: bool = False
-    uncertain: bool = False  # on another way there is none, or another one
+    uncertain: bool = False  # another branch defines another one, or none
 
 
 class State:
-    """What a shell knows at one point of the script. Copied where ways part; variables are never changed in place."""
+    """What a shell knows at one point of the script. Copied at each branch; variables are never changed in place."""
 
     __slots__ = (
         "doubtful", "escaped", "files", "functions", "mixed", "options", "positional", "restored", "sourced", "status",
@@ -52,18 +52,18 @@ class State:
     def __init__(self) -> None:
         self.variables = Variables()
         # functions and options are seldom changed, and never in place: see set_function, set_option
-        self.functions: Names[ShellFunction] = Names()
-        # set -e and the like: True, False, or None where ways disagree
+        self.functions: LayeredDict[ShellFunction] = LayeredDict()
+        # set -e and the like: True, False, or None where branches disagree
         self.options: dict[str, bool | None] = {}
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
         self.sourced = False  # a file that cannot be read here ran in this shell
-        # something may have gone wrong before: the shell may have ended, or given up a command in its middle
+        # something may have failed before: the shell may have exited, or abandoned a command halfway
         self.doubtful = False
-        # on another way the flow was left before this point: by exit, return, break or continue
+        # another branch left by exit, return, break or continue before this point
         self.escaped = False
         self.restored: dict[str, Variable | None] | None = None  # in a function: what `local` hides
-        self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local on some ways only
+        self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local in some branches only
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
@@ -88,7 +88,7 @@ class State:
         new = State()
         kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
         new.variables = Variables(kept)
-        new.functions = Names({name: each for name, each in self.functions.items() if each.exported})
+        new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
         new.doubtful = self.doubtful
@@ -111,9 +111,9 @@ class State:
         return self.options.get(name, False)
 
 
-def join(ways: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
-    """The state after ways that came together; None is a way that ended the script."""
-    found = list(ways)
+def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
+    """The state after branches that join; None for a branch that does not go on."""
+    found = list(branches)
     live = [(state, guard) for state, guard in found if state is not None]
     if not live:
         return None

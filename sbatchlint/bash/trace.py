@@ -110,9 +110,9 @@ class Invocation:
     """A command that would run: its words, and all that decides what it does.
 
     `argv`: one field a word. `variables`: `NAME=value` before it. `span`: the command in the file, from its first to
-    its last word. `kind`: how it is started by its parent ("" for the script's own commands, else `srun`, `bash -c`,
+    its last word. `kind`: how its parent starts it ("" for the script's own commands, else `srun`, `bash -c`,
     `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
-    `spawn`: what the job layer said of it when it starts another command. `alternatives`: how many invocations stand
+    `spawn`: what the job layer says of it, where it starts another command. `alternatives`: how many invocations stand
     for this one command, each with other words that it may have.
     """
 
@@ -165,7 +165,7 @@ class Invocation:
         return span_of(self.argv[0]) if self.argv else self.span
 
     def ancestors(self) -> list[Invocation]:
-        """The invocations that started this one, nearest first."""
+        """The invocations that started this one, innermost first."""
         found = []
         each = self.context.parent
         while each is not None:
@@ -174,7 +174,7 @@ class Invocation:
         return found
 
     def descendants(self) -> list[Invocation]:
-        """All that it starts, itself not included, in order."""
+        """The invocations that this one starts, directly or not, in order."""
         found = []
         for child in self.children:
             found.append(child)
@@ -198,7 +198,7 @@ def exported(invocation: Invocation, name: str) -> Pieces | None:
 
 
 def is_set(invocation: Invocation, name: str) -> bool:
-    """Whether the script sets a variable before a command, exported or not, to whatever."""
+    """Whether the script sets a variable before a command, exported or not, whatever its value."""
     variable = invocation.state.variables.get(name)
     return variable is not None and bool(variable.alternatives)
 

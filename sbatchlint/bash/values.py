@@ -50,7 +50,7 @@ class Expansion(NamedTuple):
         return (self, *self.inputs)
 
 
-# An expansion remembers at most so many others that went into it.
+# An expansion keeps at most this many inputs.
 MOST_INPUTS = 24
 
 
@@ -95,7 +95,7 @@ class Piece(NamedTuple):
 
 
 Pieces = tuple[Piece, ...]
-# Called without the constructor around it, where most pieces and spans of a run are made: that is twice as fast.
+# The constructor without its wrapper, where most pieces and spans are made: twice as fast.
 _new = tuple.__new__
 
 
@@ -130,12 +130,12 @@ def known_prefix(field: Pieces) -> str:
 
 
 def is_open(field: Pieces) -> bool:
-    """Whether the field may in truth be no word, or several."""
+    """Whether the field may turn out to be no word, or several."""
     return any(piece.open for piece in field)
 
 
 def span_of(field: Pieces) -> Span:
-    """From the first to the last character of a field in the file; its first piece where it stands in several."""
+    """From the first to the last character of a field; only its first piece where the pieces are not in order."""
     if not field:
         return Span(0, 0)
     start, end = field[0].start, field[0].end
@@ -222,8 +222,8 @@ class Text:
             at += len(part) + 1
         return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 
-    def without_marks(self) -> Text:
-        """What a shell gets of a file that a template engine fills in: values that are not known, and no statements."""
+    def without_template_marks(self) -> Text:
+        """The text as a shell gets it after a template engine: unknown values for expressions, statements left out."""
         if not self.is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
             return self
         from sbatchlint.source.templates import is_templated, rendered

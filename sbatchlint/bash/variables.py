@@ -1,7 +1,7 @@
 """The variables of a shell: their alternatives, and a dictionary of them that is cheap to copy for every command.
 
-Each alternative carries *guards*, the branches that it came from, so that values of one way are never combined with
-values of the other.
+Each alternative carries *guards*, the branches that it came from, so that values of one branch are never combined with
+values of another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Guard = tuple[Hashable, int]
 Guards = frozenset[Guard]
 NO_GUARDS: Guards = frozenset()
 
-# A value has at most this many alternatives; with more it is widened: the common beginning, then unknown.
+# A value has at most this many alternatives; more are widened to their common beginning and an unknown.
 MOST_ALTERNATIVES = 6
 
 Fields = tuple[Pieces, ...]
@@ -72,7 +72,7 @@ def _common_prefix(values: Sequence[Pieces]) -> Pieces:
 
 
 def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
-    """Alternatives, reduced to one where there are too many: what all begin with, then an unknown."""
+    """The alternatives, or one instead of too many: what all of them begin with, then an unknown."""
     if len(alternatives) <= MOST_ALTERNATIVES:
         return tuple(alternatives)
     inputs: dict[Expansion, None] = {}
@@ -107,20 +107,20 @@ Named = TypeVar("Named")
 MOST_OWN = 32
 
 
-class Names(MutableMapping[str, Named]):
-    """Variables or functions by name: a part that is shared by copies and never changed, and what is another since."""
+class LayeredDict(MutableMapping[str, Named]):
+    """Variables or functions by name: a part that copies share and nobody changes, and the changes since."""
 
     __slots__ = ("_own", "_shared")
 
     def __init__(self, shared: dict[str, Named] | None = None) -> None:
         self._shared = shared if shared is not None else {}
-        self._own: dict[str, Named | None] = {}  # None: it is not there any more
+        self._own: dict[str, Named | None] = {}  # None: deleted
 
-    def copy(self) -> Names[Named]:
+    def copy(self) -> LayeredDict[Named]:
         if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
             self._shared = self._merged()
             self._own = {}
-        new: Names[Named] = Names.__new__(Names)
+        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
         new._shared = self._shared
         new._own = self._own.copy()
         return new
@@ -162,19 +162,19 @@ class Names(MutableMapping[str, Named]):
     def __len__(self) -> int:
         return len(self._merged())
 
-    def changes(self, other: Names[Named]) -> Iterable[str]:
-        """The names that stand for something else in the two."""
+    def changes(self, other: LayeredDict[Named]) -> Iterable[str]:
+        """The names whose objects differ between the two."""
         if self._shared is other._shared:
             names = dict.fromkeys((*self._own, *other._own))
             return [name for name in names if self.get(name) is not other.get(name)]
         return differing(self._merged(), other._merged())
 
 
-Variables = Names[Variable]
+Variables = LayeredDict[Variable]
 
 
 def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:
-    """The names that stand for other objects in two dictionaries; fast where one is a changed copy of the other."""
+    """The names whose objects differ between two dictionaries; fast where one is a changed copy of the other."""
     if first is second:
         return ()
     if all(map(is_, first, second)):

@@ -51,7 +51,7 @@ class Job:
         outer: Job | None = None, shell: bool = True,
     ) -> None:  # fmt: skip
         self.source = source
-        self.text = text.without_marks()
+        self.text = text.without_template_marks()
         self.site = site
         self.versions = Range(*site.slurm_versions)
         self.is_embedded = submission is not None

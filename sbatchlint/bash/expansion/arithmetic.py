@@ -19,12 +19,12 @@ PRECEDENCE = {
 ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
 LARGEST = 1 << 63
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_"
-# Values of variables are expressions too; so deep they are followed.
+# Values of variables are expressions too, which are followed to this depth.
 DEEPEST = 8
-# An expression that is longer is not looked at.
+# Longer expressions are unknown.
 LONGEST = 2000
 
-# How a part of an expression runs: not at all, maybe (beside an operand that is unknown), for certain.
+# Whether a part of an expression is evaluated: no, maybe (beside an unknown operand), yes.
 OFF, MAYBE, ON = 0, 1, 2
 
 
@@ -32,8 +32,8 @@ class NotUnderstood(Exception):
     """The expression is not arithmetic, or the shell would stop at it."""
 
 
-class Names(Protocol):
-    """The variables of the shell, as arithmetic sees them."""
+class ArithmeticVariables(Protocol):
+    """Access of arithmetic to the shell's variables."""
 
     def text(self, name: str, index: int | str | None) -> str | None:
         """The text of a variable ("" if it is not set); None where that is unknown. `index`: "" if not known."""
@@ -86,7 +86,7 @@ def _wrapped(value: int) -> int:
 
 
 def combine(operator: str, left: int | None, right: int | None) -> int | None:
-    """The value of an operator that is no assignment."""
+    """The result of an operator other than an assignment."""
     if left is None or right is None:
         if operator == "&&" and (left == 0 or right == 0):
             return 0
@@ -143,9 +143,9 @@ Target = tuple[str, int | str | None]
 
 
 class _Evaluator:
-    """Evaluates while it reads; what must not run is only read."""
+    """Parses and evaluates in one pass; operands that must not be evaluated are only parsed."""
 
-    def __init__(self, text: str, names: Names, depth: int) -> None:
+    def __init__(self, text: str, names: ArithmeticVariables, depth: int) -> None:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []
         at = 0
@@ -216,7 +216,7 @@ class _Evaluator:
         return 0 if self.mode == OFF else combine(operator, left, right)
 
     def target(self) -> Target:
-        """A name with its subscript, if it has one."""
+        """Reads a name and its subscript, None without one."""
         name = self.take()[1]
         if self.peek() != "[":
             return name, None
@@ -307,7 +307,7 @@ class _Evaluator:
         raise NotUnderstood(text)
 
 
-def evaluate(text: str, names: Names, depth: int = 0) -> int | None:
+def evaluate(text: str, names: ArithmeticVariables, depth: int = 0) -> int | None:
     """The value of an expression in which every `$…` is already replaced. Raises `NotUnderstood`."""
     if not text.strip():
         return 0

@@ -1,4 +1,4 @@
-"""The variables of the shell, as arithmetic reads and sets them."""
+"""How arithmetic reads and sets the shell's variables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text
 from sbatchlint.source.text import Span
 
 
-class ShellNames:
-    """Looks up variables for one expression. `unknown`: something was looked up that is not known."""
+class ShellVariables:
+    """Variables for one expression. `unknown`: whether one of those that were read is unknown."""
 
     def __init__(self, expander: Expander, scope: Scope, inputs: dict[Expansion, None]) -> None:
         self.expander = expander

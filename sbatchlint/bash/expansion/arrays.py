@@ -19,7 +19,7 @@ def indices(fields: Fields, keys: Keys) -> list[int]:
 
 
 def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:
-    """Fields and keys of an indexed array."""
+    """The fields and keys of an indexed array from its elements by subscript."""
     order = sorted(entries)
     keys = None if order == list(range(len(order))) else tuple([str(each) for each in order])
     return tuple([entries[each] for each in order]), keys
@@ -28,9 +28,9 @@ def compact(entries: dict[int, Pieces]) -> tuple[Fields, Keys]:
 def with_element(
     each: Alternative, index: int | str | None, value: Pieces | None, flags: str, unknown: Pieces
 ) -> Alternative | None:
-    """An array with one element changed (None: unset); None where the subscript is wrong.
+    """The array with one element set, or unset (`value` None); None where bash rejects the subscript.
 
-    `index`: a number, the key of an associative array, None where it is not known.
+    `index`: a number, the key of an associative array, None where it is unknown.
     """
     fields = each.fields or ()
     everything = Alternative((unknown,), each.guards)
@@ -59,7 +59,7 @@ def with_element(
 
 
 def element(each: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:
-    """An element of an array: whether it is known what it is, and the element (None: not set)."""
+    """Whether an element of an array is known, and the element (None: not set)."""
     fields = each.fields or ()
     if "A" in flags:
         if index is None or fields and each.keys is None:

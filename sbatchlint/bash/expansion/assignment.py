@@ -17,7 +17,7 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Set in the environment of every batch job: an assignment changes what children see.
+# In the environment of every batch job, so that an assignment reaches child processes.
 ENVIRONMENT_NAMES = frozenset(
     {
         "PATH", "HOME", "USER", "SHELL", "LD_LIBRARY_PATH", "HOSTNAME", "LANG", "TERM", "PWD", "LOGNAME", "TMPDIR",
@@ -27,7 +27,9 @@ ENVIRONMENT_NAMES = frozenset(
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def unclear(name: str, span: Span, scope: Scope, inputs: tuple[Expansion, ...] = (), several: bool = False) -> Pieces:
+def unknown_value(
+    name: str, span: Span, scope: Scope, inputs: tuple[Expansion, ...] = (), several: bool = False
+) -> Pieces:
     return (Piece(None, *span, Expansion(name, span, scope.context.phase, inputs), several),)
 
 
@@ -38,15 +40,15 @@ def expand_assignment(expander: Expander, node: Assignment, scope: Scope) -> lis
     """The alternatives of the value on the right side."""
     if isinstance(node.value, ArrayLiteral):
         return _array(expander, node, node.value, Variable(()), scope)
-    return [Alternative((field,), guards) for field, guards in expander.assigned(node.value, scope)]
+    return [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
 
 
 def _array(
     expander: Expander, node: Assignment, literal: ArrayLiteral, old: Variable, scope: Scope
 ) -> list[Alternative]:
-    """The alternatives of `(…)`; for `+=` behind what `old` holds."""
+    """The alternatives of `(…)`; for `+=`, appended to those of `old`."""
     span = scope.text.span(node.start, node.end)
-    unknown = unclear(node.name, span, scope, several=True)
+    unknown = unknown_value(node.name, span, scope, several=True)
     befores = list(old.alternatives) if node.append else []
     if all(key is None for key in literal.keys) and "A" not in old.flags:
         results = []
@@ -78,7 +80,7 @@ def _array(
                 return [Alternative((unknown,))]
             additions = list(choices[0][0])
         else:
-            values = expander.assigned(word, inner)
+            values = expander.assignment_value(word, inner)
             index = subscript(expander, key, old.flags, inner)
             if len(values) != 1 or index is None:
                 return [Alternative((unknown,))]
@@ -107,18 +109,18 @@ def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int |
 
 
 def with_attributes(expander: Expander, values: list[Alternative], flags: str, scope: Scope) -> list[Alternative]:
-    """Values as a variable with attributes takes them: computed, in capitals, in small letters."""
+    """The values as a variable with attributes stores them: evaluated (i), in lower (l) or upper case (u)."""
     if not set(flags) & {"i", "l", "u"}:
         return values
     return [
         each
         if each.fields is None
-        else each._replace(fields=tuple([_attributed(expander, field, flags, scope) for field in each.fields]))
+        else each._replace(fields=tuple([_with_attributes(expander, field, flags, scope) for field in each.fields]))
         for each in values
     ]
 
 
-def _attributed(expander: Expander, field: Pieces, flags: str, scope: Scope) -> Pieces:
+def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope) -> Pieces:
     text = text_of(field)
     if is_open((field,)):
         return field
@@ -141,11 +143,11 @@ def assign(
     expander: Expander, node: Assignment, scope: Scope, exported: bool = False, local: bool = False,
     flags: str = "", array: bool = False,
 ) -> None:  # fmt: skip
-    """Sets a variable. `flags`, `array`: what `declare` says of it."""
+    """Runs an assignment. `exported`, `local`, `flags`, `array`: the attributes that a declaration adds."""
     state = scope.state
     old = state.variables.get(node.name)
     if old is not None and "r" in old.flags:
-        # bash refuses; what becomes of the command then depends on what it is
+        # a readonly variable: what bash does then depends on the command
         expand_assignment(expander, node, scope)
         state.doubtful = True
         return
@@ -157,11 +159,11 @@ def assign(
         base = base._replace(flags=flags)
     if isinstance(node.value, ArrayLiteral):
         if node.append and old is None:
-            base = base._replace(alternatives=_seen(expander, node.name, scope))
+            base = base._replace(alternatives=_inherited(expander, node.name, scope))
         values = with_attributes(expander, _array(expander, node, node.value, base, scope), flags, scope)
         array = True
     else:
-        values = [Alternative((field,), guards) for field, guards in expander.assigned(node.value, scope)]
+        values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
         is_array = base.array or array or "A" in flags
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
@@ -169,7 +171,7 @@ def assign(
             is_array = True
         before = base.alternatives
         if old is None and (node.append or node.index is not None) and not fresh:
-            before = _seen(expander, node.name, scope)
+            before = _inherited(expander, node.name, scope)
         if is_array:
             values = _in_element(expander, values, before, index, node.append, flags, span, node.name, scope)
         elif node.append:
@@ -181,7 +183,7 @@ def assign(
         state.restored.setdefault(node.name, old)
     is_exported = exported or bool(old and old.exported) or bool(state.option("allexport"))
     if is_exported is False and node.name in ENVIRONMENT_NAMES:
-        is_exported = True  # a variable that the environment already has stays exported
+        is_exported = True  # a variable from the environment stays exported
     alternatives = widen(values, node.name, span, scope.context.phase)
     size = max([len(each.fields) if array else len(each.fields[0]) for each in alternatives if each.fields], default=0)
     expander.substituter.spend(size, scope, node)
@@ -189,8 +191,8 @@ def assign(
     record_assignment(expander, node, alternatives, is_exported, scope)
 
 
-def _seen(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
-    """What the environment gives a variable that the script has not set."""
+def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
+    """The alternatives of a variable that only the environment may set."""
     span = scope.text.span(0, 0)
     return tuple(alternatives(expander.substituter.environment, name, scope, span))
 
@@ -198,7 +200,7 @@ def _seen(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...
 def _appended(
     expander: Expander, values: list[Alternative], before: tuple[Alternative, ...], flags: str, scope: Scope
 ) -> list[Alternative]:
-    """`NAME+=value`: what it was, then the new."""
+    """The alternatives of `NAME+=value`."""
     results = []
     for each in before or (Alternative(None),):
         for value in values:
@@ -206,17 +208,17 @@ def _appended(
             if merged is None or merge_guards(merged, scope.context.guards) is None:
                 continue
             first = each.fields[0] if each.fields else ()
-            new = _sum(expander, first, value.fields[0] if value.fields else (), flags, scope)
+            new = _concatenated(expander, first, value.fields[0] if value.fields else (), flags, scope)
             results.append(Alternative((new,), merged))
     return results or values
 
 
-def _sum(expander: Expander, first: Pieces, second: Pieces, flags: str, scope: Scope) -> Pieces:
-    """Two values in one: the sum of numbers for an integer variable."""
+def _concatenated(expander: Expander, first: Pieces, second: Pieces, flags: str, scope: Scope) -> Pieces:
+    """Two values concatenated, or added for an integer variable."""
     if "i" not in flags:
         place = (second or first or (Piece("", 0, 0),))[0].span
         whole = expander.substituter.limits.bounded(first + second, MOST_PIECES, place, scope.context.phase)
-        return _attributed(expander, whole, flags, scope) if set(flags) & {"l", "u"} else whole
+        return _with_attributes(expander, whole, flags, scope) if set(flags) & {"l", "u"} else whole
     left, right = text_of(first), text_of(second)
     source = (second or first or (Piece("", 0, 0),))[0]
     number = None
@@ -230,8 +232,8 @@ def _in_element(
     expander: Expander, values: list[Alternative], before: tuple[Alternative, ...], index: int | str | None,
     append: bool, flags: str, span: Span, name: str, scope: Scope,
 ) -> list[Alternative]:  # fmt: skip
-    """`NAME[i]=value`, and `NAME=value` of an array."""
-    unknown = unclear(name, span, scope, several=True)
+    """The alternatives of an array after `NAME[i]=value`, or `NAME=value` for element 0."""
+    unknown = unknown_value(name, span, scope, several=True)
     empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
     results = []
     for each in before or (empty,):
@@ -243,9 +245,13 @@ def _in_element(
             new: Pieces | None = value.fields[0] if value.fields else ()
             if append:
                 found, old = element(each, index, flags)
-                new = _sum(expander, old or (), new or (), flags, scope) if found else unclear(name, span, scope)
+                new = (
+                    _concatenated(expander, old or (), new or (), flags, scope)
+                    if found
+                    else unknown_value(name, span, scope)
+                )
             else:
-                new = _attributed(expander, new or (), flags, scope)
+                new = _with_attributes(expander, new or (), flags, scope)
             changed = with_element(each, index, new, flags, unknown)
             if changed is None:
                 scope.state.doubtful = True
@@ -273,14 +279,14 @@ def record_assignment(
 def set_variable(
     expander: Expander, name: str, value: Pieces, scope: Scope, span: Span, index: int | str | None = None
 ) -> None:
-    """Sets a variable, or an element of it, as `read`, `printf -v` and arithmetic do. `index` "": one is not known."""
+    """Sets a variable, or an element of it, as `read`, `printf -v` and arithmetic do. `index` "": unknown."""
     set_alternatives(expander, name, [Alternative((value,))], scope, span, index)
 
 
 def set_alternatives(
     expander: Expander, name: str, values: list[Alternative], scope: Scope, span: Span, index: int | str | None = None
 ) -> None:
-    """Sets a variable, or an element of it, to one of several values."""
+    """Sets a variable, or an element of it, to several alternatives."""
     old = scope.state.variables.get(name)
     flags = old.flags if old is not None else ""
     if "r" in flags:
@@ -289,7 +295,7 @@ def set_alternatives(
     array = old is not None and old.array or index is not None
     if array:
         wanted: int | str | None = ("0" if "A" in flags else 0) if index is None else None if index == "" else index
-        before = old.alternatives if old is not None else _seen(expander, name, scope)
+        before = old.alternatives if old is not None else _inherited(expander, name, scope)
         values = _in_element(expander, values, before, wanted, False, flags, span, name, scope)
     else:
         values = with_attributes(expander, values, flags, scope)
@@ -309,14 +315,14 @@ def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
 
 
 def unset_element(state: State, name: str, index: int | str | None, span: Span, scope: Scope) -> bool:
-    """`unset NAME[i]`; whether that is possible."""
+    """Runs `unset NAME[i]`. Returns False where bash rejects it."""
     old = state.variables.get(name)
     if old is None or not old.array:
         if old is not None and old.alternatives and index == 0:
             state.variables[name] = Variable((), span=span)
             return True
         return False
-    unknown = unclear(name, span, scope, several=True)
+    unknown = unknown_value(name, span, scope, several=True)
     changed = []
     for each in old.alternatives:
         new = with_element(each, index, None, old.flags, unknown) if each.fields is not None else each

@@ -1,4 +1,4 @@
-"""Brace expansion: one word becomes several, before anything else in it is expanded."""
+"""Brace expansion, which makes several words of one before all other expansions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# A word whose braces would give more fields is left unknown.
+# A word that would become more words is left unknown.
 MOST_BRACES = 64
 EMPTY_QUOTES = Regex(r"\"\"|''")
 SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 
 
 def sequence(text: str) -> list[str] | None:
-    """What `1..5`, `a..e`, `01..10..2` stands for; None where it is no sequence, or too long a one."""
+    """The items of `1..5`, `a..e` or `01..10..2`; None for no sequence, empty for one that is too long."""
     match = SEQUENCE.fullmatch(text)
     if match is None:
         return None
@@ -40,11 +40,11 @@ def sequence(text: str) -> list[str] | None:
     return [f"{each:0{width}d}" for each in numbers]
 
 
-def unbraced(text: str) -> list[list[int | str]] | None:
-    """Brace expansion of a word given as characters, in which `\\0` stands for what is quoted or an expansion.
+def brace_words(text: str) -> list[list[int | str]] | None:
+    """Brace expansion of a word given as characters, in which `\\0` stands for a quoted part or an expansion.
 
-    Each result is a list of indices of characters of `text`, or of new texts. None where there are too many; the one
-    result with all indices where nothing is to be expanded.
+    Each resulting word is a list of indices into `text` and of new texts. None where there are too many words; a single
+    word with all indices where there are no braces to expand.
     """
     if "{" not in text:
         return [list(range(len(text)))]
@@ -52,7 +52,7 @@ def unbraced(text: str) -> list[list[int | str]] | None:
 
 
 def _expanded(text: str, start: int, end: int) -> list[list[int | str]] | None:
-    """The expansion of a range: before the first proper brace, its items, what follows it."""
+    """The expansion of a range of the text."""
     at = start
     while at < end:
         if text[at] == "{":
@@ -84,7 +84,7 @@ def _closing(text: str, at: int, end: int) -> tuple[int | None, list[int]]:
 def _with_brace(
     text: str, start: int, at: int, close: int, commas: list[int], end: int
 ) -> list[list[int | str]] | None:
-    """The expansion where a brace pair stands at `at` and `close`; empty where the pair is no brace expansion."""
+    """The expansion of a range with the braces at `at` and `close`; empty where they are literal."""
     middle: list[list[int | str]] = []
     if commas:
         edges = [at, *commas, close]
@@ -107,8 +107,8 @@ def _with_brace(
     return [[*before, *each, *rest] for each in middle for rest in after]
 
 
-def with_empties(word: Word, scope: Scope) -> list[Part | Piece]:
-    """The parts of a word, and an empty piece where `""` stands between them."""
+def with_empty_quotes(word: Word, scope: Scope) -> list[Part | Piece]:
+    """The parts of a word, with an empty piece for each `""` between them."""
     out: list[Part | Piece] = []
     at = word.start
     for part in (*word.parts, None):
@@ -122,8 +122,8 @@ def with_empties(word: Word, scope: Scope) -> list[Part | Piece]:
     return out
 
 
-def braced(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
-    """Brace expansion of a word; None where it would give too many words."""
+def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
+    """The words that brace expansion makes of one; None where there are too many."""
     if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
         return [list(parts)]
     units: list[tuple[Part | Piece, int]] = []
@@ -135,7 +135,7 @@ def braced(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piec
         else:
             units.append((part, 0))
             characters.append("\0")
-    expanded = unbraced("".join(characters))
+    expanded = brace_words("".join(characters))
     if expanded is None:
         return None
     first = units[0][0]

@@ -1,7 +1,7 @@
 """The expansion of words: from the parts of a word to the fields that a command receives.
 
-Every expansion gives alternatives, each with its guards. What cannot be known is an unknown piece; an unknown that is
-not quoted is *open*: it may be no field, or several.
+Every expansion returns alternatives, each with its guards. An unknown piece that is not quoted is *open*: it may be no
+field, or several.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
-from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
-from sbatchlint.bash.expansion.brace_expansion import braced, with_empties
+from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
+from sbatchlint.bash.expansion.brace_expansion import expand_braces, with_empty_quotes
 from sbatchlint.bash.expansion.field_splitting import (
     Segment,
     Segments,
@@ -40,17 +40,17 @@ from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Guards, merg
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# Combinations that one command may have; beyond, the word that adds most becomes unknown.
+# A command has at most this many combinations; the word that would exceed them becomes unknown.
 MOST_COMBINATIONS = 12
-# Names of variables in arithmetic that are not just set there.
+# Names of variables that arithmetic reads.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
-# A word in which a tilde may stand for a folder: at its beginning, or behind `=` and `:` as in an assignment.
+# A tilde that stands for a folder, at the beginning of a word or behind `=` and `:`.
 TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
 
 
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
-    """All consistent combinations of parts that follow each other."""
+    """All consistent combinations of the alternatives of consecutive parts."""
     if len(choices) == 1 and len(choices[0]) == 1:
         return choices[0]
     if all(len(each) == 1 for each in choices):
@@ -76,7 +76,7 @@ def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list
 
 
 def _widened(choices: list[Choice]) -> Segments:
-    """One unknown in place of too many choices."""
+    """One unknown in place of too many alternatives."""
     inputs: dict[Expansion, None] = {}
     model: Piece | None = None
     split = several = False
@@ -96,7 +96,7 @@ def _widened(choices: list[Choice]) -> Segments:
 
 
 class WordExpander:
-    """Expands words. `parameters` expands `${…}`; the substituter runs `$(…)`."""
+    """Expands words, parameters through `parameters` and `$(…)` through `substituter`."""
 
     def __init__(self, substituter: Substituter) -> None:
         self.substituter = substituter
@@ -115,9 +115,9 @@ class WordExpander:
             span = scope.text.span(word.start, word.end)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
         if word.quoted_empty:
-            parts = with_empties(word, scope)
+            parts = with_empty_quotes(word, scope)
         separators = separators_of(scope.state)
-        words = braced(parts, scope)
+        words = expand_braces(parts, scope)
         if words is None:
             span = scope.text.span(word.start, word.end)
             return [(((Piece(None, *span, Expansion("{}", span, scope.context.phase), open=True),),), NO_GUARDS)]
@@ -142,7 +142,7 @@ class WordExpander:
         """The value of a word that is not split: of a redirect, a `case`, a condition."""
         return self._unsplit(word, scope, "word", MOST_PARTS)
 
-    def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+    def assignment_value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word on the right side of an assignment."""
         return self._unsplit(word, scope, "assignment", MOST_PIECES)
 
@@ -164,12 +164,12 @@ class WordExpander:
             return pieces
         return self.substituter.limits.bounded(pieces, most, scope.text.span(word.start, word.end), scope.context.phase)
 
-    def single(self, word: Word | None, scope: Scope) -> Pieces:
-        """The value of a word where only one is wanted: unknown where there are several."""
-        return self.one(self.value(word, scope), word, scope)
+    def single_value(self, word: Word | None, scope: Scope) -> Pieces:
+        """The only value of a word; unknown where there are several."""
+        return self.only_value(self.value(word, scope), word, scope)
 
-    def one(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
-        """The only one of the values of a word, else an unknown."""
+    def only_value(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
+        """The only one of these values of a word; unknown where there are several."""
         if len(values) == 1:
             return values[0][0]
         if word is None or not values:
@@ -179,7 +179,7 @@ class WordExpander:
         return (Piece(None, span.start, span.end, Expansion("", span, scope.context.phase, inputs)),)
 
     def pattern(self, word: Word | None, scope: Scope) -> str | None:
-        """The text of a pattern, in which quoted characters stand behind a backslash; None where it is unknown."""
+        """The text of a pattern, in which quoted characters are escaped by a backslash; None where unknown."""
         out = []
         for part in word.parts if word is not None else ():
             if isinstance(part, Literal):
@@ -200,7 +200,7 @@ class WordExpander:
     def argv(self, words: Sequence[Word], scope: Scope) -> list[FieldChoice]:
         """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
         results: list[FieldChoice] = [((), scope.context.guards)]
-        plain: list[Pieces] = []  # the fields of words that have no alternatives, to be added to all results at once
+        plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         for word in words:
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
@@ -286,7 +286,7 @@ class WordExpander:
         self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
         loose: bool = False,
     ) -> list[Choice]:  # fmt: skip
-        """The segments of a word's parts. `split`: fields are made of it. `loose`: literal text is split too."""
+        """The segments of a word's parts. `split`: into fields; `loose`: literal text is split, too."""
         choices: list[list[Choice]] = []
         final = len(parts) - 1
         for number, part in enumerate(parts):
@@ -310,14 +310,14 @@ class WordExpander:
         return combine(choices)
 
     def _rest(self, part: Part | Piece, scope: Scope) -> list[Choice]:
-        """What stands for the rest of a word that is too long, from this part on."""
+        """An unknown in place of the rest of a word that is too long, from this part on."""
         span = part.span if isinstance(part, Piece) else scope.text.span(part.start, part.end)
         self.substituter.limits.note("value", span)
         piece = Piece(None, *span, Expansion("", span, scope.context.phase), open=True)
         return [((Segment((piece,), False),), NO_GUARDS)]
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
-        """The alternatives of a part that is not literal."""
+        """The alternatives of a part other than literal text."""
         if isinstance(part, Parameter):
             return self.parameters.expand(part, scope, split)
         is_quoted = getattr(part, "quoted", True)
@@ -365,9 +365,9 @@ class WordExpander:
         return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
-        """The value of the expression in a range of the text, and what went into it; sets what it assigns.
+        """The value of the expression in a range of the text, and its inputs; makes its assignments.
 
-        Where the expression is wrong, bash gives up the command around it.
+        bash abandons the command around an invalid expression.
         """
         value, inputs, _ = self._number(start, end, scope)
         if value is None:
@@ -375,12 +375,12 @@ class WordExpander:
         return value, inputs
 
     def truth(self, start: int, end: int, scope: Scope) -> int | None:
-        """The exit status of `((…))`; a wrong expression is false."""
+        """The exit status of `((…))`, None where unknown; an invalid expression is false."""
         value, _, wrong = self._number(start, end, scope)
         return 1 if wrong else None if value is None else int(not value)
 
     def _number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
-        """The value of an expression, what went into it, and whether it is certainly wrong."""
+        """The value of an expression, its inputs, and whether it is certainly invalid."""
         inputs: dict[Expansion, None] = {}
         expression = ""
         known = True
@@ -399,17 +399,17 @@ class WordExpander:
             known = known and text is not None
             expression += " sbatchlint_unknown " if text is None else text
         found, wrong = self.number_of(expression, scope, inputs)
-        # a text that is not known may make another expression of the whole
+        # an unknown text may change how the whole is parsed
         return found if known else None, flattened(inputs), wrong and known
 
     @staticmethod
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
-        """An arithmetic expression as a word of a text of its own: reading it does not cost what the file costs."""
+        """An arithmetic expression as a word of a text of its own, so that parsing costs its length, not the file's."""
         text = Text(scope.text.pieces(start, end))
         return parse_word_text(text.string, 0, len(text.string)), Scope(scope.state, text, scope.context)
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
-        """Notes the variables that an expression names without `$`."""
+        """Records the variables that an expression names without `$`."""
         word, scope = self._expression(start, end, scope)
         for part in word.parts:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
@@ -418,14 +418,14 @@ class WordExpander:
                     self.substituter.trace.record_read(match[0], span, "arithmetic", scope.state, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
-        """The value of an expression without `$`, and whether it is certainly wrong; assignments are made."""
-        names = ShellNames(self, scope, inputs)
+        """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""
+        names = ShellVariables(self, scope, inputs)
         try:
             return arithmetic.evaluate(expression, names), False
         except arithmetic.NotUnderstood:
             if not CHANGING.search(expression):
                 return None, not names.unknown
-            # how much of it bash did before it noticed is not known
+            # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
                 if name != "sbatchlint_unknown":
                     names.assign(name, None, None)

@@ -10,12 +10,12 @@ from sbatchlint.bash.values import Piece, Pieces, cut, text_of
 from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 
-BLANKS = " \t\n"
+WHITESPACE = " \t\n"
 WORDS = Regex(r"[^ \t\n]+|[ \t\n]+")
 
 
 class Segment(NamedTuple):
-    """A run of pieces on its way into a field; `split`: an expansion without quotes gave it. None ends the field."""
+    """Consecutive pieces of a field to be; None ends the field. `split`: they come from an unquoted expansion."""
 
     pieces: Pieces | None
     split: bool
@@ -31,33 +31,33 @@ def segments_of(pieces: Pieces, split: bool) -> Segments:
 
 
 def joined(segments: Segments) -> Pieces:
-    """The pieces of segments in one row."""
+    """The pieces of all segments."""
     return tuple([piece for pieces, _ in segments if pieces is not None for piece in pieces])
 
 
 def separators_of(state: State) -> str | None:
-    """IFS; None where it is unknown."""
+    """The value of IFS; None where it is unknown."""
     variable = state.variables.get("IFS")
     if variable is None or not variable.alternatives:
-        return BLANKS
+        return WHITESPACE
     if len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
         return None
     return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
 
-def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:
+def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fields:
     """Field splitting of the unquoted expansions, as in POSIX 2.6.5; `separators`: IFS, None where it is unknown."""
     if not any(pieces is None or split for pieces, split in segments):
         return (joined(segments),) if segments else ()
     fields: list[Pieces] = []
     current: list[Piece] | None = None
-    closed = False  # a field ended at a blank, so that one separator that is none belongs to its end
-    separating = BLANKS if separators is None else separators
-    blanks = "".join([each for each in separating if each in BLANKS])
-    if separating == BLANKS:
+    closed = False  # whitespace ended a field, so that one other separator still belongs to its end
+    separating = WHITESPACE if separators is None else separators
+    whitespace = "".join([each for each in separating if each in WHITESPACE])
+    if separating == WHITESPACE:
         words = WORDS
     else:
-        # one separator at a time, as two of them that are no blanks have an empty field between them
+        # one separator at a time: two that are not whitespace have an empty field between them
         inside = re.escape(separating)
         words = Regex(f"[^{inside}]+|[{inside}]" if separating else "(?s:.+)")
     for pieces, split in segments:
@@ -73,8 +73,8 @@ def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:
             continue
         for piece in pieces:
             text = piece.text
-            if text is None or separators is None and text.strip(BLANKS):
-                # what another IFS makes of it is as unknown as an unknown text
+            if text is None or separators is None and text.strip(WHITESPACE):
+                # split by an unknown IFS, any text is unknown
                 current = current if current is not None else []
                 current.append(piece._replace(text=None, open=True))
                 continue
@@ -87,7 +87,7 @@ def split_fields(segments: Segments, separators: str | None = BLANKS) -> Fields:
                 if first not in separating:
                     current = current if current is not None else []
                     current.extend(cut((piece,), match.start(), match.end()))
-                elif first in blanks:
+                elif first in whitespace:
                     if current is not None:
                         fields.append(tuple(current))
                         current, closed = None, True

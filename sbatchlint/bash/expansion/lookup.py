@@ -1,4 +1,4 @@
-"""What a variable holds: what the script set it to, or what the environment gives it."""
+"""The value of a variable, from the script or from the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ValueChoice = tuple[Fields | None, Guards]
 
 
 def note_unset(scope: Scope) -> None:
-    """A parameter that is not set was looked at: with `set -u` the shell ends."""
+    """Notes that an unset parameter was expanded, at which a shell with `set -u` exits."""
     if scope.state.option("nounset") is not False:
         scope.state.doubtful = True
 
@@ -22,7 +22,7 @@ def unknown(name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] =
 
 
 def alternatives(environment: Environment, name: str, scope: Scope, span: Span) -> list[Alternative]:
-    """The alternatives of a variable; fields None: not set."""
+    """The alternatives of a variable; `fields` None: not set."""
     found = scope.state.variables.get(name)
     if found is None:
         return [Alternative(_inherited(environment, name, scope, span))]
@@ -43,7 +43,7 @@ def alternatives(environment: Environment, name: str, scope: Scope, span: Span) 
 def elements(
     environment: Environment, name: str, index: int | str | None, scope: Scope, span: Span
 ) -> list[ValueChoice]:
-    """The alternatives of a variable's one value, or of an element; at most one field. `index` "": not known."""
+    """The alternatives of a scalar, or of an element; at most one field each. `index` "": unknown."""
     found = scope.state.variables.get(name)
     flags = found.flags if found is not None else ""
     array = found is not None and found.array
@@ -69,11 +69,11 @@ def elements(
 
 
 def _inherited(environment: Environment, name: str, scope: Scope, span: Span) -> Fields | None:
-    """What the environment holds: a value, unknown, or None where it is certainly not set."""
+    """The value from the environment; None where the variable is certainly not set."""
     value = environment.lookup(name, scope.context)
     if value is False:
         return None
     if not isinstance(value, str):
-        note_unset(scope)  # it may be
+        note_unset(scope)  # it may be unset
     expansion = Expansion(name, span, scope.context.phase)
     return ((Piece(value if isinstance(value, str) else None, span.start, span.end, expansion),),)

@@ -1,4 +1,4 @@
-"""The expansion of parameters: `$X`, `${X:-y}`, `${X##*/}`, `${A[@]}` and all their kin."""
+"""Parameter expansion: `$X`, `${X:-y}`, `${X##*/}`, `${A[@]}` and the like."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
 class Subject:
-    """What an expansion is about: a parameter, an element, or all elements.
+    """The subject of an expansion: a parameter, an element, or all elements.
 
-    `element`: a number or key, None without a subscript, "" where it is unknown. `several`: `@` or `*` (`star`).
+    `element`: a number or key, None without a subscript, "" where unknown. `several`: `@` or `*` (`star`).
     """
 
     __slots__ = ("element", "name", "several", "star")
@@ -37,13 +37,13 @@ class Subject:
 
 
 class ParameterExpander:
-    """Looks up and transforms parameters; part of `Expander`."""
+    """Looks up and transforms parameters, for `WordExpander`."""
 
     def __init__(self, expander: Expander) -> None:
         self.expander = expander
 
     def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
-        """The alternatives of `${…}` as segments. `split`: the word around it becomes fields."""
+        """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
         span = scope.text.span(part.start, part.end)
         operator = part.operator
         if operator in ("indirect", "prefix"):
@@ -108,13 +108,13 @@ class ParameterExpander:
         out: list[Segment] = []
         separated = False
         for number, field in enumerate(fields):
-            # a field that may be none takes the separator beside it into what is unknown
+            # a field that may be none swallows the separator beside it
             vanishing = between is not BREAK and bool(field) and all(piece.open for piece in field)
             if separated and between is not None and not vanishing:
                 out.append(between)
             separated = not vanishing or number > 0
             if field and between is not BREAK:
-                # in one word an unknown is not several
+                # inside one word an unknown is one field
                 out.append(Segment(tuple([piece._replace(open=False) for piece in field]), splitting))
             elif field:
                 out.append(Segment(field, splitting))
@@ -164,7 +164,7 @@ class ParameterExpander:
         for each in alternatives(self.expander.substituter.environment, subject.name, scope, span):
             fields = each.fields
             if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
-                # the order of an associative array is that of its table
+                # the order of an associative array is that of its hash table
                 inputs = flattened(each for field in fields for each in expansions(field))
                 fields = ((unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
             results.append((() if fields is None else fields, each.guards))
@@ -173,7 +173,7 @@ class ParameterExpander:
     # --- defaults ----------------------------------------------------------------------------
 
     def _is_empty(self, fields: Fields | None, colon: bool, subject: Subject) -> bool | None:
-        """Whether the default of `${X:-d}` (or `${X-d}`) is taken; None where that is not known."""
+        """Whether `${X:-d}` (or `${X-d}`) takes its default; None where unknown."""
         if fields is None or not fields:
             return True
         if not colon:
@@ -194,7 +194,7 @@ class ParameterExpander:
         self, fields: Fields | None, guards: Guards, subject: Subject, part: Parameter, scope: Scope, span: Span,
         split: bool,
     ) -> tuple[list[Choice], bool]:  # fmt: skip
-        """The alternatives of a default for one value, and whether it may be taken."""
+        """The alternatives of `${X:-d}` and the like for one value of X, and whether the default may be taken."""
         operator = part.operator.lstrip(":")
         colon = part.operator[0] == ":"
         empty = self._is_empty(fields, colon, subject)
@@ -228,7 +228,7 @@ class ParameterExpander:
                     continue
                 merged = tagged
             if operator == "=":
-                # what is assigned is then expanded anew: its quotes are gone
+                # the assigned value is expanded again, without its quotes
                 splitting = split and not part.quoted
                 segments = tuple([Segment(each.pieces, splitting) for each in segments if each.pieces is not None])
             results.append((segments, merged))
@@ -240,7 +240,7 @@ class ParameterExpander:
 
     @staticmethod
     def _maybe(before: Variables, branch: Hashable, arm: int, scope: Scope) -> None:
-        """What the expansion of a default changed is changed only where the default is taken."""
+        """Guards the changes that the expansion of a default made: they hold only where it is taken."""
         variables = scope.state.variables
         for name in list(before.changes(variables)):
             old, new = before.get(name), variables.get(name)
@@ -254,10 +254,10 @@ class ParameterExpander:
                 variables[name] = model._replace(alternatives=tuple(alternatives))
 
     def _branch(self, part: Parameter, scope: Scope, colon: bool) -> Hashable:
-        """What makes two defaults the same branch: the variable, not set anew in between."""
+        """A key that is equal for two defaults of a variable that is not set in between."""
         found = scope.state.variables.get(part.name)
         if found is not None:
-            self.expander.substituter.kept.append(found)
+            self.expander.substituter.kept_alive.append(found)
         index = None if part.index is None else scope.text.string[part.index.start : part.index.end]
         return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
@@ -270,7 +270,7 @@ class ParameterExpander:
         return [(segments or empty, guards) for segments, guards in found]
 
     def _assign_default(self, subject: Subject, results: list[Choice], scope: Scope, span: Span) -> None:
-        """`${X:=y}` sets the variable to what it gives."""
+        """Sets the variable of `${X:=y}`."""
         if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
             scope.state.doubtful = True
             return
@@ -307,7 +307,7 @@ class ParameterExpander:
         return (Segment((piece,), split and not part.quoted),), guards
 
     def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
-        """`${!X}`, `${!X[@]}`, `${!X*}`."""
+        """The alternatives of `${!X}`, `${!X[@]}` and `${!X*}`."""
         unknown = Piece(
             None, span.start, span.end, Expansion(part.name, span, scope.context.phase), open=not part.quoted
         )
@@ -340,7 +340,7 @@ class ParameterExpander:
         return results
 
     def _keys(self, part: Parameter, scope: Scope, span: Span, split: bool, star: bool) -> list[Choice]:
-        """`${!A[@]}`: the subscripts of an array."""
+        """The alternatives of `${!A[@]}`, the subscripts of an array."""
         found = scope.state.variables.get(part.name)
         expansion = Expansion(f"!{part.name}", span, scope.context.phase)
         unknown: Fields = ((Piece(None, *span, expansion, open=True),),)

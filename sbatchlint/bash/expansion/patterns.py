@@ -1,6 +1,6 @@
-"""Shell patterns, and the regular expressions of `=~`, as Python's regular expressions.
+"""Shell patterns, and the regular expressions of `=~`, as Python regular expressions.
 
-A pattern is a text in which quoted characters stand behind a backslash (see `quoted`).
+A pattern is a text in which quoted characters are escaped by a backslash (see `quoted`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SPECIAL = Regex(r"[\\*?\[\]()|+@!&~#%/^$.{}<>=-]")
 
 
 def quoted(text: str) -> str:
-    """A pattern that matches just this text."""
+    """A pattern that matches only this text."""
     return SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
-    """The set that begins behind the `[` at `at - 1`, and where it ends; None where it is no set."""
+    """The bracket expression behind the `[` at `at - 1`, and the index after it; None for a literal `[`."""
     size = len(pattern)
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
@@ -122,7 +122,7 @@ def pattern_to_regex(pattern: str, extended: bool | None = None) -> re.Pattern[s
     """
     try:
         source = _translated(pattern, extended)
-        # many stars in one pattern are not worth the time that matching could take
+        # matching a pattern with many stars could take very long
         return None if source is None or source.count(".*") > 6 else re.compile(source, re.DOTALL)
     except (re.error, ValueError):
         return None
@@ -148,7 +148,7 @@ def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = N
 
 
 def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
-    """The part of `text` that `${X#pattern}` and its kin keep, as (start, end); None where it is not understood."""
+    """The part of `text` that `${X#pattern}` and the like keep, as (start, end); None where unknown."""
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     if regex is None:
         return None
@@ -163,15 +163,15 @@ def removed_range(text: str, operator: str, pattern: str, extended: bool | None 
     return 0, size
 
 
-def substituted(text: str, operator: str, pattern: str, replacement: str, extended: bool | None = None) -> str | None:
-    """`${X/pattern/replacement}` and its kin; None where the pattern is not understood."""
+def replaced(text: str, operator: str, pattern: str, replacement: str, extended: bool | None = None) -> str | None:
+    """The result of `${X/pattern/replacement}` and the like; None where unknown."""
     if not pattern:
         return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
     if regex is None:
         return None
     if not text:
-        # bash replaces an empty text by what `*` and the like match
+        # bash replaces an empty text where `*` and the like match it
         return replacement if regex.fullmatch("") else text
     if operator == "/#":
         end = _longest(regex, text, 0)
@@ -207,10 +207,10 @@ def _longest(regex: re.Pattern[str], text: str, start: int) -> int | None:
 
 @lru_cache(maxsize=256)
 def extended_regex(source: str) -> re.Pattern[str] | None:
-    """A POSIX extended regular expression (quoted characters behind a backslash); None where it is not understood."""
+    """A POSIX extended regular expression for Python; None where it is not understood."""
     out: list[str] = []
     at = 0
-    repeated = True  # nothing stands before that could be repeated
+    repeated = True  # nothing before it to be repeated
     while at < len(source):
         character = source[at]
         at += 1

@@ -1,4 +1,4 @@
-"""What `echo` and `printf` write, and how bash quotes a text for its own reading."""
+"""The output of `echo` and `printf`, and how bash quotes a text so that it can read it again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
-# More words than this are not formatted.
+# With more arguments the output is unknown.
 MOST_ARGUMENTS = 200
-# No number of a format asks for more characters than this.
+# A format with a larger width or precision is not computed.
 WIDEST = 300
 DIRECTIVE = Regex(r"%([-+ 0#']*)(\d*)(?:\.(\d*))?([a-zA-Z%])")
 ESCAPE = Regex(r"\\(?:[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[abeEfnrtv\\\"'?])")
@@ -24,8 +24,8 @@ ECHO_OPTIONS = Regex(r"-[neE]+")
 ANSI_NAMES = {"\a": "\\a", "\b": "\\b", "\x1b": "\\E", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
-def made(text: str, sources: Pieces, name: str) -> Piece:
-    """A text that was computed from others."""
+def computed(text: str, sources: Pieces, name: str) -> Piece:
+    """A piece whose text was computed from others."""
     span = span_of(sources)
     if sources and sources[0].expansion is not None:
         return Piece(text, span.start, span.end, sources[0].expansion)
@@ -33,7 +33,7 @@ def made(text: str, sources: Pieces, name: str) -> Piece:
 
 
 def join_fields(fields: Sequence[Pieces]) -> Pieces:
-    """Fields joined by blanks."""
+    """Fields joined by spaces."""
     out: list[Piece] = []
     for number, field in enumerate(fields):
         if number:
@@ -43,8 +43,8 @@ def join_fields(fields: Sequence[Pieces]) -> Pieces:
     return tuple(out)
 
 
-def _spaced(fields: Sequence[Pieces]) -> Pieces:
-    """Fields joined by blanks; a field that may be none takes the blank beside it into what is unknown."""
+def _joined_by_spaces(fields: Sequence[Pieces]) -> Pieces:
+    """Fields joined by spaces; a field that may be none swallows the space beside it."""
     if not any(piece.open for field in fields for piece in field):
         return join_fields(fields)
     out: list[Piece] = []
@@ -59,8 +59,8 @@ def _spaced(fields: Sequence[Pieces]) -> Pieces:
     return tuple(out)
 
 
-def escaped(text: str, escapes: Regex) -> tuple[str, bool]:
-    """A text with its backslash escapes resolved, and whether `\\c` ended it."""
+def unescaped(text: str, escapes: Regex) -> tuple[str, bool]:
+    """The text with its backslash escapes resolved, and whether `\\c` ended it."""
     out: list[str] = []
     at = 0
     for match in escapes.finditer(text):
@@ -77,37 +77,37 @@ def escaped(text: str, escapes: Regex) -> tuple[str, bool]:
     return "".join(out) + text[at:], False
 
 
-def echoed(arguments: Sequence[Pieces], end: int) -> Pieces | None:
-    """What `echo` writes; `end`: where the command ends in the file."""
+def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
+    """What `echo` writes; None where unknown. `end`: where the command ends in the file."""
     newline = True
     escapes = False
     while arguments:
         text = text_of(arguments[0])
         if text is None and (not arguments[0] or (arguments[0][0].text or "-")[0] == "-"):
-            return None  # it may be an option
+            return None  # maybe an option
         if text is None or not ECHO_OPTIONS.fullmatch(text):
             break
         newline = newline and "n" not in text
         for letter in text[1:]:
             escapes = letter == "e" if letter in "eE" else escapes
         arguments = arguments[1:]
-    written = _spaced(arguments)
+    written = _joined_by_spaces(arguments)
     if escapes:
         whole = text_of(written)
         if whole is None:
             if any("\\" in (piece.text or "\\") for piece in written):
                 return None
         elif "\\" in whole:
-            text, stopped = escaped(whole, ECHO_ESCAPE)
+            text, stopped = unescaped(whole, ECHO_ESCAPE)
             if "\0" in text:
                 return None
-            written = (made(text, written, "echo"),)
+            written = (computed(text, written, "echo"),)
             newline = newline and not stopped
     return (*written, Piece("\n", end, end + 1)) if newline else written
 
 
-def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
-    """What `printf pattern arguments…` writes, where that is known."""
+def printf_output(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
+    """What `printf pattern arguments…` writes; None where unknown."""
     text = text_of(pattern)
     if text is None or len(arguments) > MOST_ARGUMENTS or any(p.open for field in arguments for p in field):
         return None
@@ -134,7 +134,7 @@ def formatted(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None:
                 at += 1
                 continue
             if character == "\\" or match[0] == "%%":
-                character = "%" if match[0] == "%%" else escaped(match[0], ESCAPE)[0]
+                character = "%" if match[0] == "%%" else unescaped(match[0], ESCAPE)[0]
                 out.append(Piece(character, place.start, place.start + 2))
             elif match[4] == "%":
                 return None
@@ -164,17 +164,17 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
     stopped = False
     if letter in "sbqc":
         if letter == "b":
-            text, stopped = escaped(text, B_ESCAPE)
+            text, stopped = unescaped(text, B_ESCAPE)
         elif letter == "q":
-            text = backslashed(text)
+            text = printf_quoted(text)
         elif letter == "c":
-            text = text[:1] or "\0"  # which no value of a variable can hold
+            text = text[:1] or "\0"  # printf writes NUL, which no variable can hold
         if "\0" in text or (width or precision is not None or letter == "c") and not text.isascii():
             return None
         if precision is not None:
             text = text[: parse_integer(precision or "0")]
     elif letter in "diuxXo":
-        number = numeric(text)
+        number = printf_number(text)
         if number is None or "'" in flags or "#" in flags:
             return None
         shown = {"x": "x", "X": "X", "o": "o"}.get(letter, "d")
@@ -200,11 +200,11 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
     text = text.ljust(width) if "-" in flags else text.rjust(width)
     if text == text_of(source):
         return source, stopped
-    return (made(text, source or (place,), "printf"),), stopped
+    return (computed(text, source or (place,), "printf"),), stopped
 
 
-def numeric(text: str) -> int | None:
-    """An argument of `%d`, None where printf would complain."""
+def printf_number(text: str) -> int | None:
+    """The number of an argument of `%d`; None where printf rejects it."""
     if not text:
         return 0
     if text[0] in "'\"":
@@ -221,7 +221,7 @@ def needs_ansi(text: str) -> bool:
 
 
 def ansi_quoted(text: str) -> str:
-    """`$'…'`."""
+    """A text as `$'…'`."""
     out = []
     for each in text:
         if each in ANSI_NAMES:
@@ -235,8 +235,8 @@ def ansi_quoted(text: str) -> str:
     return "$'" + "".join(out) + "'"
 
 
-def requoted(text: str) -> str:
-    """`${X@Q}`."""
+def quoted_as_input(text: str) -> str:
+    """A text as `${X@Q}` quotes it."""
     if needs_ansi(text):
         return ansi_quoted(text)
     if text == "'":
@@ -244,8 +244,8 @@ def requoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def backslashed(text: str) -> str:
-    """`printf %q`."""
+def printf_quoted(text: str) -> str:
+    """A text as `printf %q` quotes it."""
     if not text:
         return "''"
     if needs_ansi(text):
@@ -258,8 +258,8 @@ def backslashed(text: str) -> str:
     return "".join(out)
 
 
-def ansi_expanded(text: str) -> str:
-    """`${X@E}`: escapes as in `$'…'`."""
+def ansi_unquoted(text: str) -> str:
+    """A text with its escapes resolved as in `$'…'`, for `${X@E}`."""
     out = []
     at = 0
     while at < len(text):

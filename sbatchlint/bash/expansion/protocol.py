@@ -15,7 +15,7 @@ from sbatchlint.bash.variables import Fields, Guards
 
 
 class Environment(Protocol):
-    """What is in the environment before the script sets anything."""
+    """The environment before the script sets anything."""
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
         """The value where it is known; False: certainly not set; True or None: unknown."""
@@ -25,7 +25,7 @@ class Environment(Protocol):
 
 
 class Scope(NamedTuple):
-    """Where a word is expanded: in which shell, from which text, in which flow."""
+    """Where a word is expanded: the state of the shell, the text, and the place in the control flow."""
 
     state: State
     text: Text
@@ -37,27 +37,27 @@ FieldChoice = tuple[Fields, Guards]
 
 
 class Substituter(Protocol):
-    """The interpreter, as far as expansion needs it. `kept`: objects whose identity is part of a guard's key."""
+    """The interpreter, as far as expansion needs it. `kept_alive`: objects whose identity is part of a guard's key."""
 
     environment: Environment
     limits: Limits
     trace: Trace
-    kept: list[object]
+    kept_alive: list[object]
 
     def output(
         self, body: Sequence[Statement], scope: Scope, inputs: list[Expansion], commands: list[tuple[str, ...]]
     ) -> list[tuple[Pieces, Guards]] | None:
-        """What a substitution prints, where that is known; adds what goes into it and the commands that it runs."""
+        """What a substitution prints, None where unknown; adds its inputs and the commands that run in it."""
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
-        """A long value costs like statements. Raises WorkBudgetExceeded where there is nothing left."""
+        """Charges a long value like statements. Raises WorkBudgetExceeded where the budget is spent."""
 
     def read_status(self, name: str) -> None:
-        """The exit status was looked at."""
+        """Records that `$?` or PIPESTATUS is read."""
 
 
 class Expander(Protocol):
-    """Expands words. Every expansion gives alternatives, each with its guards."""
+    """Expands words; every expansion returns alternatives, each with its guards."""
 
     substituter: Substituter
 
@@ -73,35 +73,35 @@ class Expander(Protocol):
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word that is not split: of a redirect, a `case`, a condition."""
 
-    def assigned(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
+    def assignment_value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word on the right side of an assignment."""
 
-    def single(self, word: Word | None, scope: Scope) -> Pieces:
-        """The value of a word where only one is wanted: unknown where there are several."""
+    def single_value(self, word: Word | None, scope: Scope) -> Pieces:
+        """The only value of a word; unknown where there are several."""
 
-    def one(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
-        """The only one of the values of a word, else an unknown."""
+    def only_value(self, values: list[tuple[Pieces, Guards]], word: Word | None, scope: Scope) -> Pieces:
+        """The only one of these values of a word; unknown where there are several."""
 
     def pattern(self, word: Word | None, scope: Scope) -> str | None:
-        """The text of a pattern, in which quoted characters stand behind a backslash; None where it is unknown."""
+        """The text of a pattern, in which quoted characters are escaped by a backslash; None where unknown."""
 
     def segments(
         self, parts: Sequence[Part | Piece], scope: Scope, split: bool = True, tilde: str = "word",
         loose: bool = False,
     ) -> list[Choice]:  # fmt: skip
-        """The segments of a word's parts. `split`: fields are made of it. `loose`: literal text is split too."""
+        """The segments of a word's parts. `split`: into fields; `loose`: literal text is split, too."""
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
-        """The alternatives of a part that is not literal."""
+        """The alternatives of a part other than literal text."""
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
-        """The value of the arithmetic expression in a range of the text, and what went into it."""
+        """The value of the arithmetic expression in a range of the text, and its inputs."""
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
-        """The value of an expression without `$`, and whether it is certainly wrong."""
+        """The value of an expression without `$`, and whether it is certainly invalid."""
 
     def truth(self, start: int, end: int, scope: Scope) -> int | None:
         """The exit status of `((…))`."""
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
-        """Notes the variables that an expression names without `$`."""
+        """Records the variables that an expression names without `$`."""

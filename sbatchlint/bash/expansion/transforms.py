@@ -1,4 +1,4 @@
-"""What the operators of `${…}` make of a text: parts of it, replacements, capitals, quotes."""
+"""Operators of `${…}` that transform a value: substrings, removal, replacement, case, quoting."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.field_splitting import joined
 from sbatchlint.bash.expansion.lookup import ValueChoice
-from sbatchlint.bash.expansion.patterns import matches, removed_range, substituted
-from sbatchlint.bash.expansion.printing import ansi_expanded, requoted
+from sbatchlint.bash.expansion.patterns import matches, removed_range, replaced
+from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
 from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
@@ -19,7 +19,7 @@ from sbatchlint.source.text import Span
 def transformed(
     expander: Expander, choices: Sequence[ValueChoice], part: Parameter, scope: Scope, span: Span
 ) -> list[ValueChoice]:
-    """`#`, `%`, `/`, `^`, `,` and `@` on each field."""
+    """The values after `#`, `%`, `/`, `^`, `,` or `@`, which work on each field."""
     operator = part.operator
     extended = scope.state.options.get("extglob", False)
     words: list[str | None] = []
@@ -29,7 +29,7 @@ def transformed(
         first = part.arguments[0]
         pattern = expander.pattern(first, scope)
         if pattern and pattern[0] in "#%/" and not isinstance(first.parts[0], Literal):
-            pattern = None  # bash takes it for the operator's second character
+            pattern = None  # bash takes it for the second character of the operator
         replacement = _replacement(expander, part.arguments[1], scope, part.quoted) if len(part.arguments) > 1 else ""
         words = [pattern, replacement]
     else:
@@ -39,17 +39,16 @@ def transformed(
         changed = (
             None
             if fields is None
-            else tuple([_changed(field, operator, words, part, scope, span, extended) for field in fields])
+            else tuple([_transformed_field(field, operator, words, part, scope, span, extended) for field in fields])
         )
         results.append((changed, guards))
     return results
 
 
 def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
-    """The replacement of `${X/a/b}`; None where it is unknown.
+    """The replacement of `${X/a/b}`; None where it is unknown, or depends on bash's version for its `&` or backslashes.
 
-    It is also where `&` and backslashes make it differ between versions. `inside`: the whole stands between double
-    quotes, which do not protect these.
+    `inside`: the expansion stands between double quotes, which do not protect them.
     """
     for part in word.parts:
         if isinstance(part, Literal):
@@ -65,7 +64,7 @@ def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> 
     return text_of(values[0][0]) if len(values) == 1 else None
 
 
-def _changed(
+def _transformed_field(
     field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
     extended: bool | None,
 ) -> Pieces:  # fmt: skip
@@ -81,24 +80,24 @@ def _changed(
         kept = removed_range(text, operator, argument, extended)
         return unknown if kept is None else cut(field, *kept)
     if operator[0] in "^,":
-        new = _cased(text, operator, argument or "?", extended)
+        new = _case_changed(text, operator, argument or "?", extended)
     elif operator[0] == "/":
         replacement = words[1]
         if replacement is None:
-            # without a match the replacement does not matter
-            new = substituted(text, operator, argument, "\0", extended)
+            # matters only if the pattern matches
+            new = replaced(text, operator, argument, "\0", extended)
             new = None if new is None or "\0" in new else new
         else:
-            new = substituted(text, operator, argument, replacement, extended)
+            new = replaced(text, operator, argument, replacement, extended)
     else:
-        new = _named(text, argument)
+        new = _at_transformed(text, argument)
     if new is None:
         return unknown
     return field if new == text else (Piece(new, *span, expansion),)
 
 
-def _cased(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:
-    """`^`, `^^`, `,` and `,,`."""
+def _case_changed(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:
+    """The text after `^`, `^^`, `,` or `,,`; None where unknown."""
     change = str.upper if operator[0] == "^" else str.lower
     if not text.isascii():
         return None
@@ -113,13 +112,13 @@ def _cased(text: str, operator: str, pattern: str, extended: bool | None) -> str
     return "".join(out)
 
 
-def _named(text: str, name: str) -> str | None:
-    """`${X@Q}` and its kin."""
+def _at_transformed(text: str, name: str) -> str | None:
+    """The text after `@Q`, `@E`, `@U`, `@L` or `@u`; None where unknown."""
     match name:
         case "Q":
-            return requoted(text)
+            return quoted_as_input(text)
         case "E":
-            return ansi_expanded(text)
+            return ansi_unquoted(text)
         case "U" | "L" | "u" if text.isascii():
             return text.upper() if name == "U" else text.lower() if name == "L" else text[:1].upper() + text[1:]
     return None
@@ -128,7 +127,7 @@ def _named(text: str, name: str) -> str | None:
 def substring(
     expander: Expander, fields: Fields | None, several: bool, part: Parameter, scope: Scope, span: Span
 ) -> Fields | None:
-    """`${X:a:b}`, `${A[@]:a:b}` and `${@:a:b}`."""
+    """The fields of `${X:a:b}`, `${A[@]:a:b}` or `${@:a:b}`; None where X is not set."""
     bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
     if fields is None:
         return None
@@ -149,7 +148,7 @@ def substring(
     text = text_of(field)
     if text is None or not text.isascii():
         if length is not None and length < 0:
-            scope.state.doubtful = True  # with a short text that is an error
+            scope.state.doubtful = True  # an error where the text is short
         return ((unknown,),)
     low = start if start >= 0 else len(text) + start
     if low < 0 or low > len(text):
@@ -162,7 +161,7 @@ def substring(
 
 
 def _open_slice(fields: Fields, name: str, start: int, length: int | None) -> Fields | None:
-    """A slice of fields of which some may be none or several: known as far as it lies before these."""
+    """A slice of fields with open ones among them; None where it reaches these."""
     known = 0
     while known < len(fields) and not is_open((fields[known],)):
         known += 1

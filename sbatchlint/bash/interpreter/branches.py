@@ -25,7 +25,7 @@ from sbatchlint.bash.variables import NO_GUARDS, Guards, merge_guards
 from sbatchlint.source.regex import Regex
 
 NAMES = Regex(r"[A-Za-z_]\w*|\$\{?[#!]?[0-9@*#?]")
-# Commands that change what they look at, so that no second run is the same.
+# Commands that change what they test, so that a second run is another condition.
 CHANGING = frozenset({"read", "getopts", "shift", "eval", "source", ".", "mapfile", "set", "unset"})
 CHANGING_NAMES = frozenset({"RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "SRANDOM", "BASHPID"})
 
@@ -40,12 +40,12 @@ def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hash
             found.append(state.variables[name])
         elif name in state.functions or name in CHANGING_NAMES:
             return interpreter.new_key(kind)
-    interpreter.kept.extend(found)
+    interpreter.kept_alive.extend(found)
     return (kind, source, *(each if isinstance(each, int) else id(each) for each in found))
 
 
 def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> Hashable:
-    """What makes two conditions the same: their text, and the variables in it not assigned in between."""
+    """A key that is equal for two conditions of the same text whose variables are not assigned in between."""
     source = scope.text.string[statement.start : statement.end]
     if source.split(None, 1)[:1] and source.split(None, 1)[0] in CHANGING:
         return interpreter.new_key("if")
@@ -53,12 +53,12 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
 
 
 def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
-    """The same of the word of a `case`."""
+    """A key that is equal for two `case` words of the same text whose variables are not assigned in between."""
     return _key(interpreter, "case", scope.text.string[word.start : word.end], scope)
 
 
-def restricting(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
-    """The restriction inside a condition: variables in it that differ between tasks."""
+def restricted_variables(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
+    """`Context.restricted` inside a condition: also the variables in it that differ between tasks."""
     if scope.context.phase is not Phase.TASK:
         return scope.context.restricted
     fields: list[Pieces] = []
@@ -105,7 +105,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             break
         here = Scope(state, scope.text, context.replace(tested=True))
         key = condition_key(interpreter, condition[-1], here)
-        restricted = restricting(interpreter, condition[-1], here)
+        restricted = restricted_variables(interpreter, condition[-1], here)
         state = interpreter.statement(condition[-1], here)
         if state is None:
             break
@@ -119,10 +119,10 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 )
                 if truth is True:
                     arm = context
-                exits = interpreter.exits
+                exits = interpreter.failed_exits
                 way = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
-                if truth is True and way is None and interpreter.exits > exits:
-                    # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+                if truth is True and way is None and interpreter.failed_exits > exits:
+                    # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
                     continue
                 ways.append((way, own))
@@ -157,7 +157,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             e.name for pieces, _ in subjects for e in expansions(pieces) if interpreter.environment.differs(e.name)
         }
     ways: list[tuple[State | None, Guards]] = []
-    # the state of those that no pattern has taken so far, and of those that fall into the next body
+    # the state where no pattern has matched so far, and where a body falls through to the next
     waiting: State | None = scope.state
     falling: State | None = None
     alone = True

@@ -1,10 +1,10 @@
-"""The shell's own commands, as far as they change what later commands see."""
+"""Built-in commands, as far as they change what later commands see."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sbatchlint.bash.expansion.printing import echoed, formatted, join_fields
+from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
 from sbatchlint.bash.interpreter.conditions import test_status
@@ -30,15 +30,15 @@ DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "loca
 
 
 def exit_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`exit`: nothing after it runs."""
+    """`exit`: no statement after it runs."""
     code = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
     if code is not None and code.strip("0"):
-        interpreter.exits += 1
+        interpreter.failed_exits += 1
     if len(invocation.argv) > 1:
         scope.state.status = (
             parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
         )
-    interpreter.leaves.append(scope.state.copy())
+    interpreter.exit_states.append(scope.state.copy())
     return None
 
 
@@ -49,8 +49,8 @@ def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
         scope.state.status = (
             parse_integer(code) & 255 if code is not None and is_number(code) and len(code) < 10 else None
         )
-    if interpreter.returns:
-        interpreter.returns[-1].append(scope.state.copy())
+    if interpreter.return_states:
+        interpreter.return_states[-1].append(scope.state.copy())
         return None
     return None if not scope.context.calls else scope.state
 
@@ -70,7 +70,7 @@ def break_or_continue(interpreter: Interpreter, invocation: Invocation, scope: S
 
 
 def exec_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`exec command`: the shell becomes the command; without one only redirects."""
+    """`exec command`: the command replaces the shell; without one, only redirects."""
     at = _first_operand(invocation, with_value="a")
     if at is None:
         return scope.state
@@ -116,7 +116,7 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         scope.state.status = 0
         return scope.state
     if any(piece.text is None for piece in text.field):
-        # what is unknown may be a command, too
+        # an unknown word may be a command, too
         scope.state.doubtful = True
     if all(piece.text is None for piece in text.field):
         scope.state.sourced = True
@@ -129,7 +129,7 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
 
 
 def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`source FILE`: a file that the script wrote itself, or one that stands beside it."""
+    """`source FILE`: a file that the script wrote, or one beside the script."""
     text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
     if text is None:
         scope.state.sourced = True
@@ -228,7 +228,7 @@ def echo(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     """`echo`."""
     scope.state.status = 0
     if STDOUT in scope.state.variables:
-        interpreter.emit(echoed(invocation.argv[1:], invocation.span.end), scope)
+        interpreter.emit(echo_output(invocation.argv[1:], invocation.span.end), scope)
     return scope.state
 
 
@@ -246,7 +246,7 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
         scope.state.status = None
         return scope.state
     output = name is not None or STDOUT in scope.state.variables
-    value = formatted(words[0], words[1:]) if output or len(words) > 1 else ()
+    value = printf_output(words[0], words[1:]) if output or len(words) > 1 else ()
     scope.state.status = None if value is None else 0
     if name is not None:
         reading.set_named(interpreter, name, value, scope, invocation.span)
@@ -263,7 +263,7 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, scope, {})
         status = 1 if wrong else None if value is None else int(not value)
         if value is None:
-            # an expression that nobody knows may set anything
+            # an unknown expression may assign anything
             scope.state.doubtful = scope.state.doubtful or text is None
             break
     scope.state.status = status

@@ -1,4 +1,4 @@
-"""Simple commands: assignments, redirects, functions, and what starts other commands."""
+"""Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.double_brackets import Condition
 from sbatchlint.bash.interpreter.protocol import Interpreter
-from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
+from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
@@ -22,7 +22,7 @@ DEEPEST_CALLS = 6
 def run_simple(
     interpreter: Interpreter, node: Simple, scope: Scope, stdin: Text | None
 ) -> tuple[list[Invocation], State | None]:
-    """One simple command: its invocations (one an alternative of its words), and the state after it."""
+    """Runs a simple command. Returns its invocations (one for each alternative of its words) and the state after it."""
     if not node.words:
         interpreter.substituted = 0
         for assignment in node.assignments:
@@ -43,7 +43,7 @@ def run_simple(
     variables: list[tuple[str, Pieces]] = []
     for assignment in node.assignments:
         values = expand_assignment(interpreter.expander, assignment, scope)
-        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unclear(assignment, scope)
+        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
         variables.append((assignment.name, field))
         record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
@@ -61,7 +61,7 @@ def run_simple(
             ways.append((state, own))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
-        # nobody asks for the state of what is not recorded
+        # the state of a command that is not recorded is never looked at
         seen = state if interpreter.silent else snapshot(state, variables)
         invocation = Invocation(argv, tuple(variables), redirects, span, context, seen, guards, "")
         invocation.stdin = heredoc if heredoc is not None else stdin
@@ -70,16 +70,16 @@ def run_simple(
         interpreter.trace.record(invocation)
         ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
         if number == 0 and redirects:
-            programs.write_files(interpreter, invocation, scope)
+            programs.record_files(interpreter, invocation, scope)
     if len(ways) == 1:
         return invocations, ways[0][0]
     return invocations, join(ways, scope.context.phase)
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """Runs a command; what it writes is kept where a substitution collects it."""
+    """Runs a command whose output a substitution may collect, unless redirects send it elsewhere."""
     output = scope.state.variables.get(STDOUT)
-    if output is None or not goes_away(invocation.redirects):
+    if output is None or not redirects_output(invocation.redirects):
         return run(interpreter, invocation, scope)
     del scope.state.variables[STDOUT]
     marks = interpreter.marks()
@@ -91,12 +91,12 @@ def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Sco
 
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
-    """`[[ … ]]` as a command of the trace: what it looks at is seen like the words of `[`. Gives its exit status."""
+    """Records `[[ … ]]` as a command whose words are its operands. Returns its exit status, None where unknown."""
     span = scope.text.span(node.start, node.end)
     values = [interpreter.expander.value(word, scope) for word in node.words]
     argv = (
         (Piece("[[", span.start, span.start + 2),),
-        *(interpreter.expander.one(each, word, scope) for each, word in zip(values, node.words, strict=True)),
+        *(interpreter.expander.only_value(each, word, scope) for each, word in zip(values, node.words, strict=True)),
     )
     state = scope.state.copy()
     invocation = Invocation(argv, (), (), span, scope.context, state, scope.context.guards, "")
@@ -105,7 +105,7 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
 
 
 def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> State:
-    """The state a command sees, with the variables set for it alone."""
+    """A copy of the state as a command sees it, with the `NAME=value` before it."""
     copy = state.copy()
     for name, field in variables:
         copy.variables[name] = Variable((Alternative((field,)),), exported=True)
@@ -113,7 +113,7 @@ def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> Stat
 
 
 def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """What a command does: to the state (functions and built-ins), or by what it starts."""
+    """Runs a command: a function or built-in on the state, or whatever it starts. Returns the state after it."""
     name = text_of(invocation.argv[0])
     state = scope.state
     if name is not None:
@@ -130,7 +130,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
                 return with_variables(invocation, state, lambda: builtin(interpreter, invocation, scope))
         state.status = None
         if STDOUT in state.variables:
-            interpreter.emit(programs.printed(invocation), scope)
+            interpreter.emit(programs.output_of(invocation), scope)
         if interpreter.silent:
             return state
         if programs.run_program(interpreter, invocation, scope):
@@ -141,7 +141,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             return state
     state.status = None
     if name is None:
-        # it may be anything, a function or a built-in command too
+        # an unknown name may be a function or built-in, too
         interpreter.emit(None, scope)
         state.doubtful = True
     if interpreter.silent:
@@ -154,7 +154,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
 
 
 def with_variables(invocation: Invocation, state: State, walk: Callable[[], State | None]) -> State | None:
-    """Runs a function or a built-in command; `NAME=value` before it holds that long."""
+    """Runs a function or a built-in command, with the `NAME=value` before it until it ends."""
     if not invocation.variables or invocation.kind:
         return walk()
     before = {name: state.variables.get(name) for name, _ in invocation.variables}
@@ -173,7 +173,7 @@ def with_variables(invocation: Invocation, state: State, walk: Callable[[], Stat
 
 
 def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
-    """A function call: the body runs in this shell, with its own arguments."""
+    """Calls a function: its body runs in this shell, with its own arguments."""
     function = scope.state.functions[name]
     state = scope.state
     without = state.copy() if function.uncertain else None
@@ -185,16 +185,16 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     if function.uncertain:
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
-    escaped, leaves = state.escaped, len(interpreter.leaves)
-    interpreter.returns.append([])
+    escaped, leaves = state.escaped, len(interpreter.exit_states)
+    interpreter.return_states.append([])
     end = interpreter.statement(function.body, Scope(state, function.text, context))
-    returned = interpreter.returns.pop()
+    returned = interpreter.return_states.pop()
     interpreter.loops = loops
     result = interpreter.merge([end, *returned], scope.context.phase)
     if result is not None:
         for variable, old in (result.restored or {}).items():
             if variable in result.mixed:
-                _partly_restored(interpreter, result, variable, old, scope)
+                _restore_partly(interpreter, result, variable, old, scope)
             elif old is None:
                 result.variables.pop(variable, None)
             else:
@@ -202,7 +202,7 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
         result.positional, result.restored, result.mixed = positional, restored, mixed
         if invocation.stdin is not None:
             result.stdin = stdin
-        if len(interpreter.leaves) == leaves:
+        if len(interpreter.exit_states) == leaves:
             result.escaped = escaped
     if without is not None:
         without.status = None
@@ -211,8 +211,8 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     return result
 
 
-def _partly_restored(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
-    """A variable that was local on some of the ways through a function."""
+def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:
+    """Restores a variable that is local in some branches of a function only."""
     other = state.copy()
     if old is None:
         other.variables.pop(name, None)
@@ -223,6 +223,6 @@ def _partly_restored(interpreter: Interpreter, state: State, name: str, old: Var
         state.variables[name] = joined.variables[name]
 
 
-def _unclear(assignment: Assignment, scope: Scope) -> Pieces:
+def _unknown_value(assignment: Assignment, scope: Scope) -> Pieces:
     span = scope.text.span(assignment.start, assignment.end)
     return (Piece(None, *span, Expansion(assignment.name, span, scope.context.phase)),)

@@ -1,4 +1,4 @@
-"""Which way a condition goes, where the script alone decides it: `[ … ]`, `[[ … ]]`."""
+"""Whether `[ … ]` and `[[ … ]]` hold, as far as the script alone decides it; None stands for unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN_UNARY = {
     "-N", "-v", "-o", "-a", "-R",
 }  # fmt: skip
 BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"})
-# Texts of these are ordered the same in every locale.
+# Every locale sorts such texts the same way.
 PLAIN = Regex(r"[a-z]*|[0-9]*")
 
 
@@ -70,14 +70,11 @@ def is_same(left: Pieces, right: Pieces) -> bool | None:
 
 
 class WrongTest(Exception):
-    """bash refuses the words of a `[`: its status is 2."""
+    """bash rejects the words of a `[`: its status is 2."""
 
 
 class TestParser:
-    """The words of `[ … ]`, by the rules of `test`: how many words there are decides what each means.
-
-    `is_set` tells of `-v NAME`.
-    """
+    """The words of `[ … ]`: by the rules of `test`, their number decides what they mean. `is_set` answers `-v NAME`."""
 
     def __init__(self, fields: Sequence[Pieces], is_set: Callable[[str], bool | None] = lambda name: None) -> None:
         self.fields = list(fields)
@@ -89,7 +86,7 @@ class TestParser:
         return text_of(self.fields[index]) if index < len(self.fields) else ""
 
     def evaluate(self) -> bool | None:
-        """Raises `WrongTest`."""
+        """Whether the test holds. Raises `WrongTest`."""
         count = len(self.fields)
         if any(piece.open for field in self.fields for piece in field):
             return None
@@ -98,7 +95,7 @@ class TestParser:
         return self.short(count)
 
     def short(self, count: int) -> bool | None:
-        """The next `count` words, up to four."""
+        """Whether the next `count` words hold."""
         first, second = self.word(), self.word(1) if count > 1 else ""
         if count == 1:
             return self.text()
@@ -182,7 +179,7 @@ class TestParser:
 
     @staticmethod
     def number(field: Pieces) -> int | None:
-        """A number of `test`: decimal, blanks around it do not matter."""
+        """An operand of `-eq` and the like: a decimal number, maybe with whitespace around it."""
         text = text_of(field)
         if text is None:
             return None

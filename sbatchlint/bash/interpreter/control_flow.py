@@ -1,12 +1,12 @@
-"""How the flow of a script is followed: ways that meet again, subshells, what leaves a function or a loop, output."""
+"""Control flow: joining branches, subshells, `exit`, `return` and `break`, and where output goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Frame, Interpreter, T
-from sbatchlint.bash.interpreter.redirects import expand_redirects, goes_away
+from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame, T
+from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
@@ -14,7 +14,7 @@ from sbatchlint.bash.trace import Redirection, Trace
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.bash.variables import Alternative
 
-# A loop is walked without being recorded for so many statements at most, and all loops together for so many.
+# At most so many statements of a loop, and of all loops together, are walked without being recorded.
 MOST_SILENT = 600
 MOST_SILENT_OF_ALL = 30_000
 
@@ -23,21 +23,21 @@ class LoopBudgetExceeded(Exception):
     """A loop is too large to be walked without being recorded."""
 
 
-class Flow(Interpreter):
+class ControlFlow(Interpreter):
     """The part of the interpreter that does not depend on what a statement is."""
 
     def __init__(self) -> None:
         self.trace = Trace()
         self.limits = Limits()
-        self.exits = 0  # how many `exit` with an error were met
-        self.returns: list[list[State]] = []  # by function call, innermost last
-        self.leaves: list[State] = []  # where this shell ended
-        self.loops: list[Frame] = []
+        self.failed_exits = 0  # how many `exit` with a non-zero status were met
+        self.return_states: list[list[State]] = []  # where functions were left, a list for each call, innermost last
+        self.exit_states: list[State] = []  # where this shell exited
+        self.loops: list[LoopFrame] = []
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
-        self.kept: list[object] = []  # keeps condition keys (identities) alive
+        self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
@@ -52,19 +52,19 @@ class Flow(Interpreter):
                 raise LoopBudgetExceeded
 
     def work(self, cost: int, scope: Scope, node: Statement | Assignment) -> None:
-        """So many statements are recorded. Raises WorkBudgetExceeded where there is nothing left."""
+        """Charges so many statements. Raises WorkBudgetExceeded where the budget is spent."""
         self.limits.work += cost
         if self.limits.work > MOST_WORK:
             self.limits.note("work", scope.text.span(node.start, node.end))
             raise WorkBudgetExceeded
 
     def new_key(self, kind: str) -> Hashable:
-        """A key for guards that is like no other."""
+        """A unique key for guards."""
         self.keys += 1
         return (kind, self.keys)
 
     def merge(self, states: Sequence[State | None], phase: Phase) -> State | None:
-        """The state after ways of which just one was taken."""
+        """The joined state of branches of which exactly one runs."""
         live = [each for each in states if each is not None]
         if len(live) < 2:
             return live[0] if live else None
@@ -72,14 +72,14 @@ class Flow(Interpreter):
         return join([(each, frozenset(((key, arm),))) for arm, each in enumerate(live)], phase)
 
     def marks(self) -> list[tuple[list[State], int]]:
-        """The lists of states that left the flow, and how long they are now."""
-        lists = [*self.returns, self.leaves]
+        """The lists of states that left by `exit`, `return`, `break` or `continue`, with their present lengths."""
+        lists = [*self.return_states, self.exit_states]
         for frame in self.loops:
             lists += [frame.breaks, frame.continues]
         return [(each, len(each)) for each in lists]
 
     def reset(self, marks: list[tuple[list[State], int]], escaped: Sequence[list[State]] = ()) -> list[list[State]]:
-        """Takes back what left the flow since, in favour of `escaped`, and gives it."""
+        """Replaces the states that left since `marks` by `escaped`. Returns those that it takes out."""
         found = []
         for number, (each, size) in enumerate(marks):
             found.append(each[size:])
@@ -87,14 +87,14 @@ class Flow(Interpreter):
         return found
 
     def silently(self, walk: Callable[[], T]) -> tuple[T, list[list[State]]] | None:
-        """Walks without recording; None where that would take too long. Gives also the states that left the flow."""
+        """Walks without recording. Returns the result and the states that left; None where that would take too long."""
         if not self.silent and self.all_silent <= 0:
             return None
         trace, outermost, before = self.trace, not self.silent, self.loops
         marks = self.marks()
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace()
-        returns, leaves = self.returns, self.leaves
+        returns, leaves = self.return_states, self.exit_states
         try:
             result = walk()
         except LoopBudgetExceeded:
@@ -102,7 +102,7 @@ class Flow(Interpreter):
                 raise
             return None
         finally:
-            self.trace, self.returns, self.leaves, self.loops = trace, returns, leaves, before
+            self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
             escaped = self.reset(marks)
             if outermost:
                 self.all_silent -= allowed - self.silent
@@ -110,18 +110,18 @@ class Flow(Interpreter):
         return result, escaped
 
     def subshell(self, walk: Callable[[], State | None], scope: Scope) -> State | None:
-        """Walks what runs in a shell of its own, and gives how that ends: `exit` and `return` do not leave it."""
-        outer = self.returns, self.leaves, self.loops
-        self.returns, self.leaves, self.loops = [[]] if self.returns else [], [], []
+        """Walks commands in a subshell, which `exit` and `return` leave, and returns the state at its end."""
+        outer = self.return_states, self.exit_states, self.loops
+        self.return_states, self.exit_states, self.loops = [[]] if self.return_states else [], [], []
         try:
             end = walk()
-            ways = [end, *self.leaves, *(each for states in self.returns for each in states)]
+            ways = [end, *self.exit_states, *(each for states in self.return_states for each in states)]
         finally:
-            self.returns, self.leaves, self.loops = outer
+            self.return_states, self.exit_states, self.loops = outer
         return self.merge(ways, scope.context.phase)
 
-    def finished(self, end: State | None, scope: Scope) -> State:
-        """The state after a subshell: what it printed, and its status."""
+    def after_subshell(self, end: State | None, scope: Scope) -> State:
+        """The state after a subshell: only its output and exit status reach the outer shell."""
         state = scope.state
         if end is None:
             state.status = None
@@ -134,7 +134,7 @@ class Flow(Interpreter):
         return state
 
     def emit(self, pieces: Pieces | None, scope: Scope) -> None:
-        """Something is written to standard output; None: what is not known."""
+        """Appends to the standard output that a substitution collects; None: unknown output."""
         old = scope.state.variables.get(STDOUT)
         if old is None:
             return
@@ -150,8 +150,8 @@ class Flow(Interpreter):
             changed.append(each)
         scope.state.variables[STDOUT] = old._replace(alternatives=tuple(changed))
 
-    def written(self, end: State | None, scope: Scope) -> Pieces | None:
-        """What was written to standard output, where there is only one way."""
+    def captured_output(self, end: State | None, scope: Scope) -> Pieces | None:
+        """What was written to standard output; None where it is unknown, or differs between branches."""
         alternatives = end.variables[STDOUT].alternatives if end is not None else ()
         if len(alternatives) != 1 or alternatives[0].fields is None or end is None:
             return None
@@ -178,7 +178,7 @@ class Flow(Interpreter):
                 scope.state.stdin = None
         if stdin is not None:
             scope.state.stdin = stdin.field
-        away = output is not None and goes_away(found)
+        away = output is not None and redirects_output(found)
         if away:
             del scope.state.variables[STDOUT]
         marks = self.marks()

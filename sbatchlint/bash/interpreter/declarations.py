@@ -20,7 +20,7 @@ ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
 
 
 class Declared:
-    """What a declaration says of its names."""
+    """What the options of a declaration say about its names."""
 
     def __init__(self, command: str, options: list[str], scope: Scope) -> None:
         on = "".join([each[1:] for each in options if each[0] == "-"])
@@ -46,7 +46,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     options: list[str] = []
     for word in node.words[1:]:
         if isinstance(word, Word):
-            text = text_of(interpreter.expander.single(word, scope))
+            text = text_of(interpreter.expander.single_value(word, scope))
             if text is None or not OPTIONS.fullmatch(text):
                 break
             options.append(text)
@@ -73,7 +73,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
 
 
 def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, span: Span, scope: Scope) -> None:
-    """A word that is a name, or `NAME=value` of which some was quoted or expanded."""
+    """Declares a word that is a name, or `NAME=value` with something quoted or expanded in it."""
     state = scope.state
     prefix = known_prefix(field)
     name, equals, _ = prefix.partition("=")
@@ -114,7 +114,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         return
     if old is None and not fresh and not declared.array and not declared.flags:
         if exported or declared.command == "readonly":
-            # what the environment gives stays
+            # the value from the environment stays
             state.variables[name] = Variable((Alternative(None),), exported=exported, span=span, flags=flags)
         elif declared.local:
             state.variables[name] = Variable((), exported=exported, span=span, flags=flags)
@@ -126,7 +126,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
 
 
 def _printed_functions(node: Simple, scope: Scope) -> Pieces | None:
-    """What `declare -f NAME…` prints: the functions as the script writes them."""
+    """What `declare -f NAME…` prints: the functions as they are written; None where one is unknown."""
     words = [scope.text.string[word.start : word.end] for word in node.words]
     if len(words) < 3 or words[0] not in ("declare", "typeset") or words[1] not in ("-f", "-pf"):
         return None

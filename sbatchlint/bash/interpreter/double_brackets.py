@@ -1,11 +1,11 @@
-"""`[[ … ]]`: whether it holds, from its words and operators."""
+"""Whether `[[ … ]]` holds, from its words and operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
-from sbatchlint.bash.expansion.arithmetic_variables import ShellNames
+from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
 from sbatchlint.bash.expansion.assignment import set_fields
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.patterns import text_matches
@@ -33,7 +33,7 @@ BINARY = frozenset({*NUMERIC, "=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-e
 
 
 class Condition:
-    """The words of a `[[ … ]]`, with what each expands to."""
+    """A `[[ … ]]`: its words, and the values of each."""
 
     def __init__(self, interpreter: Interpreter, words: Sequence[Word], values: Sequence[object], scope: Scope) -> None:
         self.interpreter = interpreter
@@ -49,7 +49,7 @@ class Condition:
         return None if truth is None else 1 - truth
 
     def operator(self, ahead: int = 0) -> str:
-        """The word as it is written, where nothing in it is quoted or expanded; else "" (an operand)."""
+        """The word as written, where nothing in it is quoted or expanded; "" for an operand."""
         index = self.at + ahead
         if index >= len(self.words):
             return ""
@@ -57,7 +57,7 @@ class Condition:
         return parts[0].text if len(parts) == 1 and isinstance(parts[0], Literal) and not parts[0].quoted else ""
 
     def field(self, ahead: int = 0) -> Pieces | None:
-        """The value of an operand; None where there are several, or none."""
+        """The value of an operand; None where it has several, or there is no such word."""
         index = self.at + ahead
         values = self.values[index] if index < len(self.values) else []
         assert isinstance(values, list)
@@ -165,11 +165,11 @@ class Condition:
         return truth
 
     def number(self, field: Pieces | None) -> int | None:
-        """An operand of `-eq` and the like: an arithmetic expression."""
+        """The value of an operand of `-eq` and the like, which is an arithmetic expression; None where unknown."""
         text = None if field is None else text_of(field)
         if text is None:
             return None
-        names = ShellNames(self.interpreter.expander, self.scope, {})
+        names = ShellVariables(self.interpreter.expander, self.scope, {})
         try:
             return arithmetic.evaluate(text, names)
         except arithmetic.NotUnderstood:
@@ -177,7 +177,7 @@ class Condition:
 
 
 def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
-    """`-v NAME`, also of an element; None where it is not known."""
+    """Whether `-v NAME` or `-v NAME[i]` holds; None where unknown."""
     variable, bracket, rest = name.partition("[")
     if not variable.isidentifier() or bracket and not rest.endswith("]"):
         return None

@@ -1,8 +1,8 @@
 """The abstract interpreter: walks a program in order and records every command that it would run.
 
-Nothing is ever executed. Branches whose condition the script decides are taken or left; of the others both ways are
-walked and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded (see limits.py), and programs
-inside values are followed `DEEPEST` levels down.
+Nothing is ever executed. Where the script decides a condition, only that branch is walked; otherwise both are walked
+and joined (see state.py). Loops are recorded once (see loops.py). Cost is bounded (see limits.py), and programs inside
+values are followed `DEEPEST` levels down.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from sbatchlint.bash.expansion.expander import WordExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
-from sbatchlint.bash.interpreter.branches import condition_key, restricting, run_case, run_if
-from sbatchlint.bash.interpreter.control_flow import Flow, LoopBudgetExceeded
+from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
+from sbatchlint.bash.interpreter.control_flow import ControlFlow, LoopBudgetExceeded
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.protocol import Hooks
 from sbatchlint.bash.interpreter.redirects import expand_redirects
@@ -46,19 +46,19 @@ from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guard
 DEEPEST = 6
 
 
-# By class of statement, the name of the method that walks it.
+# The name of the method that walks a statement, by the class of the statement.
 _METHODS: dict[type[Statement], str] = {}
 
 
 class Checkpoint(NamedTuple):
-    """A statement of the outermost list, the state before it, and how many commands were recorded by then."""
+    """A top-level statement, the state before it, and how many commands were recorded before it."""
 
     statement: Statement
     state: State
     commands: int
 
 
-class ScriptInterpreter(Flow):
+class ScriptInterpreter(ControlFlow):
     """Evaluates one script. `trace` is the result, `limits` what it cost; `checkpoints`: before each statement."""
 
     def __init__(self, hooks: Hooks) -> None:
@@ -72,7 +72,7 @@ class ScriptInterpreter(Flow):
     # --- whole programs ----------------------------------------------------------------------
 
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> None:
-        """Walks a script from its first statement."""
+        """Walks a whole script."""
         current: State | None = state or State()
         context = Context(phase)
         try:
@@ -142,7 +142,7 @@ class ScriptInterpreter(Flow):
         end: int,
         scope: Scope,
     ) -> State | None:
-        """Notes what ran, and gives the state after its last element."""
+        """Records a pipeline and returns the state after its last element."""
         state = results[-1][1]
         if any(invocations for invocations, _ in results):
             self.trace.pipelines.append(
@@ -190,9 +190,9 @@ class ScriptInterpreter(Flow):
             elements.append((invocations, scope.state))
             statuses.append(None if end is None or end.doubtful else end.status)
             if number < final:
-                given = self.written(end, scope)
+                given = self.captured_output(end, scope)
             else:
-                self.finished(end, scope)
+                self.after_subshell(end, scope)
         status = statuses[-1]
         if scope.state.option("pipefail") is not False and any(each != 0 for each in statuses):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
@@ -202,7 +202,7 @@ class ScriptInterpreter(Flow):
         return scope.state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
-        """An element of a pipeline: its state at the end, and the invocations of a simple command."""
+        """Walks an element of a pipeline. Returns its final state, and the invocations where it is a simple command."""
         invocations: list[Invocation] = []
 
         def walk() -> State | None:
@@ -216,7 +216,7 @@ class ScriptInterpreter(Flow):
 
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
         tested = scope.context.replace(tested=True)
-        restricted = restricting(self, node.left, scope)
+        restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
         if left is None:
@@ -224,10 +224,10 @@ class ScriptInterpreter(Flow):
         if left.status is not None:
             if (left.status == 0) != (node.operator == "&&"):
                 return left
-            exits = self.exits
+            exits = self.failed_exits
             right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
-            if right is None and self.exits > exits:
-                # `X=""`, then `[ -z "$X" ] && exit`: a place to be filled in before anybody submits this
+            if right is None and self.failed_exits > exits:
+                # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                 left.doubtful = True
                 left.status = None
                 return left
@@ -236,7 +236,7 @@ class ScriptInterpreter(Flow):
         guards = merge_guards(scope.context.guards, frozenset(((guard, arm),)))
         if guards is None:
             return left
-        # `workload && next` and `workload || exit`: what follows runs on the usual way
+        # `workload && next`: the rest runs in the normal case
         usual = node.operator == "&&" and restricted == scope.context.restricted
         context = scope.context.replace(
             conditional=scope.context.conditional or not usual, guards=guards, restricted=restricted
@@ -259,11 +259,11 @@ class ScriptInterpreter(Flow):
             context = scope.context.in_shell("subshell", scope.text.span(node.start, node.end))
             inner = Scope(scope.state.copy(), scope.text, context)
             end = self.subshell(lambda: self.body_of(node.body, node.redirects, inner), scope)
-            state: State | None = self.finished(end, scope)
+            state: State | None = self.after_subshell(end, scope)
         else:
             state = self.body_of(node.body, node.redirects, scope)
         if node.redirects and state is not None:
-            programs.write_group(self, self.redirected, first, Scope(state, scope.text, scope.context))
+            programs.record_group_output(self, self.redirected, first, Scope(state, scope.text, scope.context))
         return state
 
     def on_function(self, node: Function, scope: Scope) -> State | None:

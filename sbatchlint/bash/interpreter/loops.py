@@ -1,8 +1,9 @@
 """Loops: `for`, `for ((…))`, `while`, `until`.
 
-A loop that the script decides is first walked turn by turn, without recording anything, to know in which states its
-body begins and what is left at its end; then its body is recorded once, in all these states together. Of other loops
-the body is walked once to see what it changes; all that becomes unknown, besides what it was, before it is recorded.
+Where the script decides the number of iterations, they are first walked one by one without recording, which gives the
+states in which the body begins and the state after the loop; then the body is recorded once, in all these states
+together. The body of any other loop is walked once to see what it changes; whatever it changes may be unknown when the
+body is recorded.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Frame, Interpreter
+from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
@@ -22,11 +23,11 @@ from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# A loop with more turns is not walked turn by turn.
-MOST_TURNS = 24
-# The variable of a loop has at most this many alternatives in its body.
+# A loop with more iterations is not unrolled.
+MOST_ITERATIONS = 24
+# The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
-# What may change something that another turn sees, or leave the loop.
+# Code that may change what another iteration sees, or leave the loop.
 CHANGING = Regex(
     r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
     r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
@@ -36,10 +37,10 @@ CHANGING = Regex(
 
 
 class Loop:
-    """A loop: how a turn begins, what it does, and what comes between two turns.
+    """A loop: how an iteration begins, its body, and what happens between two iterations.
 
-    `begin` gives whether there is a turn (None: not known) and the state at its beginning, None where the shell ended.
-    `between` changes the state after a turn.
+    `begin` returns whether there is another iteration (None: unknown) and the state at its beginning, None where the
+    shell exits. `between` changes the state after an iteration.
     """
 
     def __init__(
@@ -55,19 +56,19 @@ class Loop:
         self.between = between
         self.condition = False  # whether `begin` runs commands
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
-        self.certain = False  # there is a turn, even if it is not known how many
+        self.certain = False  # there is at least one iteration
         self.several = True
 
     def inside(self, context: Context) -> Context:
-        """The context of what runs in each of several turns."""
+        """The context of commands that run in each of several iterations."""
         return context.replace(loops=(*context.loops, self.span))
 
 
-class Turns:
-    """A loop that was walked turn by turn."""
+class Iterations:
+    """The states of a loop that was unrolled."""
 
     def __init__(self) -> None:
-        self.before: list[State] = []  # where each turn's condition was looked at
+        self.before: list[State] = []  # at each evaluation of the condition
         self.entries: list[State] = []
         self.final: State | None = None
 
@@ -95,13 +96,13 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         old = state.variables.get(node.name)
         return Variable(alternatives, exported=bool(old and old.exported), span=span)
 
-    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not known:
             state.variables[node.name] = variable(state, (Alternative((unknown,)),))
             return None, state
-        if turn == len(items):
+        if iteration == len(items):
             return False, state
-        state.variables[node.name] = variable(state, (Alternative((items[turn],)),))
+        state.variables[node.name] = variable(state, (Alternative((items[iteration],)),))
         return True, state
 
     loop = Loop(node.body, span, begin)
@@ -109,17 +110,17 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     loop.several = not known or len(items) > 1
     if not known or len(items) > MOST_ITEMS:
         loop.variable = node.name, variable(scope.state, (Alternative((unknown,)),))
-    if known and len(items) > 1 and _leaves_alone(interpreter, loop, scope, node.name, items[0]):
-        return _all_alike(interpreter, loop, scope, node.name, items, variable)
+    if known and len(items) > 1 and _is_independent(interpreter, loop, scope, node.name, items[0]):
+        return _record_alike(interpreter, loop, scope, node.name, items, variable)
     return run(interpreter, loop, scope)
 
 
-def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
-    """Whether a turn changes nothing that another one could see."""
+def _is_independent(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
+    """Whether an iteration changes nothing that another one could see."""
     if _is_plain(loop, scope):
         return True
     before = scope.state.copy()
-    walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
+    walked = interpreter.silently(lambda: _iteration(interpreter, loop, before.copy(), 0, scope))
     if walked is None:
         return False
     (end, frame), escaped = walked
@@ -132,7 +133,7 @@ def _leaves_alone(interpreter: Interpreter, loop: Loop, scope: Scope, name: str,
 
 
 def _is_plain(loop: Loop, scope: Scope) -> bool:
-    """Whether the text of a body shows that it changes nothing: most loops only start commands."""
+    """Whether the body plainly changes nothing: most loops only start commands."""
     source = scope.text.string[loop.body[0].start : loop.body[-1].end]
     return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
 
@@ -149,17 +150,17 @@ def _same_shell(first: State, second: State) -> bool:
     )
 
 
-def _all_alike(
+def _record_alike(
     interpreter: Interpreter, loop: Loop, scope: Scope, name: str, items: list[Pieces],
     variable: Callable[[State, tuple[Alternative, ...]], Variable],
 ) -> State | None:  # fmt: skip
-    """Records the body of a loop whose turns differ in nothing but the variable."""
+    """Records the body of a loop whose iterations differ in the loop variable only."""
     state = scope.state.copy()
     key = interpreter.new_key("loop")
-    alternatives = tuple([Alternative((item,), frozenset(((key, turn),))) for turn, item in enumerate(items)])
+    alternatives = tuple([Alternative((item,), frozenset(((key, iteration),))) for iteration, item in enumerate(items)])
     seen = loop.variable[1] if loop.variable is not None else variable(state, alternatives)
     state.variables[name] = seen
-    interpreter.loops.append(Frame())
+    interpreter.loops.append(LoopFrame())
     end = interpreter.statements(loop.body, Scope(state, scope.text, loop.inside(scope.context)))
     interpreter.loops.pop()
     if end is not None:
@@ -177,7 +178,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
         ranges = [(node.header_start, node.header_start)] * 3
     expander.truth(*ranges[0], scope)
 
-    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not scope.text.string[slice(*ranges[1])].strip():
             return True, state
         status = expander.truth(*ranges[1], Scope(state, scope.text, context))
@@ -190,7 +191,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
-    def begin(state: State, turn: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, context))
         if after is not None and node.condition:
             after = interpreter.statement(node.condition[-1], Scope(after, scope.text, context.replace(tested=True)))
@@ -203,13 +204,15 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
     return run(interpreter, loop, scope)
 
 
-# --- turns ---------------------------------------------------------------------------------------
+# --- iterations ---------------------------------------------------------------------------------------
 
 
-def _turn(interpreter: Interpreter, loop: Loop, state: State, turn: int, scope: Scope) -> tuple[State | None, Frame]:
-    """One turn, whether it happens or not: its state at the end, and where it was left."""
-    frame = Frame()
-    _, begun = loop.begin(state, turn, scope.context)
+def _iteration(
+    interpreter: Interpreter, loop: Loop, state: State, iteration: int, scope: Scope
+) -> tuple[State | None, LoopFrame]:
+    """Walks one iteration, whether or not it happens. Returns its final state, and where it was left."""
+    frame = LoopFrame()
+    _, begun = loop.begin(state, iteration, scope.context)
     if begun is None:
         return None, frame
     interpreter.loops.append(frame)
@@ -221,25 +224,25 @@ def _turn(interpreter: Interpreter, loop: Loop, state: State, turn: int, scope: 
     return end, frame
 
 
-def _all_turns(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turns | None:
-    """Walks a loop to its end; None where the script does not decide when that is."""
-    found = Turns()
+def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iterations | None:
+    """Walks all iterations; None where the script does not decide how many there are."""
+    found = Iterations()
     finals: list[State] = []
     state = scope.state.copy()
     status: int | None = 0
-    for turn in range(MOST_TURNS + 1):
+    for iteration in range(MOST_ITERATIONS + 1):
         found.before.append(state.copy())
-        goes_on, begun = loop.begin(state, turn, scope.context)
+        goes_on, begun = loop.begin(state, iteration, scope.context)
         if begun is None:
             break
-        if goes_on is None or goes_on and turn == MOST_TURNS:
+        if goes_on is None or goes_on and iteration == MOST_ITERATIONS:
             return None
         if not goes_on:
             begun.status = status
             finals.append(begun)
             break
         found.entries.append(begun.copy())
-        frame = Frame()
+        frame = LoopFrame()
         interpreter.loops.append(frame)
         end = interpreter.statements(loop.body, Scope(begun, scope.text, scope.context))
         interpreter.loops.pop()
@@ -256,47 +259,47 @@ def _all_turns(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turns | No
 
 
 def run(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
-    walked = interpreter.silently(lambda: _all_turns(interpreter, loop, scope))
+    walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope))
     if walked is not None and walked[0] is not None:
-        return _record_turns(interpreter, loop, scope, walked[0], walked[1])
+        return _record_iterations(interpreter, loop, scope, walked[0], walked[1])
     return _record_unknown(interpreter, loop, scope)
 
 
-def _record_turns(
-    interpreter: Interpreter, loop: Loop, scope: Scope, turns: Turns, escaped: list[list[State]]
+def _record_iterations(
+    interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Iterations, escaped: list[list[State]]
 ) -> State | None:
-    """Records the body of a loop that was walked to its end."""
+    """Records the body of a loop that was unrolled."""
     marks = interpreter.marks()
     key = interpreter.new_key("loop")
     phase = scope.context.phase
-    count = len(turns.entries)
+    count = len(iterations.entries)
     if loop.condition:
-        looked = _together(turns.before, key, phase)
+        looked = _joined(iterations.before, key, phase)
         context = loop.inside(scope.context) if count else scope.context
         if looked is not None:
             loop.begin(looked, 0, context)
-    entry = _together(turns.entries, key, phase)
+    entry = _joined(iterations.entries, key, phase)
     if entry is not None:
         if loop.variable is not None:
             entry.variables[loop.variable[0]] = loop.variable[1]
-        interpreter.loops.append(Frame())
+        interpreter.loops.append(LoopFrame())
         context = loop.inside(scope.context) if count > 1 else scope.context
         interpreter.statements(loop.body, Scope(entry, scope.text, context))
         interpreter.loops.pop()
     interpreter.reset(marks, escaped)
-    if turns.final is not None and not any(escaped):
-        turns.final.escaped = scope.state.escaped
-    return turns.final
+    if iterations.final is not None and not any(escaped):
+        iterations.final.escaped = scope.state.escaped
+    return iterations.final
 
 
-def _together(states: list[State], key: Hashable, phase: Phase) -> State | None:
-    """The states of several turns in one: what differs has an alternative for each turn."""
+def _joined(states: list[State], key: Hashable, phase: Phase) -> State | None:
+    """The states of several iterations as one; what differs has an alternative for each iteration."""
     if len(states) == 1:
         return states[0].copy()
-    return join([(state, frozenset(((key, turn),))) for turn, state in enumerate(states)], phase)
+    return join([(state, frozenset(((key, iteration),))) for iteration, state in enumerate(states)], phase)
 
 
-# --- loops that nobody can count --------------------------------------------------------------------
+# --- loops with an unknown number of iterations --------------------------------------------------------------------
 
 
 def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
@@ -305,19 +308,19 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     entry = before.copy()
     marks = interpreter.marks()
     if loop.several and (loop.condition or loop.between is not None or not _is_plain(loop, scope)):
-        walked = interpreter.silently(lambda: _turn(interpreter, loop, before.copy(), 0, scope))
+        walked = interpreter.silently(lambda: _iteration(interpreter, loop, before.copy(), 0, scope))
         if walked is None:
-            _forget_everything(entry, scope)
+            _widen_all(entry, scope)
         else:
             (end, frame), _ = walked
-            _forget(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
+            _widen_changed(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
     looped = loop.inside(scope.context) if loop.several else scope.context
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None
     if loop.variable is not None:
         begun.variables[loop.variable[0]] = loop.variable[1]
-    frame = Frame()
+    frame = LoopFrame()
     interpreter.loops.append(frame)
     context = looped.replace(conditional=scope.context.conditional or not loop.certain)
     end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, context))
@@ -341,17 +344,17 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
 
 
 def _differing(before: State, after: list[State]) -> list[str]:
-    """Names of variables that are others after a turn."""
+    """The names of the variables that an iteration changes."""
     names: dict[str, None] = {}
     for state in after:
         names.update(dict.fromkeys(before.variables.changes(state.variables)))
     return list(names)
 
 
-def _forget(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
-    """Makes unknown, besides what it is, all that a turn changes."""
+def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], scope: Scope) -> None:
+    """Adds an unknown alternative to whatever an iteration changes."""
     phase = scope.context.phase
-    key = interpreter.new_key("turn")
+    key = interpreter.new_key("iteration")
     first, later = frozenset(((key, 0),)), frozenset(((key, 1),))
     for name in _differing(entry, after):
         old = entry.variables.get(name)
@@ -383,7 +386,7 @@ def _forget(interpreter: Interpreter, entry: State, after: list[State], scope: S
         exported = any(each.exported for each in (*news, model))
         entry.variables[name] = Variable(changed, array, exported, span, flags)
     for state in after:
-        _forget_shell(entry, state)
+        _widen_shell(entry, state)
     entry.status = None
 
 
@@ -398,7 +401,7 @@ def _inputs(variables: list[Variable]) -> list[Expansion]:
 
 
 def _grown(old: Variable | None, news: list[Variable]) -> bool:
-    """Whether an array only gets longer."""
+    """Whether an iteration only appends to an array."""
     if old is None or len(old.alternatives) != 1 or old.alternatives[0].fields is None:
         return False
     fields = old.alternatives[0].fields
@@ -409,7 +412,7 @@ def _grown(old: Variable | None, news: list[Variable]) -> bool:
     )
 
 
-def _forget_shell(entry: State, state: State) -> None:
+def _widen_shell(entry: State, state: State) -> None:
     if state.positional != entry.positional:
         entry.positional = None
     if state.stdin is not entry.stdin:
@@ -424,8 +427,8 @@ def _forget_shell(entry: State, state: State) -> None:
     entry.sourced = entry.sourced or state.sourced
 
 
-def _forget_everything(entry: State, scope: Scope) -> None:
-    """For a body that is too long to be walked twice."""
+def _widen_all(entry: State, scope: Scope) -> None:
+    """Adds an unknown alternative to all variables, for a body that is too long to be walked twice."""
     for name, old in list(entry.variables.items()):
         unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
         kept = () if old.array else old.alternatives[:4]

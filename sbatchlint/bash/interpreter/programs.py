@@ -1,11 +1,11 @@
-"""Programs inside values: shells with `-c`, scripts on standard input or in files, and what other commands start."""
+"""Programs inside values: `bash -c`, scripts on standard input or in files, and commands that other commands start."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from sbatchlint.bash.expansion.printing import echoed, formatted
+from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter, Spawn
 from sbatchlint.bash.state import State
@@ -35,8 +35,8 @@ def without_final_newlines(pieces: Pieces) -> Pieces:
     return pieces
 
 
-def printed(invocation: Invocation) -> Pieces | None:
-    """What a command writes to standard output, where the script tells: echo, printf, cat of a heredoc."""
+def output_of(invocation: Invocation) -> Pieces | None:
+    """What a command writes to standard output, as far as it is known: echo, printf, cat of a heredoc."""
     name = text_of(invocation.argv[0])
     arguments = invocation.argv[1:]
     if name == "cat" and invocation.stdin is not None and (not arguments or text_of(arguments[0]) == "-"):
@@ -44,15 +44,15 @@ def printed(invocation: Invocation) -> Pieces | None:
     if name == "tee" and invocation.stdin is not None:
         return invocation.stdin.field
     if name == "echo":
-        return echoed(arguments, invocation.span.end)
+        return echo_output(arguments, invocation.span.end)
     if name == "printf" and arguments and text_of(arguments[0]) != "-v":
-        return formatted(arguments[0], arguments[1:])
+        return printf_output(arguments[0], arguments[1:])
     if name == "expr" and len(arguments) == 3:
-        return _calculated(arguments)
+        return _expr_output(arguments)
     return None
 
 
-def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
+def _expr_output(arguments: Sequence[Pieces]) -> Pieces | None:
     """What `expr A + B` prints."""
     first, operator, second = (text_of(field) or "" for field in arguments)
     numbers = all(re.fullmatch(r"-?\d+", text) for text in (first, second))
@@ -74,7 +74,7 @@ def _calculated(arguments: Sequence[Pieces]) -> Pieces | None:
 
 
 def file_name(field: Pieces) -> str | None:
-    """A name by which a file is found again: its text, with the names of what is unknown in it."""
+    """A name that identifies a file within the script: its text, with unknown variables by name between NULs."""
     parts = []
     for piece in field:
         if piece.text is not None:
@@ -89,8 +89,8 @@ def file_name(field: Pieces) -> str | None:
     return name or None
 
 
-def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
-    """Keeps what a command writes to files, so that a program in them can be followed."""
+def record_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
+    """Records what a command writes to files, so that a program in them can be followed."""
     targets = _targets(invocation.redirects)
     if invocation.name == "tee" and invocation.stdin is not None:
         arguments = [text_of(field) for field in invocation.argv[1:]]
@@ -100,16 +100,16 @@ def write_files(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
             if name is not None:
                 targets.append((name, append))
     if targets:
-        _keep(interpreter, targets, printed(invocation), scope)
+        _store(interpreter, targets, output_of(invocation), scope)
 
 
-# Commands that print nothing.
+# Commands without output.
 _SILENT = ": [ [[ cd chmod declare export local mkdir read rm set shift shopt sleep source test touch true unset wait ."
 SILENT = frozenset(_SILENT.split())
 
 
-def write_group(interpreter: Interpreter, redirects: Sequence[Redirection], first: int, scope: Scope) -> None:
-    """Keeps what the commands of `{ … } > file` print together; they are those in the trace from `first` on."""
+def record_group_output(interpreter: Interpreter, redirects: Sequence[Redirection], first: int, scope: Scope) -> None:
+    """Records what the commands of `{ … } > file` write, which are those of the trace from `first` on."""
     targets = _targets(redirects)
     if not targets:
         return
@@ -121,16 +121,16 @@ def write_group(interpreter: Interpreter, redirects: Sequence[Redirection], firs
         if each.piped_to or each.name in SILENT or any(one.operator in OUTPUTS for one in each.redirects):
             continue
         once = context.conditional is scope.context.conditional and context.loops == scope.context.loops
-        own = printed(each) if once and context.guards is scope.context.guards else None
+        own = output_of(each) if once and context.guards is scope.context.guards else None
         content = None if own is None or content is None else content + own
-    _keep(interpreter, targets, content, scope)
+    _store(interpreter, targets, content, scope)
 
 
 OUTPUTS = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
 def _targets(redirects: Sequence[Redirection]) -> list[tuple[str, bool]]:
-    """The files that get a command's output, and whether it is put behind what they hold."""
+    """The files that get a command's output, and whether it is appended to them."""
     targets = []
     for redirect in redirects:
         if redirect.operator in (">", ">>", ">|") and redirect.fd in (None, "1") and redirect.target:
@@ -140,7 +140,7 @@ def _targets(redirects: Sequence[Redirection]) -> list[tuple[str, bool]]:
     return targets
 
 
-def _keep(interpreter: Interpreter, targets: list[tuple[str, bool]], content: Pieces | None, scope: Scope) -> None:
+def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: Pieces | None, scope: Scope) -> None:
     for name, append in targets:
         if content is None:
             scope.state.files[name] = ()
@@ -163,7 +163,7 @@ def span_of_text(text: Text) -> Span:
 
 
 def read_file(state: State, field: Pieces) -> Text | None:
-    """The text of a file that the script wrote, where it has only one."""
+    """The text of a file that the script wrote; None where it is unknown, or differs between branches."""
     name = file_name(field)
     found = state.files.get(name, ()) if name is not None else ()
     if len(found) == 1 and found[0].fields:
@@ -172,7 +172,7 @@ def read_file(state: State, field: Pieces) -> Text | None:
 
 
 def find_file(interpreter: Interpreter, state: State, invocation: Invocation, index: int) -> Text | None:
-    """The text of the file that a word of a command names: one that the script wrote, or one beside the script."""
+    """The text of the file that a word names, written by the script or beside it; None where unknown."""
     field = invocation.argv[index]
     name = file_name(field)
     if name is None or name in state.files:
@@ -223,11 +223,11 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
 
 
 def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> bool:
-    """Runs a shell's program (`bash -c`, a script, standard input). Whether the command was a shell or such a file."""
+    """Runs the program of a shell (`bash -c`, a script, standard input). Returns whether the command is one."""
     name = invocation.name
     if name not in SHELLS:
         first = invocation.argv[0]
-        # the same unknown value in both names: `> run_$SLURM_JOB_ID` and `./run_$SLURM_JOB_ID`
+        # `> run_$SLURM_JOB_ID` and `./run_$SLURM_JOB_ID` are the same file
         written = is_open(first) and file_name(first) in scope.state.files
         if not written and (is_open(first) or "/" not in (text_of(first) or "/")):
             return False
@@ -254,7 +254,7 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
 
 
 def is_shell_text(text: Text, name: str | None) -> bool:
-    """Whether a file that is started by its name runs in a shell that is followed."""
+    """Whether a file that is started by its name is a script of one of `SHELLS`."""
     first = text.string.partition("\n")[0]
     if not first.startswith("#!"):
         return not name or name.endswith((".sh", ".bash"))
@@ -263,7 +263,7 @@ def is_shell_text(text: Text, name: str | None) -> bool:
 
 def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
     """How a shell gets its program: ("-c", index of the text), ("script", index of the file) or ("stdin", index of
-    the first argument); None where an unknown word stands in the way."""
+    the first argument); None where an unknown word may change that."""
     at = 1
     command = False
     stdin = False
@@ -286,7 +286,7 @@ def shell_arguments(argv: Sequence[Pieces]) -> tuple[str, int] | None:
             break
         command = command or word[0] == "-" and "c" in word
         stdin = stdin or word[0] == "-" and "s" in word
-        # `-eo pipefail`: the cluster's last letter takes the next word
+        # in `-eo pipefail` the last letter takes the next word
         at += 2 if word[-1] in "oO" else 1
     if command:
         return ("-c", at) if at < len(argv) else None

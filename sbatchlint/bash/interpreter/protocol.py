@@ -18,10 +18,10 @@ T = TypeVar("T")
 class Spawn:
     """What the job layer says of a command that starts another.
 
-    `command`: where in argv the started command begins (None: there is none). `kind`: `srun`, `env`, `apptainer` …
-    `phase`: in which phase the started command runs, None for that of the command itself. `variables`, `dropped`,
-    `cleared` (all but `kept`): what happens to the environment on the way. `prefix`: words put before the started
-    command's own. `info`: the job layer's own record.
+    `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
+    `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
+    `cleared` (all but `kept`): changes to its environment. `prefix`: words before its own. `info`: the job layer's own
+    record.
     """
 
     __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
@@ -43,23 +43,23 @@ class Spawn:
 
 
 class Hooks(Protocol):
-    """What the evaluator asks the job layer."""
+    """What the interpreter asks the job layer."""
 
     @property
     def environment(self) -> Environment: ...
 
     def spawn(self, invocation: Invocation) -> Spawn | None:
-        """What the command starts, if it is one that starts others (shells are the evaluator's own)."""
+        """What a command starts, if it starts another one. Not asked of shells, which the interpreter follows."""
 
     def file(self, name: str, included_from: Span) -> Text | None:
-        """A file beside the script, by its `programs.file_name`; `way`: the command that reads or starts it."""
+        """A file beside the script by its `programs.file_name`. `included_from`: the command that uses it."""
 
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
-        """Other names that a file of this path has for the shells outside, where the command sees it by a mount."""
+        """The paths on the host of a file that the command sees through a mount of its container."""
 
 
-class Frame:
-    """Where `break` and `continue` lead."""
+class LoopFrame:
+    """The states in which an iteration is left by `break` and by `continue`."""
 
     __slots__ = ("breaks", "continues")
 
@@ -71,24 +71,25 @@ class Frame:
 class Interpreter(Substituter, Protocol):
     """Walks statements and records what they would run.
 
-    `exits`: how many `exit` with an error were met. `leaves`: the states in which this shell ended; `returns`: those in
-    which a function was left, a list for each call, innermost last. `loops`: the loops around, innermost last.
-    `silent`: how many statements may still be walked without being recorded, 0 while everything is recorded.
+    `failed_exits`: how many `exit` with a non-zero status were met. `exit_states`: the states in which this shell
+    exited; `return_states`: those in which a function was left, a list for each call, innermost last. `loops`: the
+    loops around, innermost last. `silent`: how many statements may still be walked without being recorded, 0 while
+    everything is recorded.
     `substituted`: the status of the last substitution. `redirected`: the redirects of the last compound command.
     """
 
     hooks: Hooks
     expander: Expander
-    exits: int
-    returns: list[list[State]]
-    leaves: list[State]
-    loops: list[Frame]
+    failed_exits: int
+    return_states: list[list[State]]
+    exit_states: list[State]
+    loops: list[LoopFrame]
     silent: int
     substituted: int | None
     redirected: Sequence[Redirection]
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
-        """Walks a statement; gives the state after it, None where the flow does not go on behind it."""
+        """Walks a statement. Returns the state after it, None where the flow does not continue."""
 
     def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
         """Walks statements in order."""
@@ -100,25 +101,25 @@ class Interpreter(Substituter, Protocol):
         """Runs a command whose words are expanded."""
 
     def new_key(self, kind: str) -> Hashable:
-        """A key for guards that is like no other."""
+        """A unique key for guards."""
 
     def merge(self, states: Sequence[State | None], phase: Phase) -> State | None:
-        """The state after ways of which just one was taken."""
+        """The joined state of branches of which exactly one runs."""
 
     def marks(self) -> list[tuple[list[State], int]]:
-        """The lists of states that left the flow, and how long they are now."""
+        """The lists of states that left by `exit`, `return`, `break` or `continue`, with their present lengths."""
 
     def reset(self, marks: list[tuple[list[State], int]], escaped: Sequence[list[State]] = ()) -> list[list[State]]:
-        """Takes back what left the flow since `marks`, in favour of `escaped`, and gives it."""
+        """Replaces the states that left since `marks` by `escaped`. Returns those that it takes out."""
 
     def silently(self, walk: Callable[[], T]) -> tuple[T, list[list[State]]] | None:
-        """Walks without recording; None where that would take too long. Gives also the states that left the flow."""
+        """Walks without recording. Returns the result and the states that left; None where that would take too long."""
 
     def subshell(self, walk: Callable[[], State | None], scope: Scope) -> State | None:
-        """Walks what runs in a shell of its own, and gives how that ends: `exit` and `return` do not leave it."""
+        """Walks commands in a subshell, which `exit` and `return` leave, and returns the state at its end."""
 
     def emit(self, pieces: Pieces | None, scope: Scope) -> None:
-        """Something is written to standard output; None: what is not known."""
+        """Appends to the standard output that a substitution collects; None: unknown output."""
 
     def redirecting(
         self, redirects: Sequence[Redirect], scope: Scope, walk: Callable[[], State | None]

@@ -1,9 +1,9 @@
-"""`read`, `mapfile` and `getopts`: variables that get what stands on standard input, or in the arguments."""
+"""`read`, `mapfile` and `getopts`: variables set from standard input, or from the arguments."""
 
 from __future__ import annotations
 
 from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
-from sbatchlint.bash.expansion.field_splitting import BLANKS, separators_of
+from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.state import State
@@ -61,7 +61,7 @@ class ReadOptions:
 
 
 def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`read`: known from a heredoc, a here-string, or what is left of the loop's standard input."""
+    """Runs `read` on a heredoc, a here-string, or the rest of the loop's standard input."""
     state = scope.state
     options = ReadOptions(invocation)
     span = invocation.span
@@ -117,7 +117,7 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
 
 
 def _line(text: str, options: ReadOptions) -> tuple[list[tuple[str, bool]], int, bool]:
-    """The characters of a line (and whether a backslash stood before each), where it ends, whether it was ended."""
+    """The characters of a line, each with whether it was escaped; the index behind it; whether a delimiter ended it."""
     out: list[tuple[str, bool]] = []
     at = 0
     while at < len(text):
@@ -142,35 +142,35 @@ def _unescaped(given: Pieces, line: list[tuple[str, bool]], raw: bool, span: Spa
 
 
 def _split(text: str, protected: list[bool], separators: str, most: int | None) -> list[tuple[int, int]]:
-    """The ranges of the words of a line; the last of `most` has all that is left."""
-    blanks = [each for each in separators if each in BLANKS]
+    """The ranges of the words of a line; the last of `most` takes the rest."""
+    whitespace = [each for each in separators if each in WHITESPACE]
     size = len(text)
 
-    def is_blank(at: int) -> bool:
-        return text[at] in blanks and not protected[at]
+    def is_whitespace(at: int) -> bool:
+        return text[at] in whitespace and not protected[at]
 
     def separates(at: int) -> bool:
         return text[at] in separators and not protected[at]
 
     def after_delimiter(at: int) -> int:
-        """Behind one delimiter: blanks, at most one other separator, blanks."""
-        while at < size and is_blank(at):
+        """Behind one delimiter: whitespace, at most one other separator, whitespace."""
+        while at < size and is_whitespace(at):
             at += 1
         if at < size and separates(at):
             at += 1
-            while at < size and is_blank(at):
+            while at < size and is_whitespace(at):
                 at += 1
         return at
 
     out: list[tuple[int, int]] = []
     at = 0
-    while at < size and is_blank(at):
+    while at < size and is_whitespace(at):
         at += 1
     while at < size:
         start = at
         if most is not None and len(out) == most - 1:
             end = size
-            while end > start and is_blank(end - 1):
+            while end > start and is_whitespace(end - 1):
                 end -= 1
             # one word and one delimiter: the delimiter goes
             stop = start
@@ -190,20 +190,20 @@ def _split(text: str, protected: list[bool], separators: str, most: int | None) 
 def _read_whole(
     interpreter: Interpreter, name: str, given: Pieces, separators: str | None, scope: Scope, span: Span
 ) -> None:
-    """`read -d ''`: a whole text of which something is unknown, without the blanks around it."""
+    """Sets the variable of `read -d ''` to a text with unknown parts, without the whitespace around it."""
     pieces = given
     if separators is None:
         pieces = (Piece(None, *span, Expansion("$(read)", span, scope.context.phase)),)
     else:
-        blanks = "".join([each for each in separators if each in BLANKS])
-        while pieces and blanks and pieces[-1].text is not None:
-            kept = pieces[-1].text.rstrip(blanks)
+        whitespace = "".join([each for each in separators if each in WHITESPACE])
+        while pieces and whitespace and pieces[-1].text is not None:
+            kept = pieces[-1].text.rstrip(whitespace)
             pieces = (*pieces[:-1], *cut(pieces[-1:], 0, len(kept)))
             if kept:
                 break
-        while pieces and blanks and pieces[0].text is not None:
+        while pieces and whitespace and pieces[0].text is not None:
             text = pieces[0].text
-            kept = text.lstrip(blanks)
+            kept = text.lstrip(whitespace)
             pieces = (*cut(pieces[:1], len(text) - len(kept), len(text)), *pieces[1:])
             if kept:
                 break
@@ -211,7 +211,7 @@ def _read_whole(
 
 
 def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: Scope, span: Span) -> None:
-    """Sets `NAME` or `NAME[i]`; None: to what is not known."""
+    """Sets `NAME` or `NAME[i]`; None: to an unknown value."""
     variable, bracket, rest = name.partition("[")
     if not NAME.fullmatch(variable):
         scope.state.doubtful = True
@@ -228,7 +228,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
 
 
 def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`mapfile -t A`: known from a heredoc or here-string; else as many unknown fields as the command prints lines."""
+    """Runs `mapfile -t A` on a heredoc or here-string; other input is an unknown number of unknown fields."""
     words = [text_of(field) for field in invocation.argv[1:]]
     name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
     span = invocation.span
@@ -265,7 +265,7 @@ def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
 
 
 def getopts(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`getopts`: sets its variable and OPTARG to what cannot be known."""
+    """Runs `getopts`, which sets its variable, OPTARG and OPTIND to unknown values."""
     scope.state.status = None
     if len(invocation.argv) > 2:
         for name in (text_of(invocation.argv[2]), "OPTARG", "OPTIND"):

@@ -1,4 +1,4 @@
-"""Redirects: where they lead, and what stands on standard input."""
+"""Redirects: their targets, and the text on standard input."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 
-def goes_away(redirects: Sequence[Redirection]) -> bool:
-    """Whether what is written to standard output goes elsewhere."""
+def redirects_output(redirects: Sequence[Redirection]) -> bool:
+    """Whether standard output is redirected."""
     return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
 
 
 def expand_redirects(
     expander: Expander, redirects: Iterable[Redirect], scope: Scope
 ) -> tuple[tuple[Redirection, ...], Text | None]:
-    """The redirects of a command, and the text that it gets on standard input by a heredoc or here-string."""
+    """The redirects of a command, and its standard input where that is a heredoc or here-string."""
     found: list[Redirection] = []
     stdin: Text | None = None
     for node in redirects:
@@ -30,7 +30,7 @@ def expand_redirects(
             stdin = Text(heredoc_value(expander, node.heredoc, scope))
             found.append(Redirection(node.operator, node.fd, None, span))
             continue
-        target = expander.single(node.target, scope) if node.target is not None else ()
+        target = expander.single_value(node.target, scope) if node.target is not None else ()
         if node.operator == "<<<":
             end = node.end
             stdin = Text((*target, Piece("\n", end, end + 1)))
@@ -43,7 +43,7 @@ def heredoc_value(expander: Expander, heredoc: Heredoc, scope: Scope) -> Pieces:
     choices = expander.value(heredoc.body, scope)
     if len(choices) == 1:
         return choices[0][0]
-    # parts that differ are unknown, one by one, so that the rest stays known
+    # only the parts that differ become unknown
     pieces: list[Piece] = []
     for part in heredoc.body.parts:
         alone: tuple[Part, ...] = (part,)

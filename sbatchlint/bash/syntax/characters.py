@@ -1,4 +1,4 @@
-"""What words are made of: the runs of ordinary characters in every kind of quotes, names, operators, escapes.
+"""Patterns of the characters in words: runs of ordinary ones in each kind of quotes, names, operators, escapes.
 
 Every pattern stops at `END`, which follows the last character of a text that is read.
 """
@@ -11,7 +11,7 @@ from sbatchlint.source.numbers import parse_integer
 
 END = "\0"
 
-# Where a plain word ends, if nothing else in it is special.
+# Characters that end a plain word.
 BREAKS = frozenset(" \t\n;&|)" + END)
 
 plain_run = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`\0]+").match
@@ -59,8 +59,8 @@ CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 OPENERS = frozenset(("if", "for", "while", "until", "case", "select", "{", "[["))
 
 
-class Fault(Exception):
-    """A syntax error: where it was noticed, and whether the text ended (`end`) or a closing word came (`closer`)."""
+class ShellSyntaxError(Exception):
+    """A syntax error noticed at offset `where`. `kind`: "end" of the text, an unexpected "closer", or ""."""
 
     __slots__ = ("kind", "where")
 
@@ -70,7 +70,7 @@ class Fault(Exception):
 
 
 def unescape(escape: str) -> str:
-    """The characters that an escape of `$'…'` stands for."""
+    """The characters of an escape in `$'…'`."""
     kind = escape[1]
     if kind in ansi_characters:
         return ansi_characters[kind]

@@ -1,4 +1,4 @@
-"""Heredocs: their delimiters, where their bodies end, and what is in them (make_cmd.c of bash 5.2)."""
+"""Heredocs: delimiters, where the bodies end, and their parts (make_cmd.c of bash 5.2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from sbatchlint.bash.syntax.characters import END
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Part, Word
-from sbatchlint.bash.syntax.word_lexer import Words
+from sbatchlint.bash.syntax.word_lexer import WordLexer
 
 _quotes = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.S)
 _indent = re.compile(r"\n\t+")
@@ -20,7 +20,7 @@ def delimiter_of(written: str) -> tuple[str, bool]:
 
 
 def end_of(text: str, at: int, heredoc: Heredoc, nested: bool = False) -> tuple[int, int, bool]:
-    """Where the body that begins at `at` ends, where the text goes on, and whether the delimiter was found.
+    """Where the body that begins at `at` ends, where the next line begins, and whether the delimiter was found.
 
     `nested`: in a substitution, whose `)` may follow the delimiter on its line.
     """
@@ -57,7 +57,7 @@ def _joined(text: str, at: int, newline: int) -> bool:
     return (newline - first) % 2 == 1
 
 
-def body_of(words: Words, heredoc: Heredoc, start: int, end: int) -> Word:
+def body_of(words: WordLexer, heredoc: Heredoc, start: int, end: int) -> Word:
     """The body as one word; in `<<-` the tabs that begin lines are left out."""
     if heredoc.quoted:
         body = Word((Literal(words.text[start:end], start, end, True),) if end > start else (), start, end)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, Fault, reserved
+from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, ShellSyntaxError, reserved
 from sbatchlint.bash.syntax.simple_commands import SimpleCommands, function_parentheses
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -32,7 +32,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 
-# A text with more errors than this is not a script: the rest is given up.
+# A text with more errors is no script, and the rest of it is not parsed.
 _MOST_ERRORS = 40
 
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
@@ -51,29 +51,31 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class Parser(SimpleCommands):
-    """Reads commands from a text; the cursor stands at the next token after each."""
+    """Parses commands; after each the cursor is at the next token."""
 
     __slots__ = ()
 
     # Lists
 
     def program(self) -> Program:
-        """The whole text, with what cannot be read left out line by line."""
+        """Parses the whole text; lines with syntax errors become `Unparsed`."""
         statements: list[Statement] = []
         while True:
             begin = len(statements)
             try:
                 self.statements(_NOTHING, statements)
                 break
-            except (Fault, RecursionError) as fault:
+            except (ShellSyntaxError, RecursionError) as fault:
                 start = max(self.begun, statements[-1].end if begin < len(statements) else 0)
-                closed = isinstance(fault, Fault) and fault.kind != "end"
-                self.recover(start, fault.where if closed and isinstance(fault, Fault) else start, statements)
+                closed = isinstance(fault, ShellSyntaxError) and fault.kind != "end"
+                self.recover(
+                    start, fault.where if closed and isinstance(fault, ShellSyntaxError) else start, statements
+                )
         self.errors.sort()
         return Program(tuple(statements), tuple(self.errors))
 
     def recover(self, start: int, where: int, statements: list[Statement]) -> None:
-        """Gives up everything from `start` to the end of the line of `where`."""
+        """Skips everything from `start` to the end of the line of `where`."""
         size = len(self.text) - 1
         end = self.text.find("\n", max(start, where))
         if end < 0 or len(self.errors) >= _MOST_ERRORS:
@@ -86,10 +88,10 @@ class Parser(SimpleCommands):
         self.at = end
 
     def statements(self, stops: frozenset[str], out: list[Statement]) -> str:
-        """The statements up to one of `stops`, on which the cursor is left and which is given.
+        """Parses statements up to one of `stops`, where the cursor stays, and returns that word.
 
-        Without `stops` up to the end of the text. An error inside leaves out its line, unless the list is that of a
-        substitution, or a closing word of something else came, or the text ended.
+        Without `stops`, up to the end of the text. A line with an error is left out, unless the list belongs to a
+        substitution, or the error is another construct's closing word or the end of the text.
         """
         text = self.text
         while True:
@@ -103,7 +105,7 @@ class Parser(SimpleCommands):
                 if word in CLOSERS:
                     if not stops:
                         self.begun = start
-                    raise Fault(start, "closer")
+                    raise ShellSyntaxError(start, "closer")
             elif character == ")" and ")" in stops:
                 return ")"
             elif character == ";" and ";;" in stops and text[start + 1] in ";&":
@@ -116,7 +118,7 @@ class Parser(SimpleCommands):
                 statement = self.and_or()
                 character = text[self.at]
                 if character == ";":
-                    # Two of them end an item of `case`, and are an error anywhere else.
+                    # `;;` ends an item of `case`, and is an error elsewhere.
                     if text[self.at + 1] not in ";&":
                         self.at += 1
                 elif character == "&":
@@ -127,17 +129,17 @@ class Parser(SimpleCommands):
                     if not match or match[0] not in CLOSERS:
                         self.unexpected()
                 out.append(statement)
-            except Fault as fault:
+            except ShellSyntaxError as fault:
                 if fault.kind or not stops or ")" in stops:
                     raise
                 self.recover(start, fault.where, out)
 
     def block(self, stops: frozenset[str]) -> tuple[tuple[Statement, ...], str]:
-        """A list that must not be empty, and the word that ended it."""
+        """Parses a non-empty list and returns it with the word that ended it."""
         out: list[Statement] = []
         stop = self.statements(stops, out)
         if not out:
-            raise Fault(self.at, "closer" if stop in CLOSERS else "")
+            raise ShellSyntaxError(self.at, "closer" if stop in CLOSERS else "")
         return tuple(out), stop
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
@@ -151,7 +153,7 @@ class Parser(SimpleCommands):
         return None if program.errors else program.statements
 
     def and_or(self) -> Statement:
-        """`a && b || c`, from the left."""
+        """Parses `a && b || c`, which is left-associative."""
         text = self.text
         left = self.pipeline()
         while True:
@@ -206,13 +208,13 @@ class Parser(SimpleCommands):
             if word == "coproc":
                 return self.coprocess()
             if word != "time":
-                raise Fault(self.at, "closer" if word in CLOSERS else "")
+                raise ShellSyntaxError(self.at, "closer" if word in CLOSERS else "")
         elif text[self.at] == "(":
             return self.compound("(")
         return self.simple()
 
     def compound(self, word: str) -> Statement:
-        """The compound command that begins with `word` at the cursor, with its redirects."""
+        """Parses the compound command that begins with `word` at the cursor, with its redirects."""
         start = self.at
         self.at = start + len(word)
         if word == "if":
@@ -296,7 +298,7 @@ class Parser(SimpleCommands):
             header = self.at + 2
             close = self.closing(header, ")")
             if close < 0 or text[close + 1] != ")":
-                raise Fault(self.at, "end" if close < 0 else "")
+                raise ShellSyntaxError(self.at, "end" if close < 0 else "")
             self.at = close + 2
             body = self.do_body()
             redirects, end = self.redirects(self.at)
@@ -320,7 +322,7 @@ class Parser(SimpleCommands):
         return For(match[0], None if words is None else tuple(words), body, redirects, start, end)
 
     def do_body(self) -> tuple[Statement, ...]:
-        """`do … done` or `{ … }`, after at most one `;`."""
+        """Parses `do … done` or `{ … }`, after at most one `;`."""
         if self.blank() == ";":
             self.at += 1
         self.skip()
@@ -389,7 +391,7 @@ class Parser(SimpleCommands):
             elif character in "<>" and text[at + 1] != "(":
                 size = 1
             elif character in "&|;" and not regex:
-                raise Fault(at)
+                raise ShellSyntaxError(at)
             else:
                 word = self.long_word(at, True) if regex else self.word()
                 words.append(word)
@@ -407,12 +409,12 @@ class Parser(SimpleCommands):
 
 
 def parse(string: str) -> Program:
-    """The program that `string` holds; positions are indices in it. Never raises: what bash refuses is `Unparsed`."""
+    """Parses a program; positions are indices of `string`. Never raises: code that bash rejects is `Unparsed`."""
     return Parser(string.replace(END, "\ufffd") if END in string else string).program()
 
 
 def parse_word_text(string: str, start: int, end: int, mode: str = "double") -> Word:
-    """A range of a text as one word in which blanks and metacharacters are ordinary characters.
+    """Parses a range of a text as one word, in which whitespace and metacharacters are ordinary characters.
 
     `mode`: `double` for what stands between double quotes or in an arithmetic expression, `heredoc` for the body of a
     heredoc, `index` for a subscript (quotes are resolved). What cannot be read is `Broken`.

@@ -1,10 +1,19 @@
-"""Simple commands: their words, assignments, arrays and redirects, the blanks between them, and function bodies."""
+"""Simple commands: words, assignments, arrays, redirects, the whitespace between them, and function bodies."""
 
 from __future__ import annotations
 
 import re
 
-from sbatchlint.bash.syntax.characters import CLOSERS, END, OPENERS, Fault, blank_run, comment, gap_run, reserved
+from sbatchlint.bash.syntax.characters import (
+    CLOSERS,
+    END,
+    OPENERS,
+    ShellSyntaxError,
+    blank_run,
+    comment,
+    gap_run,
+    reserved,
+)
 from sbatchlint.bash.syntax.heredocs import body_of, delimiter_of, end_of
 from sbatchlint.bash.syntax.tree import (
     ArrayLiteral,
@@ -17,7 +26,7 @@ from sbatchlint.bash.syntax.tree import (
     Statement,
     Word,
 )
-from sbatchlint.bash.syntax.word_lexer import Words
+from sbatchlint.bash.syntax.word_lexer import WordLexer
 
 _assignment = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?)=|\[)").match
 _redirect = re.compile(
@@ -28,8 +37,8 @@ _declarations = frozenset(("declare", "export", "local", "readonly", "typeset"))
 _arrays_allowed = frozenset(("eval", "let", "alias"))
 
 
-class SimpleCommands(Words):
-    """Reads simple commands. The cursor is left at the next token of the line."""
+class SimpleCommands(WordLexer):
+    """Parses simple commands; after each the cursor is at the next token of the line."""
 
     __slots__ = ()
 
@@ -38,7 +47,7 @@ class SimpleCommands(Words):
         raise NotImplementedError
 
     def skip(self) -> str:
-        """Leaves the cursor at the next token, on whatever line, and gives its first character."""
+        """Moves the cursor to the next token, on any line, and returns its first character."""
         text = self.text
         at = self.at
         while True:
@@ -55,7 +64,7 @@ class SimpleCommands(Words):
         return text[at]
 
     def blank(self) -> str:
-        """Leaves the cursor at the next token of the line, or at its newline, and gives the character there."""
+        """Moves the cursor to the next token of the line, or its newline, and returns the character there."""
         text = self.text
         at = blank_run(text, self.at).end()  # type: ignore[union-attr]
         if text[at] == "#":
@@ -64,7 +73,7 @@ class SimpleCommands(Words):
         return text[at]
 
     def heredocs(self, at: int) -> int:
-        """Reads the bodies that begin at the line `at`; gives where the lines go on."""
+        """Parses the heredoc bodies that begin with the line at `at`; returns the index behind them."""
         pending = self.pending
         self.pending = []
         for heredoc in pending:
@@ -74,12 +83,12 @@ class SimpleCommands(Words):
         return at
 
     def skip_lines(self) -> None:
-        """Goes on to the next token if there are only newlines and comments before it."""
+        """Moves the cursor over newlines and comments to the next token."""
         if self.blank() == "\n":
             self.skip()
 
     def expect(self, word: str) -> int:
-        """Takes a reserved word at the cursor; gives the position behind it."""
+        """Reads a reserved word at the cursor; returns the position behind it."""
         match = reserved(self.text, self.at)
         if not match or match[0] != word:
             self.unexpected()
@@ -89,11 +98,11 @@ class SimpleCommands(Words):
     def unexpected(self) -> None:
         match = reserved(self.text, self.at)
         if self.text[self.at] == END:
-            raise Fault(self.at, "end")
-        raise Fault(self.at, "closer" if match and match[0] in CLOSERS else "")
+            raise ShellSyntaxError(self.at, "end")
+        raise ShellSyntaxError(self.at, "closer" if match and match[0] in CLOSERS else "")
 
     def redirects(self, end: int) -> tuple[tuple[Redirect, ...], int]:
-        """The redirects after a compound command that ends at `end`, and the end with them."""
+        """Parses the redirects after a compound command that ends at `end`; returns them and the new end."""
         self.at = end
         found: list[Redirect] = []
         while self.blank() in "<>&{0123456789":
@@ -110,7 +119,7 @@ class SimpleCommands(Words):
         self.at = match.end()
         if operator[:2] == "<<" and operator != "<<<":
             if self.blank() == "\n":
-                raise Fault(self.at)
+                raise ShellSyntaxError(self.at)
             begin = self.at
             self.word()
             delimiter, quoted = delimiter_of(self.text[begin : self.at])
@@ -148,7 +157,7 @@ class SimpleCommands(Words):
                 if parentheses and len(words) == 1 and not assignments and not redirects:
                     self.at = parentheses.end()
                     return self.function(text[start:end], start)
-                raise Fault(at)
+                raise ShellSyntaxError(at)
             if declares or not words:
                 match = _assignment(text, at)
                 if match:
@@ -165,7 +174,7 @@ class SimpleCommands(Words):
             elif text[end] == "(" and text[end - 1] == "=" and text[words[0].start : words[0].end] in _arrays_allowed:
                 end = self.closing(end + 1, ")") + 1
                 if not end:
-                    raise Fault(at, "end")
+                    raise ShellSyntaxError(at, "end")
                 word = Word((Literal(text[at:end], at, end, False),), at, end)
             words.append(word)
         if end == start:
@@ -173,7 +182,7 @@ class SimpleCommands(Words):
         return Simple(tuple(assignments), tuple(words), tuple(redirects), start, end)
 
     def assignment(self, match: re.Match[str]) -> Assignment | None:
-        """An assignment whose name was found at the cursor; None where it is none, with the cursor left there."""
+        """Parses an assignment whose name was found at the cursor; None, with the cursor unmoved, where it is none."""
         text = self.text
         start = self.at
         at = match.end()
@@ -182,7 +191,7 @@ class SimpleCommands(Words):
         if match[2] is None:
             close = self.closing(at, "]")
             if close < 0:
-                raise Fault(start, "end")
+                raise ShellSyntaxError(start, "end")
             append = text[close + 1] == "+"
             equals = close + 1 + append
             if text[equals] != "=":
@@ -199,7 +208,7 @@ class SimpleCommands(Words):
         return Assignment(match[1], start, index, append, value, start, self.at)
 
     def array(self, start: int) -> ArrayLiteral:
-        """`(…)` of an array; its elements may stand on several lines, with comments between them."""
+        """Parses the `(…)` of an array, over several lines and with comments."""
         text = self.text
         elements: list[Word] = []
         keys: list[Word | None] = []
@@ -214,7 +223,7 @@ class SimpleCommands(Words):
                 close = self.closing(at + 1, "]")
                 equals = close + 1 + (text[close + 1] == "+")
                 if close < 0:
-                    raise Fault(at, "end")
+                    raise ShellSyntaxError(at, "end")
                 if text[equals] == "=":
                     key = self.range(at + 1, close, "index")
                     self.at = equals + 1
@@ -228,7 +237,7 @@ class SimpleCommands(Words):
         return ArrayLiteral(tuple(elements), tuple(keys), start, self.at)
 
     def function(self, name: str, start: int) -> Statement:
-        """The body of a function; the cursor is behind its name and parentheses."""
+        """Parses the body of a function; the cursor is behind its name and parentheses."""
         self.skip()
         match = reserved(self.text, self.at)
         if match and match[0] in OPENERS:
@@ -236,5 +245,5 @@ class SimpleCommands(Words):
         elif self.text[self.at] == "(":
             body = self.compound("(")
         else:
-            raise Fault(self.at, "end" if self.text[self.at] == END else "")
+            raise ShellSyntaxError(self.at, "end" if self.text[self.at] == END else "")
         return Function(name, body, start, body.end)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
 
-# By class, its fields that may hold nodes: what is annotated as plain text or numbers holds none.
+# The fields that may hold nodes, by class: all that are not annotated as text, number or flag.
 _PLAIN = frozenset(("str", "int", "bool", "str | None", "int | None", "bool | None"))
 _holding: dict[type[object], tuple[str, ...]] = {}
-# The nodes of the trees that were walked last; several questions walk the same ones.
+# The nodes of the trees walked last, as several functions walk the same ones.
 _recent: list[tuple[object, list[Node]]] = []
 _MOST_RECENT = 8
 
@@ -50,7 +50,7 @@ def _collected(tree: object) -> list[Node]:
 def _fields(kind: type[Node]) -> tuple[str, ...]:
     annotations: dict[str, object] = {}
     for base in reversed(kind.__mro__):
-        annotations.update(vars(base).get("__annotations__", {}))  # names as text, evaluated nowhere
+        annotations.update(vars(base).get("__annotations__", {}))  # annotations as text
     return tuple(name for name in kind._fields if annotations.get(name) not in _PLAIN)
 
 

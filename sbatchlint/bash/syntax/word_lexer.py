@@ -12,7 +12,7 @@ from sbatchlint.bash.syntax.characters import (
     END,
     ESCAPED,
     RUNS,
-    Fault,
+    ShellSyntaxError,
     ansi_escape,
     ansi_run,
     backquote_escape,
@@ -44,29 +44,29 @@ from sbatchlint.bash.syntax.tree import (
 )
 
 
-class Words:
-    """Reads words from a text. `parse.Parser` adds commands."""
+class WordLexer:
+    """Reads words from a text; `Parser` adds commands."""
 
     __slots__ = ("at", "begun", "depth", "errors", "pending", "text")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text + END
         self.at = at
-        self.begun = at  # where the statement of the outermost list begins
-        self.depth = 0  # substitutions around the cursor
+        self.begun = at  # where the current top-level statement begins
+        self.depth = 0  # how many substitutions are around the cursor
         self.pending: list[Heredoc] = []
         self.errors: list[tuple[int, int]] = []
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
-        """The commands up to `)`, on which the cursor is left."""
+        """Parses the commands up to `)`, where the cursor stays."""
         raise NotImplementedError
 
     def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
-        """The commands that stand in a range of the text, None where they hold an error."""
+        """Parses a range of the text as commands; None where it has an error."""
         raise NotImplementedError
 
     def word(self) -> Word:
-        """The word at the cursor; raises `Fault` where there is none."""
+        """Reads the word at the cursor; raises `ShellSyntaxError` where there is none."""
         start = self.at
         match = plain_run(self.text, start)
         if match:
@@ -77,7 +77,7 @@ class Words:
         return self.long_word(start)
 
     def long_word(self, start: int, regex: bool = False) -> Word:
-        """A word with anything in it. `regex`: the right side of `=~`, where `|` and `(` are ordinary."""
+        """Reads any word. `regex`: the right side of `=~`, where `|` and `(` are ordinary characters."""
         text = self.text
         parts: list[Part] = []
         empty = False
@@ -127,17 +127,17 @@ class Words:
             else:
                 break
         if depth:
-            raise Fault(at, "end")
+            raise ShellSyntaxError(at, "end")
         if at == start:
-            raise Fault(at, "end" if character == END else "")
+            raise ShellSyntaxError(at, "end" if character == END else "")
         self.at = at
         return Word(tuple(parts), start, at, empty)
 
     def single(self, at: int, parts: list[Part]) -> int:
-        """`'…'`; gives the position behind it."""
+        """Reads `'…'`; returns the position behind it."""
         end = self.text.find("'", at + 1)
         if end < 0:
-            raise Fault(at, "end")
+            raise ShellSyntaxError(at, "end")
         if end > at + 1:
             parts.append(Literal(self.text[at + 1 : end], at + 1, end, True))
         return end + 1
@@ -155,7 +155,7 @@ class Words:
         return at + 2
 
     def double(self, at: int, parts: list[Part]) -> int:
-        """`"…"`; gives the position behind it."""
+        """Reads `"…"`; returns the position behind it."""
         text = self.text
         at += 1
         while True:
@@ -174,10 +174,10 @@ class Words:
             elif character == "`":
                 at = self.backquotes(at, parts, True)
             else:
-                raise Fault(at, "end")
+                raise ShellSyntaxError(at, "end")
 
     def escape_in_quotes(self, at: int, parts: list[Part], special: str) -> int:
-        """A backslash where only some characters can be escaped; before others it stands for itself."""
+        """Reads a backslash where it escapes only some characters, and is literal before others."""
         character = self.text[at + 1]
         if character == "\n":
             return at + 2
@@ -188,7 +188,7 @@ class Words:
         return at + 1
 
     def ansi(self, at: int, parts: list[Part]) -> int:
-        """`$'…'`: a part for every run and for every escape."""
+        """Reads `$'…'`: a part for each run and each escape."""
         text = self.text
         start = at
         count = len(parts)
@@ -205,12 +205,12 @@ class Words:
                 return at + 1
             match = ansi_escape(text, at)
             if not match:
-                raise Fault(start, "end")
+                raise ShellSyntaxError(start, "end")
             parts.append(Literal(unescape(match[0]), at, match.end(), True))
             at = match.end()
 
     def dollar(self, at: int, parts: list[Part], quoted: bool) -> int:
-        """What `$` begins, or the `$` itself."""
+        """Reads what `$` begins, or a literal `$`."""
         text = self.text
         match = parameter(text, at + 1)
         if match:
@@ -235,7 +235,7 @@ class Words:
         if character == "[":
             end = self.closing(at + 2, "]")
             if end < 0:
-                raise Fault(at, "end")
+                raise ShellSyntaxError(at, "end")
             parts.append(Arithmetic(at + 2, end, at, end + 1, quoted))
             return end + 1
         elif not quoted and character == "'":
@@ -247,7 +247,7 @@ class Words:
                 parts.append(Literal("", end - 1, end - 1, True))
             return end
         elif character == "\ue000":
-            # An unknown name: the two together are unknown.
+            # an unknown name makes both unknown
             parts.append(Broken(at, at + 2, quoted))
             return at + 2
         parts.append(Literal("$", at, at + 1, quoted))
@@ -266,7 +266,7 @@ class Words:
         return end
 
     def parenthesised(self, at: int) -> tuple[tuple[Statement, ...], int]:
-        """The commands from `at` to `)`, and the position behind it. Heredocs of outside wait for their own newline."""
+        """Parses the commands up to `)`; returns the position behind it. Heredocs of the outer line stay pending."""
         waiting = self.pending
         self.pending = []
         self.at = at
@@ -279,21 +279,21 @@ class Words:
         return body, self.at + 1
 
     def backquotes(self, at: int, parts: list[Part], quoted: bool) -> int:
-        """`` `…` ``; what is in it is parsed when it runs, so an error in it is none of the text around it."""
+        """Reads `` `…` ``, which bash parses when it runs: an error in it does not concern the rest of the text."""
         text = self.text
         end = at + 1
         while text[end] != "`":
             if text[end] == END:
-                raise Fault(at, "end")
+                raise ShellSyntaxError(at, "end")
             end += 2 if text[end] == "\\" and text[end + 1] != END else 1
-        # A backslash before one of these goes before the rest is parsed, and the positions with it.
+        # removing these backslashes shifts the positions of the rest
         moved = quoted_backquote_escape(text, at, end) if quoted else backquote_escape(text, at, end)
         body = None if moved else self.whole(at + 1, end)
         parts.append(CommandSubstitution((Unparsed(at + 1, end),) if body is None else body, at, end + 1, quoted, True))
         return end + 1
 
     def closing(self, at: int, closer: str) -> int:
-        """Where the bracket that was opened just before `at` is closed; -1 where it is not. Quotes are respected."""
+        """The position of the bracket that closes the one before `at`, outside quotes; -1 where there is none."""
         text = self.text
         opener = {")": "(", "]": "[", "}": "{"}[closer]
         depth = 1
@@ -326,7 +326,7 @@ class Words:
             at += 1
 
     def brace(self, start: int, parts: list[Part], quoted: bool) -> int:
-        """`${…}` with anything in it. bash sees only at run time if it is wrong: that is `Broken`, not an error."""
+        """Reads any `${…}`. bash rejects a bad one only at run time, so that it is `Broken`, not an error."""
         text = self.text
         at = start + 2
         prefix = ""
@@ -366,10 +366,10 @@ class Words:
         return self.at
 
     def arguments(self, at: int, operator: str, quoted: bool) -> tuple[Word, ...] | None:
-        """What follows an operator, up to and with the `}`."""
+        """Reads what follows an operator, up to and including the `}`."""
         text = self.text
         if operator[0] == "/":
-            # `${X////_}`: behind `//` a first slash belongs to the pattern (parameter_brace_patsub).
+            # `${X////_}`: the first slash behind `//` belongs to the pattern (parameter_brace_patsub).
             first = self.run(at, "slash pattern" if operator == "//" else "pattern", False)
             if text[self.at] == "}":
                 self.at += 1
@@ -395,7 +395,7 @@ class Words:
         return (first,)
 
     def run(self, start: int, mode: str, quoted: bool) -> Word:
-        """A word inside `${…}`, up to what ends it: `}`, `/` in a pattern, `:` in an offset."""
+        """Reads a word inside `${…}`, up to `}`, `/` in a pattern, or `:` in an offset."""
         text = self.text
         parts: list[Part] = []
         empty = False
@@ -420,11 +420,11 @@ class Words:
                 at = self.double(at, parts)
                 empty = empty or len(parts) == count
             elif bare and character in "'}":
-                # Between double quotes apostrophes are literal, but what is between two of them ends nothing.
+                # between double quotes apostrophes are literal, but protect what is between them
                 if character == "'" and at >= apostrophe and text[at - 1] != "\\":
                     apostrophe = text.find("'", at + 1) + 1
                     if not apostrophe:
-                        raise Fault(at, "end")
+                        raise ShellSyntaxError(at, "end")
                 parts.append(Literal(character, at, at + 1, quoted))
                 at += 1
             elif character == "'":
@@ -436,11 +436,11 @@ class Words:
             elif character == "`":
                 at = self.backquotes(at, parts, quoted)
             elif character == END:
-                raise Fault(at, "end")
+                raise ShellSyntaxError(at, "end")
             elif (character == "/" and (at > start or mode == "pattern")) or (character == ":" and not depth + ternary):
                 break
             else:
-                # In an offset, `:` of `a ? b : c` and whatever stands in parentheses does not end it.
+                # neither the `:` of `a ? b : c` nor one in parentheses ends an offset
                 ternary += (character == "?") - (character == ":" and not depth)
                 depth += (character == "(") - (character == ")")
                 parts.append(Literal(character, at, at + 1, quoted))
@@ -451,12 +451,12 @@ class Words:
     def broken(self, start: int, parts: list[Part], quoted: bool) -> int:
         end = self.closing(start + 2, "}")
         if end < 0:
-            raise Fault(start, "end")
+            raise ShellSyntaxError(start, "end")
         parts.append(Broken(start, end + 1, quoted))
         return end + 1
 
     def range(self, start: int, end: int, mode: str, quoted: bool = False) -> Word:
-        """The characters of a range as one word: blanks and metacharacters are ordinary.
+        """Reads a range as one word, in which whitespace and metacharacters are ordinary characters.
 
         `index`: quotes and escapes are resolved. `double`: as inside double quotes. `heredoc`: the same, and `"` is an
         ordinary character too. What cannot be read is `Broken` up to the end.
@@ -494,7 +494,7 @@ class Words:
                 else:
                     parts.append(Literal(character, at, at + 1, True))
                     at += 1
-        except (Fault, RecursionError):
+        except (ShellSyntaxError, RecursionError):
             parts.append(Broken(at, end, quoted))
         del inner.errors[errors:]
         return Word(tuple(parts), start, end, empty)
