@@ -191,7 +191,7 @@ def _others_may_work(job: Job) -> bool:
     for each in job.invocations:
         if each.phase is not Phase.BATCH or each.context.captured:
             continue
-        if each.name in REMOTE or getattr(each.spawn, "kind", None) == "mpi" or _is_unread(each):
+        if each.name in REMOTE or each.spawn.kind == "mpi" or _is_unread(each):
             return True
     return any(_is_at_work(step) for step in job.steps)
 

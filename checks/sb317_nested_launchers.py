@@ -80,7 +80,7 @@ def _mpi_in_step(job: Job, world: World) -> Finding | None:
         return None
     if launcher.kind != "mpi" and (step.several_nodes is not True or step.geometry.several is not False):
         return None  # several on a node are launcher-tasks-per-node's
-    if any(getattr(each.spawn, "kind", None) == "mpi" for each in world.invocation.ancestors()):
+    if any(each.spawn.kind == "mpi" for each in world.invocation.ancestors()):
         return None
     geometry = step.geometry
     several = geometry.several is True or step.several_nodes is True or (step.tasks or 0) > 1
@@ -215,7 +215,7 @@ def _overlap(job: Job, outer: Step) -> Fix | None:
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
     """An srun that each process of an mpirun starts."""
     for each in invocation.ancestors():
-        outer = getattr(each.spawn, "info", None)
+        outer = each.spawn.info
         if isinstance(outer, Launcher) and outer.kind == "mpi":
             total = outer.total_processes
             times = job.request.tasks if total is None else total.number

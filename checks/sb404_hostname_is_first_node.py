@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_set_anew(context: Context) -> bool:
     """Whether the shell sets HOSTNAME itself, as it does where it inherits none."""
     around = [] if context.parent is None else [context.parent, *context.parent.ancestors()]
-    return any(getattr(each.spawn, "cleared", False) or each.name in _FRESH for each in around)
+    return any(each.spawn.cleared or each.name in _FRESH for each in around)
 
 
 CASES = [

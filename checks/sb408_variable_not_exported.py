@@ -120,12 +120,12 @@ def _loser(read: VariableRead) -> Invocation | None:
 def _passes_nothing(command: Invocation) -> bool:
     """Whether even an exported variable would not get through."""
     spawn = command.spawn
-    if command.name in ("ssh", "pdsh", "docker", "podman", "sudo", "su", "sbatch") or spawn is None:
+    if command.name in ("ssh", "pdsh", "docker", "podman", "sudo", "su", "sbatch") or not spawn.kind:
         return command.text is None
-    info = getattr(spawn, "info", None)
+    info = spawn.info
     if isinstance(info, Container) and info.kind in ("docker", "podman", "charliecloud"):
         return True
-    return bool(getattr(spawn, "cleared", False)) or getattr(spawn, "kind", "") in ("ssh", "sbatch", "sudo")
+    return spawn.cleared or spawn.kind in ("ssh", "sbatch", "sudo")
 
 
 def _may_be_set(job: Job, read: VariableRead) -> bool:

@@ -92,7 +92,7 @@ def _images(job: Job) -> Iterator[Image]:
         if own is not None and not step.request.asked("container-image"):
             yield Image(own, step.invocation.name_span, "pyxis")
     for invocation in job.invocations:
-        info = getattr(invocation.spawn, "info", None)
+        info = invocation.spawn.info
         if isinstance(info, Container) and info.image is not None and info.kind not in ("pyxis", "enroot"):
             yield Image(info.image, invocation.name_span, info.kind)
         elif invocation.name == "enroot" and len(invocation.argv) > 2 and text_of(invocation.argv[1]) == "import":

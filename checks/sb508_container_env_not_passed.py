@@ -199,11 +199,11 @@ def _cleaning(start: ContainerStart) -> str | None:
 def _is_behind_sudo(start: ContainerStart) -> bool:
     """Whether sudo drops the environment on the way to the engine."""
     for each in start.invocation.ancestors():
-        if isinstance(getattr(each.spawn, "info", None), Step):
+        if isinstance(each.spawn.info, Step):
             return False
-        if getattr(each.spawn, "kind", "") == "sudo":
+        if each.spawn.kind == "sudo":
             kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
-            return bool(getattr(each.spawn, "cleared", False)) and not kept
+            return each.spawn.cleared and not kept
     return False
 
 

@@ -85,7 +85,7 @@ def _has_no_terminal(start: ContainerStart) -> bool:
     if start.invocation.phase is Phase.SUBMIT or start.job.phase is not Phase.BATCH:
         return False
     for each in (start.invocation, *start.invocation.ancestors()):
-        info = getattr(each.spawn, "info", None)
+        info = each.spawn.info
         if isinstance(info, Step) and info.option("pty") is not None or each.name in TERMINALS:
             return False
     return True

@@ -259,7 +259,7 @@ def _srun_inside(job: Job, start: ContainerStart) -> Iterator[Finding]:
 
 def _srun_first(start: ContainerStart, inner: Invocation) -> list[Edit]:
     """Puts srun and its options in front of the engine."""
-    step = getattr(inner.spawn, "info", None)
+    step = inner.spawn.info
     if not isinstance(step, Step) or step.command is None or not step.certain:
         return []
     source = start.job.source

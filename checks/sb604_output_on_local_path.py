@@ -39,7 +39,6 @@ from sbatchlint.analysis.storage.written_paths import (
     values_in,
     words,
 )
-from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -265,7 +264,7 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
     for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
         # of an sbatch itself only the words for its script count, which stand behind that
         start = len(command.argv) if command.name == "sbatch" else 0
-        if command.name == "sbatch" and isinstance(command.spawn, Spawn) and command.spawn.command is not None:
+        if command.name == "sbatch" and command.spawn.command is not None:
             start = command.spawn.command + 1
         for each in _used(job, command, made, Phase.SUBMIT, start):
             yield Finding(

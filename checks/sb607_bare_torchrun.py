@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_activated(job: Job, command: Invocation) -> bool:
     """Whether a wrapper (`uv run`, `conda run`) or something before may have put other tools first on its PATH."""
-    if any(getattr(each.spawn, "kind", "").endswith(" run") for each in command.ancestors()):
+    if any(each.spawn.kind.endswith(" run") for each in command.ancestors()):
         return True
     if is_set(command, "PATH") or command.state.sourced:
         return True

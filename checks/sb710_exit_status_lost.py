@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation, PipelineRun
@@ -112,7 +111,7 @@ def _is_workload(job: Job, command: Invocation) -> bool:
         return not started or any(map(_works, started))
     if any(id(each) in starters and each.name != "srun" for each in below):
         return any(map(_works, started))
-    if isinstance(command.spawn, Spawn) and isinstance(command.spawn.info, Container):
+    if isinstance(command.spawn.info, Container):
         return any(map(_works, started))
     if below:
         return any(each.kind and _is_workload(job, each) for each in command.children)

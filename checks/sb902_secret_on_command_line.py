@@ -172,7 +172,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
     """What to do instead, and the fix where the program has the variable anyway."""
     has_it = _is_in_environment(command, name)
     by_itself = "let the program read it from the environment or from a file"
-    container = getattr(command.spawn, "info", None)
+    container = command.spawn.info
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
         if name not in container.passed:
             return by_itself, None
@@ -224,10 +224,10 @@ def _inherits(job: Job, command: Invocation, context: Context) -> bool:
         return False
     between: Invocation | None = context.parent
     while between is not None and between is not command:
-        info = getattr(between.spawn, "info", None)
-        if isinstance(info, Container) and not info.inherits or getattr(between.spawn, "cleared", False):
+        info = between.spawn.info
+        if isinstance(info, Container) and not info.inherits or between.spawn.cleared:
             return False
-        if getattr(between.spawn, "kind", "") in ("ssh", "sudo", "docker", "podman"):
+        if between.spawn.kind in ("ssh", "sudo", "docker", "podman"):
             return False
         between = between.context.parent
     return True

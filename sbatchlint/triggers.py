@@ -136,7 +136,7 @@ class Variables(Trigger):
 
     def holds(self, job: Job) -> bool:
         names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
-        names.update(name for each in job.invocations for name, _ in getattr(each.spawn, "variables", ()))
+        names.update(name for each in job.invocations for name, _ in each.spawn.variables)
         return any(self.has(name.upper()) for name in names)
 
 

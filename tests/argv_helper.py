@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, literal
 from sbatchlint.job.commands.wrappers import unwrap
 from sbatchlint.job.containers import Container

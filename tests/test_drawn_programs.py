@@ -23,10 +23,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
-from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
-from sbatchlint.bash.trace import Context, Invocation
+from sbatchlint.bash.trace import Context, Invocation, Spawn
 from sbatchlint.bash.values import Phase as ShellPhase
 from sbatchlint.bash.values import Pieces, Text, text_of
 from sbatchlint.source.text import Span

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argv_helper import argv, exported, started, unwrapped
-from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
 from sbatchlint.job.containers import Container

@@ -106,6 +106,36 @@ class Context:
         return self.replace(shell=shell, background=shell) if kind == "background" else self.replace(shell=shell)
 
 
+class Spawn:
+    """What the job layer says of a command that starts another.
+
+    `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
+    `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
+    `cleared` (all but `kept`): changes to its environment. `prefix`: words before its own. `info`: the job layer's own
+    record.
+    """
+
+    __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
+
+    def __init__(
+        self, kind: str, command: int | None, phase: Phase | None = None,
+        variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
+        info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.command = command
+        self.phase = phase
+        self.variables = variables
+        self.dropped = dropped
+        self.cleared = cleared
+        self.info = info
+        self.prefix = prefix
+        self.kept = kept
+
+
+NOTHING = Spawn("", None)
+
+
 class Invocation:
     """A command that would run: its words, and all that decides what it does.
 
@@ -144,7 +174,7 @@ class Invocation:
         self.guards = guards
         self.kind = kind
         self.children: list[Invocation] = []
-        self.spawn: object = None
+        self.spawn = NOTHING
         self.stdin: Text | None = None
         self.index = 0
         self.alternatives = 1

@@ -12,7 +12,7 @@ from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
-from sbatchlint.bash.trace import Invocation, PipelineRun, Submission, Trace, VariableAssignment
+from sbatchlint.bash.trace import NOTHING, Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
@@ -140,7 +140,7 @@ class Job:
         """Takes the picture apart once nobody asks it any more: its commands refer to each other, in circles."""
         for each in self.trace.invocations:
             each.children.clear()
-            each.spawn = None
+            each.spawn = NOTHING
         self.trace.clear()
         self.checkpoints.clear()
         self.answers.clear()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sbatchlint.bash.interpreter.protocol import Spawn
-from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import assignment_of, split
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap

@@ -34,7 +34,7 @@ class Launch:
 
 def entered(invocation: Invocation) -> Container | None:
     """The container that a command starts or enters; of an srun that of its step."""
-    info = getattr(invocation.spawn, "info", None)
+    info = invocation.spawn.info
     container = info.container if isinstance(info, Step) else info
     return container if isinstance(container, Container) else None
 
@@ -43,7 +43,7 @@ def container_of(invocation: Invocation) -> Container | None:
     """The innermost container that a command runs in."""
     each: Invocation | None = invocation.context.parent
     while each is not None:
-        info = getattr(each.spawn, "info", None)
+        info = each.spawn.info
         if isinstance(info, Step):
             return info.container
         if isinstance(info, Container):

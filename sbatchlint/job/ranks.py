@@ -154,7 +154,7 @@ class TaskEnvironment(JobEnvironment):
 def _under_mpi(context: Context) -> bool:
     each = context.parent
     while each is not None:
-        if getattr(each.spawn, "kind", None) == "mpi":
+        if each.spawn.kind == "mpi":
             return True
         each = each.context.parent
     return False
@@ -242,8 +242,8 @@ def is_certain(work: Workload) -> bool:
     context = work.invocation.context
     parent = context.parent
     loops = context.looped
-    while parent is not None and getattr(parent.spawn, "kind", None) != "srun":
-        if getattr(parent.spawn, "kind", None) == "xargs":
+    while parent is not None and parent.spawn.kind != "srun":
+        if parent.spawn.kind == "xargs":
             return False
         parent = parent.context.parent
     outside = parent.context if parent is not None else None

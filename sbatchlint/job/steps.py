@@ -187,7 +187,7 @@ def step_around(context: Context) -> Step | None:
     """The step in whose tasks a command runs."""
     each = context.parent
     while each is not None:
-        info = getattr(each.spawn, "info", None)
+        info = each.spawn.info
         if isinstance(info, Step):
             return info
         each = each.context.parent

@@ -99,8 +99,8 @@ class World:
     def mpi(self) -> Launcher | None:
         """The mpirun that starts it."""
         for each in self.invocation.ancestors():
-            if getattr(each.spawn, "kind", None) == "mpi":
-                info = getattr(each.spawn, "info", None)
+            if each.spawn.kind == "mpi":
+                info = each.spawn.info
                 return info if isinstance(info, Launcher) else None
         return None
 

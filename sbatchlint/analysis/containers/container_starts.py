@@ -141,7 +141,7 @@ def container_starts(job: Job) -> list[list[ContainerStart]]:
     """The starts of a job, all ways of one command together, in the order of running."""
     found: dict[tuple[Span, Span], list[ContainerStart]] = {}
     for each in job.invocations:
-        info = getattr(each.spawn, "info", None)
+        info = each.spawn.info
         if isinstance(info, Container) and each.phase is not Phase.SUBMIT:
             found.setdefault((each.span, info.span), []).append(ContainerStart(job, each, info))
     return list(found.values())

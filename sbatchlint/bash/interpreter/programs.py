@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.interpreter.protocol import Interpreter, Spawn
+from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.state import State
-from sbatchlint.bash.trace import Invocation, Redirection, Submission
+from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
 from sbatchlint.source.numbers import parse_integer

@@ -8,38 +8,11 @@ from typing import Protocol, TypeVar
 from sbatchlint.bash.expansion.protocol import Environment, Expander, Scope, Substituter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Redirect, Statement
-from sbatchlint.bash.trace import Invocation, Redirection
+from sbatchlint.bash.trace import Invocation, Redirection, Spawn
 from sbatchlint.bash.values import Phase, Pieces, Text
 from sbatchlint.source.text import Span
 
 T = TypeVar("T")
-
-
-class Spawn:
-    """What the job layer says of a command that starts another.
-
-    `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
-    `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
-    `cleared` (all but `kept`): changes to its environment. `prefix`: words before its own. `info`: the job layer's own
-    record.
-    """
-
-    __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
-
-    def __init__(
-        self, kind: str, command: int | None, phase: Phase | None = None,
-        variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
-        info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
-        self.kind = kind
-        self.command = command
-        self.phase = phase
-        self.variables = variables
-        self.dropped = dropped
-        self.cleared = cleared
-        self.info = info
-        self.prefix = prefix
-        self.kept = kept
 
 
 class Hooks(Protocol):

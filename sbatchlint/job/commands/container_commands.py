@@ -6,7 +6,7 @@ enroot 3.5, charliecloud 0.38.
 
 from __future__ import annotations
 
-from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import (
     Argv,

@@ -6,7 +6,7 @@ between options and command, it alone counts.
 
 from __future__ import annotations
 
-from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
 from sbatchlint.job.commands import container_commands, profilers, python_runners, xargs
 from sbatchlint.job.commands.argv import (
