@@ -8,6 +8,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -191,6 +192,8 @@ def own_members(value: type) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(member, (classmethod, staticmethod)):
             member = member.__func__
+        if isinstance(member, cached_property):
+            member = property(member.func)
         if isinstance(member, (property, FunctionType)):
             yield name, member
 

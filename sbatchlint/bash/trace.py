@@ -142,8 +142,8 @@ class Invocation:
     `argv`: one field a word. `variables`: `NAME=value` before it. `span`: the command in the file, from its first to
     its last word. `kind`: how its parent starts it ("" for the script's own commands, else `srun`, `bash -c`,
     `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
-    `spawn`: what the job layer says of it, where it starts another command. `alternatives`: how many invocations stand
-    for this one command, each with other words that it may have.
+    `spawn`: how it starts another command, NOTHING where it starts none. `alternatives`: how many invocations stand for
+    this one command, each with other words that it may have.
     """
 
     __slots__ = (

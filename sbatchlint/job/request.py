@@ -1,13 +1,15 @@
-"""What a job asks for, as far as its script alone decides it.
+"""What a job requests, as far as its script alone decides it.
 
-Read from the directives; values that come from the command line or the environment are not known here. The value
-grammars follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 to 26.05. Unknown is None.
+Read from the directives: what the command line or the environment of the submission adds is not known here. None stands
+for what is not known. The grammars of values follow src/common/proc_args.c, parse_time.c and gres.c of Slurm 20.11 to
+26.05.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.directives import UNKNOWN, Directives, Setting
 from sbatchlint.slurm.grammar import resources
@@ -85,51 +87,19 @@ def gpu_count(option: str, text: str, version: str) -> GpuCount | None:
 
 
 class Request:
-    """What one component of a job asks for, the directives of other schedulers included.
+    """What one component of a job requests, the directives of other schedulers included.
 
     Counts are as given, None where they are not given or not known; `asked` tells these apart. What Slurm makes of them
-    together is `counts`. `asks_for_gpus`: whether a GPU is asked for in any form (a shard or MPS share counts too),
-    None where that is not known. `exclusive`: '' for the whole node, or `user`, `mcs`, `topo`; None without it.
-    `requeue`: None where the site's default holds. `version`: the release whose reading counts, the newest one
-    unless it is named.
+    together is `counts`. `version`: the release whose reading counts, the newest one unless it is named.
     """
 
-    __slots__ = (
-        "_counts",
-        "_settings",
-        "_values",
-        "array",
-        "asks_for_gpus",
-        "component",
-        "constraint",
-        "cpus_per_task",
-        "directives",
-        "exclusive",
-        "gpus",
-        "memory",
-        "nodes",
-        "partition",
-        "requeue",
-        "tasks",
-        "tasks_per_gpu",
-        "tasks_per_node",
-        "time",
-        "version",
-    )
-
-    def __init__(
-        self,
-        directives: Directives,
-        component: int = 0,
-        version: str | None = None,
-    ) -> None:
+    def __init__(self, directives: Directives, component: int = 0, version: str | None = None) -> None:
         self.directives = directives
         self.component = component
         self.version = version or directives.versions.last
         settings = [*directives.reaching(component, version), *directives.overriding]
         self._settings = {each.name: each for each in settings}
         self._values = self._values_of(settings)
-        self._counts: Counts | Literal[False] | None = False
         self.nodes = fixed_nodes(self.text("nodes"), self.version)
         self.tasks = self._count("ntasks")
         self.tasks_per_node = self._count("ntasks-per-node")
@@ -139,11 +109,6 @@ class Request:
         self.partition = self.text("partition")
         self.constraint = self.text("constraint")
         self.array = self.text("array")
-        self.memory = self._memory()
-        self.exclusive = self._exclusive()
-        self.requeue = self._requeue()
-        self.gpus = self._gpus()
-        self.asks_for_gpus = self._asks_for_gpus()
 
     # --- options -----------------------------------------------------------------------------
 
@@ -192,14 +157,12 @@ class Request:
     def heterogeneous(self) -> bool:
         return self.directives.components > 1
 
-    @property
+    @cached_property
     def counts(self) -> Counts | None:
         """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
-        if self._counts is False:
-            from sbatchlint.slurm.conflicts.counts import job_counts
+        from sbatchlint.slurm.conflicts.counts import job_counts  # rules that most scripts do not need
 
-            self._counts = job_counts(self._values, self.version)
-        return self._counts or None
+        return job_counts(self._values, self.version)
 
     def effective_nodes(self) -> Nodes | None:
         """How many nodes the job gets, where its options decide it: fewer tasks than nodes lower them."""
@@ -230,7 +193,7 @@ class Request:
         ]
         if not values:
             return None
-        from sbatchlint.slurm.grammar import mail
+        from sbatchlint.slurm.grammar import mail  # only the plan shows it
 
         known = [value for value in values if value is not None]
         return ",".join(mail.merged(known, self.version)) or None if len(known) == len(values) else None
@@ -241,14 +204,18 @@ class Request:
 
     # --- memory, GPUs ------------------------------------------------------------------------
 
-    def _memory(self) -> Memory | None:
+    @cached_property
+    def memory(self) -> Memory | None:
+        """The memory of a node, a CPU or a GPU; None also where several of these are given."""
         found = [name for name in ("mem", "mem-per-cpu", "mem-per-gpu") if self.asked(name)]
         if len(found) != 1:
             return None
         size = megabytes(self.text(found[0]))
         return None if size is None else Memory(size, found[0].rpartition("-")[2].replace("mem", "node"))
 
-    def _exclusive(self) -> str | None:
+    @cached_property
+    def exclusive(self) -> str | None:
+        """'' for whole nodes, or `user`, `mcs`, `topo`; None without --exclusive, or where its value is not known."""
         if not self.asked("exclusive"):
             return None
         value = self._values["exclusive"]
@@ -257,7 +224,9 @@ class Request:
         value = (value or "").lower()
         return "" if value in ("", "exclusive") else None if value == "oversubscribe" else value
 
-    def _requeue(self) -> bool | None:
+    @cached_property
+    def requeue(self) -> bool | None:
+        """Whether the job may be requeued; None where the site's default holds."""
         order = list(self._values)
         found = [name for name in ("requeue", "no-requeue") if name in self._values]
         return max(found, key=order.index) == "requeue" if found else None
@@ -270,7 +239,9 @@ class Request:
         text = self.text(name)
         return None if text is None else gpu_count(name, text, self.version)
 
-    def _gpus(self) -> Gpus:
+    @cached_property
+    def gpus(self) -> Gpus:
+        """The numbers of GPUs in the forms in which they are requested."""
         total = self._gpu_count("gpus")
         per_task = self._gpu_count("gpus-per-task")
         per_socket = self._gpu_count("gpus-per-socket")
@@ -292,7 +263,9 @@ class Request:
             kinds.pop() if len(kinds) == 1 else "" if not kinds else None,
         )
 
-    def _asks_for_gpus(self) -> bool | None:
+    @cached_property
+    def asks_for_gpus(self) -> bool | None:
+        """Whether a GPU is requested in any form (a shard or MPS share counts too); None where that is not known."""
         foreign = self.directives.foreign
         unknown = not self.directives.certain or foreign is not None and not foreign.certain
         for name in GPU_OPTIONS:
