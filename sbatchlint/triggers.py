@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.job.commands.argv import basename
 from sbatchlint.job.launches import entered
+from sbatchlint.job.once import once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sbatchlint.job import Job
     from sbatchlint.slurm.directives import Directives
@@ -50,12 +51,15 @@ class Trigger:
     def __init__(self, *words: str) -> None:
         self.words = words
 
-    def holds(self, job: Job) -> bool:
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        """The words that fit a job; None is one that is not known."""
         raise NotImplementedError
 
-    def has(self, word: str | None) -> bool:
-        """Whether this is one of the words; True for any where none are given."""
-        return not self.words or word is not None and any(_fits(word, each) for each in self.words)
+    def holds(self, job: Job) -> bool:
+        found = _words_of(job, type(self))
+        if not self.words:
+            return bool(found)
+        return any(word in found if "*" not in word else _has_like(found, word) for word in self.words)
 
     def __or__(self, other: Trigger) -> AnyOf:
         return AnyOf(self, other)
@@ -65,10 +69,15 @@ class Trigger:
         return f"{type(self).__name__}({words})"
 
 
-def _fits(word: str, pattern: str) -> bool:
-    if pattern[-1:] == "*":
-        return word.startswith(pattern[:-1])
-    return word.endswith(pattern[1:]) if pattern[:1] == "*" else word == pattern
+@once
+def _words_of(job: Job, kind: type[Trigger]) -> frozenset[str | None]:
+    return frozenset(kind().words_of(job))
+
+
+def _has_like(found: frozenset[str | None], pattern: str) -> bool:
+    if pattern[-1] == "*":
+        return any(word is not None and word.startswith(pattern[:-1]) for word in found)
+    return any(word is not None and word.endswith(pattern[1:]) for word in found)
 
 
 class AnyOf(Trigger):
@@ -104,8 +113,8 @@ class Launchers(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(each.launcher.kind) for each in job.launches)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (each.launcher.kind for each in job.launches)
 
 
 class Commands(Trigger):
@@ -116,8 +125,8 @@ class Commands(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(basename(each.argv[0])) for each in job.invocations if each.argv)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (basename(each.argv[0]) for each in job.invocations if each.argv)
 
 
 class Containers(Trigger):
@@ -125,8 +134,8 @@ class Containers(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(each.kind) for each in map(entered, job.invocations) if each is not None)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (each.kind for each in map(entered, job.invocations) if each is not None)
 
 
 class Variables(Trigger):
@@ -134,10 +143,10 @@ class Variables(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def words_of(self, job: Job) -> Iterable[str | None]:
         names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
         names.update(name for each in job.invocations for name, _ in each.spawn.variables)
-        return any(self.has(name.upper()) for name in names)
+        return (name.upper() for name in names)
 
 
 class Options(Trigger):
@@ -148,12 +157,11 @@ class Options(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def words_of(self, job: Job) -> Iterable[str | None]:
         directives, foreign = job.directives, job.directives.foreign
-        names = {each.name for each in (*directives.settings, *directives.overriding)}
+        yield from (each.name for each in (*directives.settings, *directives.overriding))
         if foreign is not None:
-            names.update(each.name for each in foreign.settings)
-        return any(map(self.has, names))
+            yield from (each.name for each in foreign.settings)
 
 
 class Written(Trigger):
@@ -169,8 +177,8 @@ class Written(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(_WAYS[word](job.directives) for word in self.words)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (way for way, is_written in _WAYS.items() if is_written(job.directives))
 
 
 def _any_word(test: Callable[[str], bool]) -> Callable[[Directives], bool]:
@@ -209,8 +217,8 @@ class StepOptions(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(option.name) for step in job.steps for option in step.given)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (option.name for step in job.steps for option in step.given)
 
 
 class Problems(Trigger):
@@ -218,10 +226,9 @@ class Problems(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(each.kind) for each in job.directives.problems) or any(
-            self.has(each.kind) for step in job.steps for each in step.problems
-        )
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        yield from (each.kind for each in job.directives.problems)
+        yield from (each.kind for step in job.steps for each in step.problems)
 
 
 class Refused(Trigger):
@@ -229,8 +236,8 @@ class Refused(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
-        return any(self.has(each.refusal.kind) for each in job.directives.refused)
+    def words_of(self, job: Job) -> Iterable[str | None]:
+        return (each.refusal.kind for each in job.directives.refused)
 
 
 class Unread(Trigger):
@@ -256,9 +263,9 @@ class Shebang(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def words_of(self, job: Job) -> Iterable[str | None]:
         interpreter, line = job.interpreter_line
-        return self.has(interpreter if line else "")
+        return [interpreter if line else ""]
 
 
 class SyntaxErrors(Trigger):
