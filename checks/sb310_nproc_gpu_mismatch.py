@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
-from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
+from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN
@@ -59,7 +59,7 @@ class Mismatch(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.request.heterogeneous or SUBMIT_LINE.search(job.source.own.text):
+    if job.request.heterogeneous or is_submitted_with_gpus(job):
         return
     places = by_place(find_worlds(job))
     for place in places:

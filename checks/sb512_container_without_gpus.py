@@ -36,14 +36,14 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.analysis.containers.gpu_access import NONE, UNKNOWN, gpu_access, is_on_processors
 from sbatchlint.analysis.containers.slurm_tools import brings_slurm, site_binds_slurm
 from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
-from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS, LOOKING
+from sbatchlint.analysis.gpus.gpu_use import LOOKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.commands.container_commands import behind_image
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.request import gpu_count
+from sbatchlint.job.request import GPU_OPTIONS, gpu_count
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 

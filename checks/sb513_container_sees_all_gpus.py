@@ -25,10 +25,10 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, is_on_processors
-from sbatchlint.analysis.gpus.gpu_use import GPU_OPTIONS
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.commands.argv import Given
+from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.triggers import Containers
 
 CARD = Card(

@@ -8,32 +8,31 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
+from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
-from sbatchlint.job.request import Request
+from sbatchlint.job.request import GPU_OPTIONS, Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
-GPU_OPTIONS = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres", "tres-per-task"})
-RESOURCE_OPTIONS = frozenset({
+_RESOURCE_OPTIONS = frozenset({
     "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
     "exclusive", "account", "qos",
 })  # fmt: skip
 # The strength of a sign that only looks at GPUs, or prepares for them.
-HINT = "hint"
-GPU_PARTITION = Regex(
+_HINT = "hint"
+_GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
 # What a line that sbatch does not read may have asked for.
-ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
+_ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
+# Commands that look at GPUs, or prepare for them, and do not use them.
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
 )
-# A comment that shows how the script is submitted, GPUs included.
-SUBMIT_LINE = Regex(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
 
 
 class GpuNeed(NamedTuple):
@@ -63,19 +62,19 @@ def gpu_need(job: Job) -> GpuNeed | None:
         return None
     if any(name in step.options for step in job.steps for name in GPU_OPTIONS):
         return None
-    if SUBMIT_LINE.search(job.source.own.text):
+    if is_submitted_with_gpus(job):
         return None
     signs = list(_signs(job))
     if any(sign.strength == PROCESSORS for sign in signs):
         return None
     found = [sign for sign in signs if sign.strength == STRONG]
     if not found and _is_gpu_partition(request):
-        found = [sign for sign in signs if sign.strength in (HINT, WEAK)]
+        found = [sign for sign in signs if sign.strength in (_HINT, WEAK)]
     if not found:
         return None
     from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
 
-    if any(ASKING.search(line) for line in lost_lines(directives)):
+    if any(_ASKING.search(line) for line in lost_lines(directives)):
         return None  # they are asked for, but in a line that sbatch does not read
     first = {sign.span: sign for sign in reversed(found)}
     return GpuNeed(
@@ -116,12 +115,12 @@ def _signs(job: Job) -> Iterator[Sign]:
             continue
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
-            yield sign._replace(strength=HINT) if looking and sign.strength == STRONG else sign
+            yield sign._replace(strength=_HINT) if looking and sign.strength == STRONG else sign
     for each in job.assignments:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
             found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
             if found is not None:
-                yield found._replace(strength=HINT) if found.strength == STRONG else found
+                yield found._replace(strength=_HINT) if found.strength == STRONG else found
 
 
 def _place(job: Job) -> Setting:
@@ -129,12 +128,12 @@ def _place(job: Job) -> Setting:
     if partition is not None and _is_gpu_partition(job.request):
         return partition
     settings = job.directives.settings
-    return ([setting for setting in settings if setting.name in RESOURCE_OPTIONS] or settings)[-1]
+    return ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
 
 
 def _is_gpu_partition(request: Request) -> bool:
     """Whether the partition's name speaks of GPUs."""
-    return GPU_PARTITION.search((request.partition or "").lower()) is not None
+    return _GPU_PARTITION.search((request.partition or "").lower()) is not None
 
 
 def _count(job: Job) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.gpus.gpu_use import SUBMIT_LINE
+from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job import Job
 from sbatchlint.job.gpus import FORMS
@@ -68,7 +68,7 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
         for option in asked:
             number = _count(job, option)
             if number:
-                if SUBMIT_LINE.search(job.source.own.text) or _counts_on_whole_nodes(job):
+                if is_submitted_with_gpus(job) or _counts_on_whole_nodes(job):
                     return None
                 return TooManyGpus(step, option.span, written(option), number, 0, _by(option), None)
         return None
