@@ -33,6 +33,7 @@ LINT = VERSION | {
     "sbatchlint.report.formats",
     "sbatchlint.report.full",
     "sbatchlint.report.model",
+    "sbatchlint.report.patch",
     "sbatchlint.report.snippet",
     "sbatchlint.report.summary",
     "sbatchlint.report.terminal",

@@ -226,7 +226,7 @@ class Text:
         """The text as a shell gets it after a template engine: unknown values for expressions, statements left out."""
         if not self.is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
             return self
-        from sbatchlint.source.templates import is_templated, rendered
+        from sbatchlint.source.templates import is_templated, rendered  # few files have such tags
 
         if not is_templated(self.string):
             return self

@@ -1,8 +1,8 @@
-"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` tells what a job asks for, `explain`
-and `checks` what is checked.
+"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` shows what a job requests and starts, `explain` and
+`checks` describe the checks.
 
-Exit codes: 0 nothing at or above --fail-on is left; 1 something is; 2 wrong usage, unreadable input or bad
-configuration; 3 a fault of sbatchlint itself; 130 interrupted; 141 the reader of the output went away.
+Exit codes: 0 no finding at or above --fail-on is left; 1 some are; 2 wrong usage, unreadable input or bad
+configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pipe.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import sys
 
 from sbatchlint import ISSUES, __version__
 
-# What is made for a file lives as long as the file is looked at, and what an import makes lives on: collecting early
-# finds nothing. Said before anything else is imported, where it saves a tenth of a short run.
+# Objects live until their file is done, or (from imports) until the end, so that collecting early finds nothing. Set
+# before the other imports, this saves a tenth of a short run.
 gc.set_threshold(100_000, 20, 50)
 
 
 def command() -> int:
     """`main` as a process of its own."""
     code = main()
-    gc.freeze()  # or the interpreter's exit would look through every object once more
+    gc.freeze()  # else the interpreter would traverse all objects once more at exit
     return code
 
 
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     from sbatchlint.source.files import InputError
 
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names of files may hold what the terminal's encoding lacks
+        if hasattr(stream, "reconfigure"):  # file names may hold characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(arguments)
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; without this the interpreter complains when it exits.
+        # the buffered rest has nowhere to go, about which the interpreter would complain at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:

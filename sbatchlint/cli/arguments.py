@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import NoReturn
 
+from sbatchlint import __version__
 from sbatchlint.configuration import LEVELS, merge_tables, parse_pair, wrong_version
 from sbatchlint.registry import did_you_mean
 from sbatchlint.report import FORMATS
@@ -15,7 +16,7 @@ from sbatchlint.source.numbers import is_number, parse_integer
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `InputError`, with the nearest option for one that does not exist."""
+    """A parser whose errors are `InputError`, with a suggestion for an unknown option."""
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
@@ -25,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}\n{self.format_usage().rstrip()}")
 
     def format_help(self) -> str:
-        from shutil import get_terminal_size
+        from shutil import get_terminal_size  # slow to import
 
         width = min(get_terminal_size().columns, 110)
         self.formatter_class = lambda prog: argparse.HelpFormatter(prog, max_help_position=34, width=width)
@@ -33,12 +34,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def formatter(prog: str) -> argparse.HelpFormatter:
-    """argparse makes one for each option; without a width it would ask for the terminal's every time."""
+    """The help formatter. argparse makes one for each option, and without a width each would query the terminal."""
     return argparse.HelpFormatter(prog, width=100)
 
 
 def add_configuration_options(group: argparse._ActionsContainer) -> None:
-    """--config and --isolated; see `configured`."""
+    """Adds --config and --isolated; see `configured`."""
     group.add_argument(
         "--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting"
     )
@@ -52,7 +53,7 @@ def add_version_option(group: argparse._ActionsContainer) -> None:
 
 
 def configured(options: argparse.Namespace) -> tuple[str | None, Mapping[str, object]]:
-    """The configuration file that --config names, and the settings that it gives. Raises `InputError`."""
+    """The configuration file of --config, and the settings of its other values. Raises `InputError`."""
     path = None
     pairs = []
     for value in options.config:
@@ -140,8 +141,6 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
     """The parsed options. Raises `InputError`; exits with 0 after --help or --version."""
     options = lint_parser().parse_intermixed_args(arguments)
     if options.version:
-        from sbatchlint import __version__
-
         print(f"sbatchlint {__version__}")
         raise SystemExit(0)
     if "-" in options.paths and len(options.paths) > 1:
@@ -156,5 +155,5 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
 
 
 def listed(values: list[str] | None) -> tuple[str, ...]:
-    """The single selectors of an option that may be given more than once."""
+    """The selectors of an option that may be repeated, and take several with commas."""
     return tuple(each.strip() for value in values or () for each in value.split(",") if each.strip())

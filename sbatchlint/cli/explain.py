@@ -1,10 +1,12 @@
-"""`explain` and `checks`: what the checks are, told from their own files."""
+"""`explain` and `checks`: the documentation of the checks, from their own files."""
 
 from __future__ import annotations
 
+import json
 import sys
 
 from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.pages import as_markdown, as_text, as_value, card_value, markdown_table
 from sbatchlint.registry import GROUPS, Check, registry
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.files import InputError
@@ -13,7 +15,7 @@ FORMATS = ("text", "markdown", "json")
 
 
 def explain(arguments: list[str]) -> int:
-    """`sbatchlint explain CODE|NAME|GROUP`."""
+    """Runs `sbatchlint explain CODE|NAME|GROUP`; returns the exit code."""
     parser = Parser(
         prog="sbatchlint explain",
         description="Why a check is there, with examples, its fix, its limits and references.",
@@ -31,19 +33,11 @@ def explain(arguments: list[str]) -> int:
     single = registry().find(options.check) is not None
     terminal = Terminal.of_stream(sys.stdout, options.color)
     if options.output_format == "json":
-        import json
-
-        from sbatchlint.cli.pages import as_value
-
         values = [as_value(check) for check in found]
         print(json.dumps(values[0] if single else values, indent=2))
     elif options.output_format == "markdown":
-        from sbatchlint.cli.pages import as_markdown
-
         print("\n".join(as_markdown(check) for check in found), end="")
     elif single:
-        from sbatchlint.cli.pages import as_text
-
         print(as_text(found[0], terminal), end="")
     else:
         print(table(found, terminal), end="")
@@ -51,7 +45,7 @@ def explain(arguments: list[str]) -> int:
 
 
 def checks(arguments: list[str]) -> int:
-    """`sbatchlint checks`."""
+    """Runs `sbatchlint checks`; returns the exit code."""
     parser = Parser(
         prog="sbatchlint checks",
         description="Every check: code, name, severity, fix, and what it finds.",
@@ -63,14 +57,8 @@ def checks(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found = list(registry().load_all())
     if options.output_format == "json":
-        import json
-
-        from sbatchlint.cli.pages import card_value
-
         print(json.dumps([card_value(check) for check in found], indent=2))
     elif options.output_format == "markdown":
-        from sbatchlint.cli.pages import markdown_table
-
         print(markdown_table(found, ""), end="")
     else:
         print(table(found, Terminal.of_stream(sys.stdout, options.color)), end="")
@@ -78,7 +66,7 @@ def checks(arguments: list[str]) -> int:
 
 
 def table(found: list[Check], terminal: Terminal) -> str:
-    """One line for each check, under the names of the groups."""
+    """One line for each check, by group."""
     room = max((len(check.entry.name) for check in found), default=0)
     lines: list[str] = []
     for group in GROUPS:
@@ -98,5 +86,5 @@ def table(found: list[Check], terminal: Terminal) -> str:
 
 
 def plain(markdown: str) -> str:
-    """A sentence without the backquotes of Markdown."""
+    """A sentence of Markdown without its backquotes."""
     return markdown.replace("`", "")

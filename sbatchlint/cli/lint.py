@@ -15,7 +15,7 @@ from sbatchlint.registry import registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, shown_path
-from sbatchlint.report.summary import count
+from sbatchlint.report.summary import count, statistics, statistics_json, summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
@@ -23,12 +23,12 @@ from sbatchlint.source.files import InputError, reason
 from sbatchlint.source.text import Span, begins_as_script
 
 STANDARD_INPUT = "<stdin>"
-# Larger files in a folder are data, whatever they say.
+# Larger files in a folder are data.
 MOST_BYTES = 4 << 20
 
 
 def lint(options: Namespace) -> int:
-    """Runs the whole command; returns its exit code."""
+    """Runs `sbatchlint`; returns the exit code."""
     run = _Run(options)
     if options.paths == ["-"]:
         scripts = [(options.stdin_filename or STANDARD_INPUT, sys.stdin.buffer.read())]
@@ -48,7 +48,7 @@ def lint(options: Namespace) -> int:
 
 
 class _Run:
-    """One run: what was asked, and what is to be said besides the report."""
+    """One run: its options, and what it prints beside the report."""
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
@@ -60,7 +60,7 @@ class _Run:
         self._faults: set[tuple[str, str]] = set()
         overrides = self.resolver.overrides
         for selector in (*(overrides.select or ()), *overrides.extend_select, *overrides.ignore):
-            registry().select(selector)  # a wrong one is told even where there is nothing to lint
+            registry().select(selector)  # an invalid configuration is an error even with nothing to lint
 
     def error(self, text: str) -> None:
         self.errors += 1
@@ -71,7 +71,7 @@ class _Run:
             print(f"note: {text}", file=sys.stderr)
 
     def scripts(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Every batch script that the paths lead to, with its content."""
+        """Every batch script in or below the paths, with its content."""
         existing = []
         for path in paths:
             if os.path.lexists(path) and not os.path.exists(path):
@@ -100,7 +100,7 @@ class _Run:
                     self.note(f"{path} has no #SBATCH line, so it is not linted")
 
     def take(self, outcome: Outcome) -> None:
-        """Says at once what went wrong with a file."""
+        """Prints at once what went wrong with a file."""
         if outcome.error:
             self.error(outcome.error)
         for fault in outcome.faults:
@@ -126,7 +126,7 @@ class _Run:
             self.note(f"{shown_path(outcome.path)} follows {outcome.origin}")
 
     def finish(self, outcomes: list[Outcome]) -> int:
-        """Writes the report; the exit code."""
+        """Writes the report; returns the exit code."""
         options = self.options
         found = _once([diagnostic for outcome in outcomes for diagnostic in outcome.diagnostics])
         scripts = {outcome.path for outcome in outcomes if not outcome.error}
@@ -176,14 +176,12 @@ class _Run:
     def _rendered(self, report: Report, terminal: Terminal) -> str:
         output_format = self.options.output_format or "full"
         if self.options.statistics:
-            from sbatchlint.report.summary import statistics, statistics_json, summary
-
             if output_format.startswith("json"):
                 return statistics_json(report)
             return statistics(report, terminal) + ("" if self.options.quiet else summary(report, terminal))
         text = renderer(output_format)(report, terminal)
         if self.options.quiet and output_format in ("full", "concise"):
-            text = text[: text[:-1].rfind("\n") + 1]  # without the line that counts
+            text = text[: text[:-1].rfind("\n") + 1]  # without the summary line
         return text
 
     def _write_diff(self, outcomes: list[Outcome], report: Report) -> None:
@@ -217,7 +215,7 @@ class _Run:
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings without those that were reached from another script as well as by themselves, or twice."""
+    """The findings, each once where several scripts include the same file."""
     if not any(each.reached for each in diagnostics):
         return diagnostics
 
@@ -234,7 +232,7 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _content(path: str, named: bool) -> bytes | None:
-    """The bytes of a file; None for one in a folder that is no text, or too large to be a script."""
+    """The bytes of a file; None for one of a folder that is not text, or too large for a script."""
     with open(path, "rb") as file:
         if named:
             return file.read()

@@ -1,26 +1,24 @@
-"""`plan`: what a script's job asks for, what sbatch makes of it, and what the job would start."""
+"""`plan`: what a script requests, whether sbatch accepts it, and what the job would start."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from sbatchlint import ISSUES
 from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.engine import Diagnostic, Fault, lint_source
 from sbatchlint.job import Job
 from sbatchlint.report.model import shown_path
+from sbatchlint.report.plan import as_text
+from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.files import InputError, read, read_standard_input
-
-if TYPE_CHECKING:
-    from sbatchlint.bash.trace import Invocation
-    from sbatchlint.engine import Diagnostic, Fault
-    from sbatchlint.report.plan_view import Mark, Place
-    from sbatchlint.settings import Settings
-    from sbatchlint.source.text import Source
+from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
 
@@ -44,20 +42,16 @@ def plan(arguments: list[str]) -> int:
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
     if options.output_format == "json":
-        import json
-
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))
     elif options.output_format == "svg":
-        from sbatchlint.report.plan_svg import as_svg
+        from sbatchlint.report.plan_svg import as_svg  # for this format only
 
         print(as_svg(plans[0], marks[0]), end="")
     elif options.output_format == "html":
-        from sbatchlint.report.plan_html import as_html
+        from sbatchlint.report.plan_html import as_html  # for this format only
 
         print(as_html(list(zip(plans, marks, findings, strict=True))), end="")
     else:
-        from sbatchlint.report.plan import as_text
-
         terminal = Terminal.of_stream(sys.stdout, options.color)
         print("\n".join(as_text(each, terminal, found) for each, found in zip(plans, marks, strict=True)), end="")
     for fault in faults:
@@ -67,9 +61,7 @@ def plan(arguments: list[str]) -> int:
 
 
 def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
-    """The errors and warnings in a script; those that the settings hide are left out."""
-    from sbatchlint.engine import lint_source
-
+    """The errors and warnings of a script, as far as the settings show them."""
     return [
         each
         for each in lint_source(source, settings, faults)
@@ -78,9 +70,7 @@ def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[D
 
 
 def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
-    """For each step, what the checks say of the lines of its words and of those of the commands that it runs."""
-    from sbatchlint.report.plan_view import Mark, first_clause
-
+    """The findings of each step, on the lines of its words and of the commands that it runs."""
     steps: dict[tuple[str, int], set[Place]] = {}
     jobs = [job]
     for each in jobs:
@@ -112,7 +102,7 @@ def _add_rows(job: Job, steps: dict[tuple[str, int], set[Place]]) -> None:
             continue
         line = job.line(root.span.start)
         place = (getattr(line, "path", None), int(line))
-        # a word may be written elsewhere, and reach the command through a variable
+        # a word may be written elsewhere, and reach the command by a variable
         spans = {invocation.span, *(piece.span for field in invocation.argv for piece in field)}
         for span in spans:
             source, base = job.source.part(span.start)

@@ -1,4 +1,4 @@
-"""What is done with one file, in this process or in several."""
+"""Lints and fixes files, in this process or in several."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sbatchlint.source.text import Source, Undecodable
 if TYPE_CHECKING:
     from sbatchlint.fix import Refused
 
-# Below this many files for each process, starting it costs more than it saves.
+# With fewer files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 48
 
 
 class Mode:
-    """What to do: write fixes, or only show them; also unsafe ones; the text comes from standard input."""
+    """What to do: write fixes or only show them, also unsafe ones; whether the text is standard input."""
 
     __slots__ = ("diff", "fix", "standard_input", "unsafe")
 
@@ -31,7 +31,7 @@ class Mode:
 
 
 class Outcome:
-    """What came of a file. `failing`: how many findings are at or above --fail-on; `applied`: code and name of each
+    """The result for a file. `failing`: how many findings are at or above --fail-on; `applied`: code and name of each
     fix; `text`: the bytes after fixing, for standard input; `origin`: the configuration file that was followed."""
 
     __slots__ = (
@@ -60,7 +60,7 @@ Script = tuple[str, bytes]
 
 
 def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
-    """Lints one file, and fixes it where that is asked for. Raises `InputError` only for a wrong configuration."""
+    """Lints one file, and fixes it where that is asked for. Raises `InputError` only for an invalid configuration."""
     path, data = script
     settings = resolver.settings(path)
     try:
@@ -73,7 +73,7 @@ def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
     diff = ""
     before = source
     if mode.fix or mode.diff:
-        from sbatchlint.fix import fix_source, unified_diff
+        from sbatchlint.fix import fix_source, unified_diff  # loaded with --fix and --diff only
 
         fixed = fix_source(source, settings, mode.unsafe, inspection)
         source, inspection = fixed.source, fixed.inspection
@@ -109,8 +109,8 @@ def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int
     if jobs < 2:
         return [process(script, resolver, mode) for script in scripts]
     for path, _ in scripts[:1]:
-        resolver.settings(path)  # a wrong configuration is told before anything starts
-    from concurrent.futures import ProcessPoolExecutor
+        resolver.settings(path)  # an invalid configuration is an error before anything starts
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
 
     size = max(len(scripts) // (jobs * 8), 1)
     pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode))
@@ -119,7 +119,7 @@ def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    # Without waiting, the pool's own thread may close the pipe that the interpreter writes to at its exit.
+    # without waiting, the pool's thread may close a pipe to which the interpreter writes at exit
     pool.shutdown()
     return outcomes
 
@@ -128,8 +128,8 @@ _shared: tuple[Resolver, Mode] | None = None
 
 
 def _begin(resolver: Resolver, mode: Mode) -> None:
-    """In a new process: what is the same for all of its files. Interrupts are left to the parent."""
-    import signal
+    """Initialises a new process with what is the same for all of its files. Interrupts are left to the parent."""
+    import signal  # in new processes only
 
     global _shared
     _shared = (resolver, mode)

@@ -1,11 +1,11 @@
-"""Names of the variables that Slurm sets, by what they hold. Which there are stands in `slurm.environment`."""
+"""Sets of Slurm's variables by their meaning, from the table in `slurm.environment`."""
 
 from __future__ import annotations
 
 from sbatchlint.slurm import environment as table
 
 _ALL = table.variables()
-# Different in each task, or on each node, of a step.
+# Variables that differ between the tasks, or between the nodes, of a step.
 PER_TASK = frozenset(each.name for each in _ALL.values() if each.varies == "task")
 PER_NODE = frozenset(each.name for each in _ALL.values() if each.varies == "node" and each.when == "always")
 TASK_VARIABLES = PER_TASK | PER_NODE | {"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST"}

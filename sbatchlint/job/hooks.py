@@ -22,7 +22,7 @@ from sbatchlint.source.text import Span
 class JobHooks:
     """The job's answers to the interpreter: srun, sbatch, MPI launchers and wrappers, the environment, files.
 
-    `steps`: the steps that were met in the batch phase.
+    `steps`: those of the batch phase, in order.
     """
 
     def __init__(self, request: Request, versions: Range, site: Site, files: IncludedFiles) -> None:
@@ -69,7 +69,7 @@ class JobHooks:
         if invocation.phase is Phase.BATCH:
             self.steps.append(step)
         elif invocation.phase is Phase.SUBMIT:
-            # an srun on the login node makes an allocation of its own
+            # an srun on the login node gets an allocation of its own
             return Spawn("srun", step.command, Phase.TASK)
         variables, kept = _exports(step)
         dropped: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class JobHooks:
 
 
 def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], tuple[str, ...] | None]:
-    """What --export adds to the environment of the tasks, and what remains of the rest beside SLURM_* (None: all)."""
+    """The variables that --export adds for the tasks, and those that it keeps beside SLURM_* (None: all)."""
     option = step.option("export")
     if option is None or option.value is None:
         return (), None
@@ -100,7 +100,7 @@ def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], tuple[str, ...
 
 
 def _wrapped(invocation: Invocation, parsed: getopt.Parsed) -> tuple[Pieces, ...]:
-    """The text of sbatch's --wrap; nothing without one."""
+    """The text of sbatch's --wrap; empty without one."""
     for each in reversed(parsed.options):
         if each.name == "wrap" and each.value_word is not None and each.value_start is not None:
             field = invocation.argv[each.value_word + 1]

@@ -1,8 +1,8 @@
 """Files beside a script that it reads or starts: `source env.sh`, `srun bash train.sh`, `sbatch job.sh`.
 
-Only files inside the project are read: below the nearest folder upwards that has `.git`, `pyproject.toml` or a
-configuration of ours, or else the script's own folder. A relative path counts from the script's folder, or from the
-project's, whichever has the file; where both have one, it is not known which is meant.
+Only files inside the project are read: below the nearest parent folder with `.git`, `pyproject.toml` or a configuration
+file of sbatchlint, or else the script's own folder. A relative path is tried in the script's folder and in the
+project's; where both have such a file, it is unknown which is meant.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sbatchlint.bash.values import Text, literal
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 
-# Files of one script, and their size in bytes: more is no script of a job.
+# At most this many files for a script, each of at most this many bytes.
 MOST_FILES = 20
 MOST_BYTES = 1 << 20
 _MARKS = (".git", "pyproject.toml", "sbatchlint.toml", ".sbatchlint.toml")
-# Variables that hold the folder in which the job was submitted; its files are those of the project or of the script.
+# The folder in which the job was submitted, taken for that of the project or the script.
 _HERE = ("\0SLURM_SUBMIT_DIR\0/", "\0PWD\0/")
 
 
@@ -31,16 +31,16 @@ class IncludedFiles:
 
     @cached_property
     def _folders(self) -> tuple[str, ...]:
-        """Folders from which a relative path may count, the project's last."""
+        """The folders in which a relative path is tried, the project's last."""
         folder = os.path.dirname(os.path.abspath(self.workspace.path))
         root = project_root(folder)
         return (folder,) if folder == root else (folder, root)
 
     def read(self, name: str, included_from: Span) -> Text | None:
-        """The text of a file, spans leading into the workspace; None where it cannot be known.
+        """The text of a file, with offsets of the workspace; None where it is unknown.
 
-        `name`: as `bash.interpreter.programs.file_name` gives it, unknown variables between NUL characters.
-        `included_from`: the command that wants it.
+        `name`: as `bash.interpreter.programs.file_name` gives it, with unknown variables between NULs. `included_from`:
+        the command that uses it.
         """
         for prefix in _HERE:
             name = name.removeprefix(prefix)
@@ -54,7 +54,7 @@ class IncludedFiles:
         return self._texts[path]
 
     def _path(self, name: str) -> str | None:
-        """The one file that the name may stand for; never the script itself, never one outside of the project."""
+        """The only file of this name, None for none or two; never the script itself, or a file outside the project."""
         found = set()
         for folder in self._folders:
             path = os.path.realpath(os.path.join(folder, name))
@@ -81,7 +81,7 @@ class IncludedFiles:
 
 
 def project_root(folder: str) -> str:
-    """The nearest folder upwards that looks like a project's own; the folder itself where none does."""
+    """The nearest parent folder that looks like the root of a project; the folder itself without one."""
     at = folder
     while True:
         if any(os.path.exists(os.path.join(at, mark)) for mark in _MARKS):

@@ -1,4 +1,4 @@
-"""Launches: every launcher that the job starts, with the step in whose tasks it runs."""
+"""The launchers that a job starts, each with the step in whose tasks it runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from sbatchlint.job.steps import Step, step_around
 
 
 class Launch:
-    """A launcher, the command that it is, and the step around it (None: the batch shell starts it itself).
+    """A launcher, its command, and the step around it (None: the batch shell starts it).
 
-    `restricted`: variables that differ between tasks and decide whether it runs; where there are any, not every task
-    starts it.
+    `restricted`: variables that differ between tasks and decide whether it runs, so that only some tasks start it.
     """
 
     __slots__ = ("invocation", "launcher", "step")

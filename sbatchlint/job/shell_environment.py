@@ -1,7 +1,7 @@
-"""The variables of a job's shells: what a script can know of them before it runs.
+"""Values of Slurm's variables in the shells of a job, as far as the script determines them.
 
-Their values follow from the directives. The batch shell is task 0 of a one-task step on the first node, so that the
-variables of a task are there, and 0. The command line may override the directives, and nobody can see that.
+They follow from the directives; options on the command line of sbatch, which would override them, are unknown. The
+batch shell is task 0 of a step with one task on the first node: there the variables of a task are set, to 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sbatchlint.slurm import environment as table
 
 
 class JobEnvironment:
-    """The environment of the job's shells, as the evaluator asks for it."""
+    """The environment of the job's shells, as the interpreter asks for it."""
 
     def __init__(self, request: Request | None) -> None:
         self.request = request
@@ -35,7 +35,7 @@ class JobEnvironment:
         return self._of_job(name, request)
 
     def _of_job(self, name: str, request: Request) -> str | bool | None:
-        """What the batch shell has."""
+        """The value in the batch shell."""
         entry = table.variables().get(name)
         if entry is None:
             return None
@@ -60,7 +60,7 @@ class JobEnvironment:
         return "0" if entry.value == "0" else None
 
     def _tasks(self, entry: table.Entry, request: Request) -> str | bool | None:
-        """SLURM_NTASKS: only where the script asks for tasks (just --nodes leaves it unset)."""
+        """The value of SLURM_NTASKS, which is set only where the job requests tasks (--nodes alone leaves it unset)."""
         if request.tasks is not None:
             return str(request.tasks)
         if not any(request.asked(name) for name in entry.options):
@@ -99,7 +99,7 @@ class JobEnvironment:
 
 
 def _changes(step: Step, entry: table.Entry) -> bool:
-    """Whether a step's own options may set a variable otherwise than it has it from the job."""
+    """Whether a step's own options may change a variable that it inherits from the job."""
     if any(name in step.options for name in entry.options):
         return True
     of_gpus = any(name in GPU_OPTIONS or "gpu" in name for name in entry.options)
@@ -107,5 +107,5 @@ def _changes(step: Step, entry: table.Entry) -> bool:
 
 
 def _has_own_gpus(step: Step, request: Request) -> bool:
-    """Whether a step may have other GPUs than the job has on the node."""
+    """Whether a step may get other GPUs than the job has on the node."""
     return request.gpus.per_task is not None or any(name in step.options for name in GPU_OPTIONS)

@@ -1,6 +1,6 @@
-"""Steps: what each srun of the script starts, on how many nodes, with how many tasks.
+"""The job steps of a script: what each srun starts, on how many nodes, with how many tasks.
 
-Geometry as srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options of its command line win over what it
+Geometry as srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options on its command line win over what it
 inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, option by option.
 """
 
@@ -9,7 +9,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Context, Invocation, exported
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, expansions, is_open, shown_text, span_of, text_of
+from sbatchlint.bash.values import (
+    UNKNOWN_CHARACTER,
+    Piece,
+    Pieces,
+    cut,
+    expansions,
+    is_open,
+    shown_text,
+    span_of,
+    text_of,
+)
 from sbatchlint.job.commands.argv import hides_options, is_unknown, names_program
 from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
 from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
@@ -17,17 +27,18 @@ from sbatchlint.job.request import Nodes, Request, fixed_nodes
 from sbatchlint.job.site import Site
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 
-# Variables that make a container step of any srun (pyxis 0.21).
+# Variables that make any srun a container step (pyxis 0.21).
 PYXIS_STARTS = ("PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME")
 
 
 class StepOption:
-    """One option of an srun. `value`: None without one. `span`: option and value, where they stand in one place.
+    """One option of an srun. `value`: None without one. `span`: option and value, where they are written together.
 
-    `word`, `value_word`: indices in argv. `field_end`: where the last of its words ends in the file.
+    `word`, `value_word`: their indices in argv.
     """
 
     __slots__ = ("name", "span", "value", "value_word", "word", "written")
@@ -55,10 +66,10 @@ class StepOption:
 
 
 class Geometry(NamedTuple):
-    """How many nodes and tasks a step has; None: not known.
+    """The numbers of nodes and tasks of a step; None: unknown.
 
-    `tasks_per_node`: on every node. `several`: whether some node runs more than one task. `reason`: the option or the
-    directive that decides the number of tasks (its span, and how it is written). `ignored`: srun says that it ignores
+    `tasks_per_node`: on every node. `several`: whether some node runs more than one task. `reason`: the option or
+    directive that decides the number of tasks (its span, and as written). `ignored`: srun says that it ignores
     its --ntasks-per-node, in all releases (True) or some (None).
     """
 
@@ -74,9 +85,8 @@ class Step:
     """A step: an srun, what it inherits from the job, and the command that it starts.
 
     `invocation`: the srun. `options`: by canonical name, the last of each. `problems`: the words that
-    its getopt refuses; their indices count from the word behind `srun`. `certain`: no unknown word stands where an
-    option could be. `command`: index in argv where the command begins, None where there is none or it is not
-    known.
+    its getopt refuses, with indices from the word after `srun`. `certain`: no unknown word may be an option.
+    `command`: the index in argv at which the command begins, None where there is none, or it is unknown.
     """
 
     __slots__ = ("certain", "command", "container", "geometry", "given", "invocation", "options", "problems", "request")
@@ -113,7 +123,7 @@ class Step:
         return StepOption(given.name, given.written, value, span, given.word + 1, value_word + 1)
 
     def _container(self, site: Site) -> Container | None:
-        # what the option block gives to pyxis holds for every step
+        # pyxis options of the option block apply to every step
         triples: list[Triple] = [
             (each.name, directive_value(each), each.span)
             for each in self.request.directives.settings
@@ -144,7 +154,7 @@ class Step:
 
     @property
     def several_nodes(self) -> bool | None:
-        """Whether it runs on more than one node."""
+        """Whether the step runs on more than one node."""
         return None if self.nodes is None else self.nodes > 1
 
     @property
@@ -153,18 +163,18 @@ class Step:
 
     @property
     def place(self) -> Span:
-        """The word `srun`; the whole command where a variable holds that word."""
+        """The span of the word `srun`; of the whole command where a variable holds that word."""
         name, whole = self.invocation.name_span, self.invocation.span
         return name if whole.start <= name.start and name.end <= whole.end else whole
 
     @property
     def program(self) -> list[Invocation]:
-        """Every command that runs in its tasks, in order."""
+        """Every command that runs in the tasks, in order."""
         return self.invocation.descendants()
 
 
 def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:
-    """The first unknown word among srun's options that must be its command (its index without `srun` itself).
+    """The index (from the word after `srun`) of the first unknown word that must be the command; None without one.
 
     It is a path, its name says so, or options follow that srun does not have.
     """
@@ -194,12 +204,8 @@ def step_around(context: Context) -> Step | None:
     return None
 
 
-def directive_value(setting: object) -> Pieces | None:
-    """The value of a directive as a field."""
-    from sbatchlint.bash.values import Piece
-    from sbatchlint.slurm.directives import Setting
-
-    assert isinstance(setting, Setting)
+def directive_value(setting: Setting) -> Pieces | None:
+    """The value of a directive as a field; None without one."""
     if setting.value is None or setting.value_span is None:
         return None
     return (Piece(setting.text, setting.value_span.start, setting.value_span.end),)
@@ -217,12 +223,12 @@ def _nodes_of(option: StepOption, job: int | None) -> Nodes | None:
 
 
 def is_node_count(value: Pieces) -> bool:
-    """Whether a value is the job's number of nodes, known or not: `$SLURM_NNODES` and nothing else."""
+    """Whether a value is just `$SLURM_NNODES` or the like, the job's number of nodes."""
     return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name in NODE_COUNTS
 
 
 def job_nodes(request: Request) -> int | None:
-    """Nodes of the job: one without --nodes and without tasks that could spread."""
+    """The job's number of nodes, None where unknown; 1 without --nodes and without tasks that could spread."""
     if request.asked("nodes"):
         return request.exact_nodes()
     if not request.directives.certain:
@@ -237,7 +243,7 @@ def job_nodes(request: Request) -> int | None:
 
 
 def _is_set(step: Step, name: str) -> bool | None:
-    """Whether srun finds a variable as the job set it: False where the script unset it, None where it assigned it."""
+    """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
     if any(name == variable for variable, _ in step.invocation.variables):
         return None
     found = step.invocation.state.variables.get(name)
@@ -245,18 +251,18 @@ def _is_set(step: Step, name: str) -> bool | None:
 
 
 def _inherits_tasks(step: Step) -> bool:
-    """Whether the job's number of tasks is there for srun to read, under either of its two names."""
+    """Whether srun can read the job's number of tasks, under either of its two names."""
     return any(_is_set(step, name) is not False for name in sorted(TASK_COUNTS))
 
 
 def spread(text: str | None) -> str | None:
-    """How a value of --distribution deals tasks to nodes: `block` or `cyclic`; None for others, which may be uneven."""
+    """How --distribution spreads tasks over nodes: `block` or `cyclic`; None for other values, which may be uneven."""
     first = (text or "").lower().replace(",", ":").split(":")[0]
     return {"block": "block", "cyclic": "cyclic", "*": "block"}.get(first)
 
 
 def component_of(step: Step, request: Request) -> Request | None:
-    """What the component of a heterogeneous job asks for in which a step runs: the first one without --het-group."""
+    """The request of the component of a heterogeneous job in which a step runs; None where unknown."""
     option = step.option("het-group")
     number = 0 if option is None else whole(option.text)
     if number is None or number >= request.directives.components:
@@ -265,7 +271,7 @@ def component_of(step: Step, request: Request) -> Request | None:
 
 
 def _is_complete(step: Step, request: Request) -> bool:
-    """Whether nothing that counts tasks comes from the first component.
+    """Whether the number of tasks does not come from the first component.
 
     srun reads SLURM_NTASKS where there is no SLURM_NTASKS_HET_GROUP_1, which since 23.02 only --ntasks sets.
     """
@@ -273,7 +279,7 @@ def _is_complete(step: Step, request: Request) -> bool:
 
 
 def geometry(step: Step, request: Request, versions: Range) -> Geometry:
-    """The tasks of a step, from its options and from what it inherits."""
+    """The geometry of a step, from its options and what it inherits."""
     several = any(text_of(field) == ":" for field in step.invocation.argv)
     if several or not request.heterogeneous and "het-group" in step.options:
         return Geometry(None, None, None, None, None)
@@ -292,7 +298,7 @@ def geometry(step: Step, request: Request, versions: Range) -> Geometry:
         count = _nodes_of(opt_nodes, in_job)
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
     if opt_tasks is not None and request.asked("ntasks-per-gpu"):
-        # SLURM_NTASKS_PER_GPU is read too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
+        # srun reads SLURM_NTASKS_PER_GPU, too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
         return Geometry(nodes, None, None, None, None)
     if opt_tasks is not None:
         return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step)
@@ -310,7 +316,7 @@ def _with_tasks(
     option: StepOption, opt_nodes: StepOption | None, opt_each: StepOption | None, nodes: int | None,
     in_job: int | None, step: Step,
 ) -> Geometry:  # fmt: skip
-    """`srun -n TASKS`: that many."""
+    """The geometry of `srun -n TASKS`."""
     tasks = whole(option.text)
     reason = (option.span, option.as_written)
     if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
@@ -334,7 +340,7 @@ def _with_tasks_per_node(
     option: StepOption, opt_nodes: StepOption | None, nodes: int | None, in_job: int | None, request: Request,
     versions: Range, step: Step,
 ) -> Geometry:  # fmt: skip
-    """`srun --ntasks-per-node=K` without -n: taken, or ignored where SLURM_NTASKS says otherwise."""
+    """The geometry of `srun --ntasks-per-node=K` without -n, which SLURM_NTASKS may overrule."""
     each = whole(option.text)
     reason = (option.span, option.as_written)
     if each is None:
@@ -355,14 +361,14 @@ def _with_tasks_per_node(
     tasks = before.tasks
     uneven = tasks is None or not nodes or tasks // nodes == each and tasks != nodes * each
     if opt_nodes is None and uneven and not versions.all_before("23.02") and not versions.all_since("24.11"):
-        # 23.11 leaves out the tasks that are too many, where they are fewer than one a node.
+        # 23.11 drops the excess tasks where they are fewer than the nodes
         return _in_common(before, honoured)._replace(ignored=None)
-    # Ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job.
+    # ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job
     return before._replace(ignored=True if opt_nodes is None else None)
 
 
 def held_cpus(step: Step, request: Request) -> int | None:
-    """The job's CPUs on each node, where the steps get no more than it asks for; None: the whole node. 0: not known."""
+    """The CPUs of the job on each node, as far as they limit its steps; None: the whole node, 0: unknown."""
     if request.exclusive == "":
         return None
     tasks = whole(request.text("cpus-per-task"))
@@ -375,9 +381,9 @@ def held_cpus(step: Step, request: Request) -> int | None:
 
 
 def _filling(step: Step, request: Request) -> int:
-    """Tasks of a step on each node that only says how many CPUs a task has; 1 where that may be so.
+    """Tasks on each node of a step that only gives the CPUs of a task; 1 where nothing says otherwise.
 
-    As many as the job's CPUs hold (live runs on 22.05, 23.11 and 26.05), which for whole nodes the script does not say.
+    As many as fit the job's CPUs (live runs on 22.05, 23.11 and 26.05), which of whole nodes are unknown.
     """
     option = step.options.get("cpus-per-task")
     cpus = None if option is None else whole(option.text)
@@ -395,9 +401,9 @@ def _on_other_nodes(
     nodes: int | None, option: StepOption, in_job: int | None, request: Request, versions: Range, step: Step,
     reason: tuple[Span, str],
 ) -> Geometry:  # fmt: skip
-    """`srun -N` with another number of nodes than the job has, and no number of tasks.
+    """The geometry of `srun -N` with another number of nodes than the job has, and no number of tasks.
 
-    All tasks of the job start there, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
+    All tasks of the job start on them, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
     Since 23.02 SLURM_NTASKS is dropped where SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
     """
     if nodes is None and option.text is not None:
@@ -407,7 +413,7 @@ def _on_other_nodes(
     if not request.asked("ntasks"):
         total = None if in_job is None or each is None else in_job * each
     if total is None or nodes is None:
-        # On no more nodes than the job has, so that no node gets fewer than there.
+        # on no more nodes than the job has, so that each gets at least as many
         more = each is not None and each > 1 and not request.asked("ntasks")
         together = Geometry(nodes, total, None, True if more else None, reason)
     else:
@@ -427,16 +433,16 @@ def _on_other_nodes(
 def _inherited(
     nodes: int | None, opt_nodes: StepOption | None, in_job: int | None, request: Request, versions: Range, step: Step
 ) -> Geometry:
-    """A bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one a node."""
+    """The geometry of a bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one on each."""
     counting = next((setting for name in COUNTING_OPTIONS if (setting := request.given(name)) is not None), None)
     each_setting = request.given("ntasks-per-node")
     without = not _inherits_tasks(step)
     per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
         others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
-        # Asked for by a #PBS or #BSUB line.
+        # requested by a #PBS or #BSUB line
         others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
-        # Newer ones find the job's tasks per node without the variable (23.11, 24.11 and 26.05 do, 22.05 does not).
+        # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
         unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:
             return Geometry(nodes, None, None, None, None)

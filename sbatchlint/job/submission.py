@@ -1,7 +1,7 @@
-"""Jobs that the script submits from within: a heredoc or a file given to sbatch, and the text of `--wrap`.
+"""Jobs that a script submits itself: a heredoc or a file that it gives to sbatch, and the text of `--wrap`.
 
-The options of that sbatch's own command line count too, before those of the script (src/sbatch/opt.c, 22.05 to 26.05:
-the command line is read last). The text of --wrap runs below `#!/bin/sh`, and `#SBATCH` lines in it are not read
+Options on the command line of that sbatch win over those of the submitted script (src/sbatch/opt.c, 22.05 to 26.05: the
+command line is read last). The text of --wrap runs below `#!/bin/sh`, and `#SBATCH` lines in it are not read
 (src/sbatch/sbatch.c, `_script_wrap()`).
 """
 
@@ -33,7 +33,7 @@ def submitted_directives(submission: Submission, versions: Range, site: Site) ->
 def _own_settings(
     command: Invocation, rest: int, versions: Range, extra: tuple[str, ...]
 ) -> tuple[tuple[Setting, ...], bool]:
-    """The options among an sbatch's words up to `rest`, in the order in which they count; whether these are all."""
+    """The options among the first `rest` words of an sbatch, in order of precedence, and whether these are all."""
     argv = command.argv[:rest]
     text = Text(join_fields(argv))
     line = DirectiveLine(text, "sbatch", 0, len(text.string), len(text.string), 0)

@@ -1,4 +1,4 @@
 """Output formats: one file each, over the same value."""
 
-# By name, for the command line; see `report.formats`.
+# Their names on the command line; `report.formats` has the functions.
 FORMATS = ("full", "concise", "json", "json-lines", "github")

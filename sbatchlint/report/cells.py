@@ -1,4 +1,4 @@
-"""Characters as a terminal shows them: escaped where they would do something, counted in cells."""
+"""Text for a terminal: control characters escaped, width counted in cells."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ TAB = "    "
 
 
 def shown(character: str) -> tuple[str, int]:
-    """What stands for a character in a report, and how many cells that takes.
+    """How a report shows a character, and in how many cells.
 
-    Control characters, blanks other than the space, marks of direction and the like are written as their number:
-    a script cannot move the cursor or hide a part of itself.
+    Control characters, whitespace other than the space, direction marks and the like are shown by their code, so that
+    a script can neither move the cursor nor hide anything.
     """
     if " " <= character <= "~":
         return character, 1
@@ -34,21 +34,21 @@ def shown(character: str) -> tuple[str, int]:
 
 
 def escape(text: str) -> str:
-    """A text on one line, as `shown` writes each character."""
+    """A text on one line, with each character as `shown` writes it."""
     if text.isascii() and text.isprintable():
         return text
     return "".join([shown(character)[0] for character in text])
 
 
 def width(text: str) -> int:
-    """The cells that a text takes once it is escaped."""
+    """The width of an escaped text in cells."""
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(shown(character)[1] for character in text)
 
 
 def wrap(text: str, room: int, first: int | None = None) -> list[str]:
-    """Breaks a text at blanks into lines of at most `room` cells (`first` for the first one); long words stay whole."""
+    """Breaks a text at spaces into lines of at most `room` cells (the first: `first`); long words stay whole."""
     lines: list[str] = []
     line = ""
     used = 0

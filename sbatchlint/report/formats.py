@@ -12,7 +12,7 @@ Renderer = Callable[[Report, Terminal], str]
 
 def renderer(output_format: str) -> Renderer:
     """The function that writes a report in one of `FORMATS`; its text ends in a newline, or is empty."""
-    # a run needs one of them
+    # a run needs only one of them
     if output_format == "full":
         from sbatchlint.report.full import render
     elif output_format == "concise":

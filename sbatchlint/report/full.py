@@ -1,16 +1,17 @@
-"""The report for people: the lines in question, every label underlined, what to do, the fix as a small diff."""
+"""The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
 
 from __future__ import annotations
 
 from sbatchlint.engine import Diagnostic
 from sbatchlint.report.cells import escape, wrap
 from sbatchlint.report.model import Report, shown_path
+from sbatchlint.report.patch import render_fix
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source, Span
 
-# A label over more rows than this is shown by its first two rows and its last one.
+# Of a label over more rows than this, the first two and the last are shown.
 MOST_ROWS = 5
 
 
@@ -39,8 +40,6 @@ def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
         lines.extend(_row(source, row, rows[row], gutter, bar, terminal))
         before = row
     if diagnostic.fix is not None:
-        from sbatchlint.report.patch import render_fix
-
         lines.append(bar)
         lines.extend(render_fix(source, diagnostic.fix, gutter, terminal))
     return "\n".join(lines) + "\n"
@@ -56,7 +55,7 @@ def _heading(diagnostic: Diagnostic, terminal: Terminal) -> list[str]:
 
 
 def _rows(diagnostic: Diagnostic) -> dict[int, list[Label]]:
-    """For each row that is shown, the labels in it; their columns are characters of the line, from 0."""
+    """The labels of each row that is shown; their columns are characters of the line, from 0."""
     rows: dict[int, list[Label]] = {}
     source = diagnostic.source
     for span, text in diagnostic.related:
@@ -75,7 +74,7 @@ def _add(rows: dict[int, list[Label]], source: Source, span: Span, text: str, pr
         line = source.line(row)
         start = max(span.start, line.start)
         end = min(span.end, max(source.full_line(row).end, line.start))
-        if row != first:  # not under the indentation
+        if row != first:  # leave out the indentation
             body = source.text[line.start : line.end]
             start = min(line.start + len(body) - len(body.lstrip()), max(end - 1, start))
         if end > line.end and span.start < line.end:
@@ -89,7 +88,7 @@ def _row(source: Source, row: int, labels: list[Label], gutter: int, bar: str, t
     line = source.line(row)
     text = source.slice(line)
     most = max((label.end for label in labels), default=0)
-    if most > len(text):  # a label on the end of the line itself
+    if most > len(text):  # a label on the newline
         text = source.slice(source.full_line(row)).removesuffix("\n")
     room = terminal.width - gutter - 4
     drawn = Line(text, labels, room)

@@ -1,6 +1,6 @@
 """Workflow commands of GitHub Actions, which become annotations.
 
-A step shows ten errors and ten warnings, so the worst come first.
+GitHub shows only ten errors and ten warnings of a step, so the worst come first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def render(report: Report, terminal: Terminal) -> str:
             "line": str(start.row),
             "col": str(start.column),
             "endLine": str(end.row),
-            # columns are only taken where both ends stand on one line
+            # GitHub takes columns only where both ends are on one line
             "endColumn": str(end.column) if end.row == start.row else "",
             "title": f"{each.name} ({each.code})",
         }
@@ -33,7 +33,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 
 def _path(path: str) -> str:
-    """Relative to the workspace, which is what annotations are attached to."""
+    """The path relative to the workspace, as annotations need it."""
     top = os.environ.get("GITHUB_WORKSPACE")
     if path.startswith("<"):
         return path

@@ -16,7 +16,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 
 def finding(diagnostic: Diagnostic) -> dict[str, object]:
-    """The value of one finding, for this format and for those built on it."""
+    """The JSON value of a finding."""
     source = diagnostic.source
     fix = diagnostic.fix
     return {
@@ -47,5 +47,5 @@ def locations(source: Source, span: Span) -> dict[str, object]:
 
 
 def clean(text: str) -> str:
-    """Bytes that are not UTF-8 have no place in JSON: each is shown as U+FFFD."""
+    """The text with U+FFFD for each byte that is not UTF-8, which JSON cannot hold."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

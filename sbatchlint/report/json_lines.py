@@ -1,4 +1,4 @@
-"""A JSON object on a line for each finding."""
+"""One JSON object a line, for each finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every output format shows, and how it shows a path."""
+"""The result of a run, which every output format renders."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sbatchlint.engine import Diagnostic
 
 
 class Report:
-    """What a run found, in the order of its files.
+    """The result of a run, in the order of its files.
 
-    `diagnostics`: those that are shown. `scripts`: how many were looked at. `fixed`: findings that `--fix` repaired.
-    `hidden`: findings of severity info that nobody asked for.
+    `diagnostics`: those to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
+    `hidden`: how many findings of severity info are not shown.
     """
 
     __slots__ = ("diagnostics", "fixed", "hidden", "scripts")

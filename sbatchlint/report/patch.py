@@ -16,7 +16,7 @@ MOST_LINES = 12
 
 
 class Hunk(NamedTuple):
-    """Rows from `row` on (old and new numbering): lines that go, lines that come, and the line before them."""
+    """A change from row `row` on: removed lines, added lines, and the line before them."""
 
     row: int
     new_row: int
@@ -55,7 +55,7 @@ def _line(row: int, sign: str, text: str, gutter: int, room: int, terminal: Term
 
 
 def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
-    """The rows that edits change, in order; edits on neighbouring rows are one hunk."""
+    """The changes of edits in order, with edits on adjacent rows in one hunk."""
     given = sorted((Edit(Span(*edit.span), edit.content) for edit in edits), key=lambda edit: edit.span)
     groups: list[tuple[int, int, list[Edit]]] = []
     for edit in given:
@@ -79,7 +79,7 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
 
 
 def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
-    """The ranges of lines that differ: start and end in the old ones, start and end in the new ones."""
+    """The ranges of lines that differ, as start and end in the old and in the new lines."""
     if len(old) == 1 or len(new) == 1 or len(old) + len(new) > 200:
         head = 0
         while head < min(len(old), len(new)) and old[head] == new[head]:
@@ -89,7 +89,7 @@ def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, in
             tail += 1
         parts = (head, len(old) - tail, head, len(new) - tail)
         return [parts] if parts[0] < parts[1] or parts[2] < parts[3] else []
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # slow to import, and used for few fixes
 
     return [part[1:] for part in SequenceMatcher(None, old, new, False).get_opcodes() if part[0] != "equal"]
 
@@ -99,7 +99,7 @@ def _hunk(
 ) -> Hunk:
     gone, come = old[start:end], new[at:to]
     bare_gone, bare_come = [line.rstrip("\r") for line in gone], [line.rstrip("\r") for line in come]
-    if bare_gone != bare_come:  # ends of lines are only shown where they are what changes
+    if bare_gone != bare_come:  # line endings are shown only where nothing else changes
         gone, come = bare_gone, bare_come
     row += start
     context = source.slice(source.line(row - 1)) if not (gone and come) and row > 1 else None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from sbatchlint.engine import Diagnostic
 from sbatchlint.report.plan import NOTHING, request_rows, verdicts
 from sbatchlint.report.plan_pen import STYLE, plain, written
 from sbatchlint.report.plan_svg import step_svgs
 from sbatchlint.report.plan_view import LEGEND, Marks, Plan, counted, plans, said_of
-
-if TYPE_CHECKING:
-    from sbatchlint.engine import Diagnostic
 
 PAGE = """\
 :root { color-scheme: light dark; }

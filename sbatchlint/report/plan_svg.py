@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sbatchlint.report.plan import verdicts
 from sbatchlint.report.plan_pen import CHARACTER, LINE, STYLE, Drawn, Pen, fitting, number, plain, written
 from sbatchlint.report.plan_view import (
     IDENTITIES,
@@ -36,8 +37,6 @@ MOST_NODES, MOST_TASKS, MOST_PROCESSES, MOST_GPUS = 8, 16, 16, 16
 
 def as_svg(plan: Plan, marks: Marks) -> str:
     """One picture of a script and of those that it submits: a band for each step."""
-    from sbatchlint.report.plan import verdicts
-
     pen = Pen()
     pen.text(MARGIN, 32, plan["path"], "title")
     y = pen.paragraph(MARGIN, 40, LEGEND, WIDTH - 2 * MARGIN, "dim")

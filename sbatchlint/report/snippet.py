@@ -1,4 +1,4 @@
-"""One line of a script with its labels drawn under it."""
+"""One line of a script with labels underneath."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sbatchlint.report.cells import escape, shown, width, wrap
 from sbatchlint.report.terminal import Terminal
 
 _CUT = "..."
-_CONTEXT = 16  # cells that stay visible before a label where a long line is cut
+_CONTEXT = 16  # cells before a label that a cut line keeps
 
 
 class Label(NamedTuple):
-    """Characters `start` to `end` of a line (an empty range is a place between two), and what is said of them."""
+    """A label on characters `start` to `end` of a line; an empty range is the place between two characters."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Label(NamedTuple):
 
 
 class Line:
-    """A line as it is shown in `room` cells: escaped, and cut around its labels where it is too long."""
+    """A line in `room` cells: escaped, and cut around its labels where it is too long."""
 
     __slots__ = ("_labels", "room", "text")
 
@@ -53,7 +53,7 @@ class Line:
             self._labels.append(label._replace(start=start, end=max(end, start + 1)))
 
     def _window(self, labels: list[Label], columns: list[int], total: int) -> tuple[int, int]:
-        """The cells of the line that are shown."""
+        """The range of cells of the line that is shown."""
         if total <= self.room:
             return 0, total
         size = len(columns) - 1
@@ -73,7 +73,7 @@ class Line:
         return left, min(left + room, total)
 
     def under(self, terminal: Terminal) -> list[str]:
-        """The lines below it: the marks, then what the labels say."""
+        """The lines below: underlines, then the texts of the labels."""
         if not self._labels:
             return []
         size = max(label.end for label in self._labels)

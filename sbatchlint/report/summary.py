@@ -1,6 +1,8 @@
-"""The line that counts, and the statistics."""
+"""The summary line, and the statistics."""
 
 from __future__ import annotations
+
+import json
 
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
@@ -43,7 +45,7 @@ def summary(report: Report, terminal: Terminal) -> str:
 
 
 def statistics(report: Report, terminal: Terminal) -> str:
-    """How many findings each check has, most first; `[*]` where some have a safe fix."""
+    """The number of findings of each check, highest first; `[*]` where some have a safe fix."""
     numbers: dict[str, list[int]] = {}
     about: dict[str, tuple[str, str, str]] = {}
     for each in report.diagnostics:
@@ -63,9 +65,7 @@ def statistics(report: Report, terminal: Terminal) -> str:
 
 
 def statistics_json(report: Report) -> str:
-    """The same as a JSON list."""
-    import json
-
+    """The statistics as a JSON list."""
     found: dict[str, dict[str, object]] = {}
     counts: dict[str, int] = {}
     for each in report.diagnostics:

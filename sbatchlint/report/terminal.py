@@ -1,4 +1,4 @@
-"""What the place that text goes to can show: its width, colours, links."""
+"""What the output can show: its width, colours and links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Terminal:
 
     @classmethod
     def of_stream(cls, stream: TextIO, colour: str = "auto") -> Terminal:
-        """What a stream can show. `colour`: auto, always or never; NO_COLOR and FORCE_COLOR decide for auto."""
+        """The abilities of a stream. `colour`: auto, always or never; NO_COLOR and FORCE_COLOR affect auto."""
         environment = os.environ
         try:
             is_terminal = stream.isatty()

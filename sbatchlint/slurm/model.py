@@ -1,4 +1,4 @@
-"""What reading an option block gives: settings, problems, and the line that ended it. All spans are of the file."""
+"""The result of reading an option block: settings, problems, and the line that ended it. Spans are in the file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sbatchlint.source.text import Span
 
 
 class StopLine:
-    """The line that ended the reading. `offset`: its first character that is no blank; `start`: the line, in the text.
+    """The line that ended the reading. `offset`: its first character other than whitespace; `start`: the line.
 
-    `certain`: False where the line begins with something unknown, which may be no command at all.
+    Both count in the text. `certain`: False where the line begins with an unknown text, which may be no command at all.
     """
 
     __slots__ = ("certain", "offset", "span", "start")
@@ -30,9 +30,9 @@ class Setting:
     """One option in the block.
 
     `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one; it
-    holds `UNKNOWN` where a part is not known. `span`: option and value; `option_span`: the option alone, without `=`;
-    `value_span`: the value with its quotes, None without one. `value_line`: where the value stands, maybe a later line
-    than the option's. `plugin`: the SPANK plugin that adds it, `site` for one of the site's own, None for Slurm's.
+    holds `UNKNOWN` where a part is unknown. `span`: option and value; `option_span`: the option alone, without `=`;
+    `value_span`: the value with its quotes, None without one. `value_line`: the line of the value, maybe after
+    the option's. `plugin`: the SPANK plugin that adds it, `site` for one of the site's options, None for Slurm's own.
     `versions`: the releases that read it so, None for all.
     """
 
@@ -96,9 +96,9 @@ class ForeignSetting(NamedTuple):
     """An option of sbatch that a foreign directive sets.
 
     `name`: its canonical long name (`umask` has none: PBS's `-W umask=` alone sets it). `value`: as sbatch's option
-    takes it, None for an option without one; it holds UNKNOWN where a part is not known. `span`: the part that says it:
-    the whole option, or an item of `-l` such as `walltime=1:00:00`. `joins`: where the value that the option has so far
-    is kept: `before` or `behind` the new one, after a comma; '' where it is replaced. `versions`: None for all.
+    takes it, None for an option without one; it holds UNKNOWN where a part is unknown. `span`: where it comes from, the
+    whole option or an item of `-l` such as `walltime=1:00:00`. `joins`: how it combines with an earlier value of the
+    option: with a comma after it (`before`) or in front of it (`behind`), or not at all (''). `versions`: None for all.
     """
 
     name: str
@@ -115,19 +115,19 @@ class ForeignSetting(NamedTuple):
         return None if self.value is None or UNKNOWN in self.value else self.value
 
     def over(self, value: str | None) -> str | None:
-        """The option's value when it had this one before."""
+        """The value of the option, given its earlier value."""
         if not self.joins or not value:
             return self.value
         return f"{value},{self.value}" if self.joins == "before" else f"{self.value},{value}"
 
 
 class Problem(NamedTuple):
-    """Something for which sbatch refuses the script.
+    """An error for which sbatch refuses the script.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value`, `unexpected-value`, `stray-word`, `unmatched-quote`
     or `leading-colon`. `message`: what sbatch says. `written`: the option or word. `candidates`: the long names that an
-    ambiguous option may stand for, or the one it is. `versions`: the releases that refuse it, None for all.
-    `value_token`: the next word of the line, where it is plainly the value of an unknown option.
+    abbreviation matches. `versions`: the releases that refuse it, None for all.
+    `value_token`: the next word of the line, where it plainly is the value of an unknown option.
     """
 
     kind: str
@@ -148,7 +148,7 @@ class Problem(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A setting whose value Slurm does not take, and why."""
+    """A setting whose value Slurm refuses, and why."""
 
     setting: Setting
     refusal: Refusal

@@ -1,7 +1,7 @@
-"""Which files are batch scripts.
+"""Finds batch scripts.
 
-A file is one by its content: an `#SBATCH` line where a directive can stand. Folders are walked as git sees them: what
-.gitignore excludes is left out.
+A file is one by its content: an `#SBATCH` line where sbatch reads directives. Folders are walked as git does, without
+what .gitignore excludes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sbatchlint.source.text import begins_as_script, utf_16
 
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
 
-# Folders that hold other people's files, by the names under which tools make them.
+# Folders in which tools keep other people's files.
 DEFAULT_EXCLUDE = (
     ".bzr",
     ".direnv",
@@ -41,7 +41,7 @@ DEFAULT_EXCLUDE = (
 _DIRECTIVE = Regex(rb"^(?:\xef\xbb\xbf)?[ \t]*#SBATCH\b", re.MULTILINE)
 _WRAPPED = Regex(rb"\bsbatch\b.*--wrap\b")
 _SHELL = Regex(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?(?:ba|z|k|da|a|tc|c|fi)?sh\b")
-# A script of another language may still be given to sbatch; its directives stand in the comments at its head.
+# Scripts of other languages can be submitted, too; their directives are in the comments at the top.
 _HEAD = Regex(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
 _OTHER_LANGUAGES = frozenset(
     (
@@ -53,12 +53,12 @@ _OTHER_LANGUAGES = frozenset(
 
 
 def is_batch_name(path: str) -> bool:
-    """Whether the ending of a path alone says that it is a batch script."""
+    """Whether the suffix of a path says that it is a batch script."""
     return path.lower().endswith(BATCH_ENDINGS)
 
 
 def is_batch_script(data: bytes, path: str = "") -> bool:
-    """Whether a file's content makes it a batch script, or a shell script that submits one it holds."""
+    """Whether the content is that of a batch script, or of a shell script that submits one inside it."""
     if b"\0" in data:
         if not begins_as_script(data):
             return False
@@ -78,7 +78,7 @@ def is_batch_script(data: bytes, path: str = "") -> bool:
 
 
 def submits_scripts(data: bytes) -> bool:
-    """Whether a shell script has a command line with sbatch: worth a look where it was named, whatever it holds."""
+    """Whether a shell script calls sbatch, so that it is linted when it is named on the command line."""
     return _SHELL.match(data.removeprefix(b"\xef\xbb\xbf")) is not None and _SUBMITS.search(data) is not None
 
 
@@ -96,7 +96,7 @@ Excluded = Callable[[str, bool], bool]  # path, whether it is a folder
 
 
 def candidates(paths: list[str], excluded: Excluded, force_exclude: bool) -> Iterator[Candidate]:
-    """Every file that `paths` lead to, each once. Raises FileNotFoundError for a path that does not exist."""
+    """Every file in or below `paths`, each once. Raises FileNotFoundError for a path that does not exist."""
     seen: set[str] = set()
     for path in paths:
         if os.path.isdir(path):
@@ -141,21 +141,21 @@ def _folder_excluded(name: str, root: str, excluded: Excluded, cache: dict[str, 
 
 
 def git_environment() -> dict[str, str]:
-    """The environment without what a git hook sets, which would lead git to another repository."""
+    """The environment without the variables of a git hook, which would point git to another repository."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 
 def _listed_by_git(folder: str) -> list[str]:
-    """The files of a folder that git tracks or would track, sorted; none where git cannot tell."""
+    """The files of a folder that git tracks or would track, sorted; empty where git fails."""
     at = os.path.abspath(folder)
     while not os.path.exists(os.path.join(at, ".git")):
         parent = os.path.dirname(at)
         if parent == at:
             return []
         at = parent
-    from subprocess import DEVNULL, run
+    from subprocess import DEVNULL, run  # slow to import, and used for folders only
 
-    # fsmonitor is a program named in the repository's own configuration: nothing of a repository is run.
+    # fsmonitor may be a program of the repository, none of which is ever run
     command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = run(command, cwd=folder, stdin=DEVNULL, capture_output=True, env=git_environment(), check=False)
@@ -184,7 +184,7 @@ def _walk_without_git(folder: str, excluded: Excluded) -> Iterator[str]:
 
 
 class _Ignores:
-    """The .gitignore files from a repository's top (or the first folder) downwards; the nearest decides."""
+    """The .gitignore files from the repository's root (or the first folder) downwards; the innermost decides."""
 
     def __init__(self, folder: str) -> None:
         self._specs: dict[str, object] = {}
@@ -201,7 +201,7 @@ class _Ignores:
             self.enter(each)
         at = above[0]
         while at != above[-1]:
-            if self.match(at, True):  # a folder that was asked for in spite of being ignored
+            if self.match(at, True):  # an ignored folder that was named on the command line
                 self._specs.clear()
                 break
             at = os.path.dirname(at)
@@ -210,7 +210,7 @@ class _Ignores:
         path = os.path.join(folder, ".gitignore")
         if os.path.abspath(folder) in self._specs or not os.path.isfile(path):
             return
-        from pathspec import GitIgnoreSpec
+        from pathspec import GitIgnoreSpec  # slow to import, and used for folders only
 
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:

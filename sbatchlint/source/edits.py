@@ -1,4 +1,4 @@
-"""Edits of a text, and how several of them are applied at once."""
+"""Edits of a text, and applying several of them at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading and writing files.
 
-Writing goes through a temporary file in the same folder that is renamed over the old one, so that a file is always
-either the old or the new one; its mode and, where allowed, its owner stay.
+A file is written to a temporary file in the same folder, which then replaces it by a rename, so that it is never half
+written. Its mode and, where permitted, its owner are kept.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sbatchlint.source.text import Source, Undecodable
 
 
 class InputError(Exception):
-    """Something the user gave cannot be used: a path, an option, a configuration. One line, exit code 2."""
+    """A path, option or configuration that cannot be used. Its message is one line; the exit code is 2."""
 
 
 def reason(error: OSError) -> str:
-    """What the system says, without the number and the path."""
+    """The system's message, without the error number and the path."""
     return (error.strerror or str(error)).lower()
 
 
@@ -50,10 +50,10 @@ def read_standard_input(path: str) -> Source:
 def write(path: str, data: bytes) -> None:
     """Replaces the contents of a file in one step. Raises `InputError` where that is not possible.
 
-    A symbolic link stays one: what it points to is replaced. A file with further hard links is written in place,
-    since a rename would part it from them.
+    Of a symbolic link, the target is replaced. A file with several hard links is written in place, as a rename would
+    separate it from the others.
     """
-    from tempfile import mkstemp
+    from tempfile import mkstemp  # slow to import, and used for fixes only
 
     target = os.path.realpath(path)
     temporary = None
@@ -88,5 +88,5 @@ def _take_over(temporary: str, status: os.stat_result) -> None:
             try:
                 os.chown(temporary, status.st_uid, status.st_gid)
             except OSError:
-                pass  # only root may give files away
+                pass  # only root may change the owner
     os.chmod(temporary, stat.S_IMODE(status.st_mode))

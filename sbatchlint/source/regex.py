@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: most runs need few of all there are."""
+"""Regular expressions that are compiled on first use, as most runs need only a few of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Regex:
-    """A pattern with the methods of `re.Pattern`; see there."""
+    """A pattern with the methods of `re.Pattern`."""
 
     search: Callable[..., re.Match[Any] | None]
     match: Callable[..., re.Match[Any] | None]
@@ -23,7 +23,7 @@ class Regex:
         self.flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        # Reached once: from then on the methods are attributes of the object itself.
+        # called once; from then on the methods are attributes of the object
         if name.startswith("_"):
             raise AttributeError(name)
         compiled = re.compile(self.pattern, self.flags)

@@ -1,8 +1,7 @@
 """Files that a template engine fills in: Jinja's `{{ value }}`, `{% statement %}`, `{# comment #}`, ERB's `<% %>`.
 
-What a shell gets to read is what remains when they are rendered: nothing of a line that holds only statements and
-comments, and something that is not known for a value. Where an `{% if %}` has an `{% else %}`, the first branch stands
-for both.
+A shell reads what rendering leaves: nothing of a line with only statements and comments, an unknown text for a value.
+Of `{% if %}` and `{% else %}` only the first branch is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _WORDS = (
     "if|elif|else|endif|for|endfor|set|endset|macro|endmacro|include|import|from|block|endblock|extends|raw|endraw|call"
     "|endcall|filter|endfilter|do|with|endwith|autoescape|endautoescape"
 )
-_VALUE = r"\{\{-?[ \t]*[A-Za-z_][^{}\n]*\}\}"  # not `{{.Names}}`, which programs take as a format, and not `{{1..3},9}`
+_VALUE = r"\{\{-?[ \t]*[A-Za-z_][^{}\n]*\}\}"  # not `{{.Names}}` (docker), nor the braces of `{{1..3},9}`
 _STATEMENTS = rf"\{{%[-+]?\s*(?:{_WORDS})\b.*?%\}}|<%.*?%>"
 _MARK = Regex(rf"{_VALUE}|{_STATEMENTS}|(?<!\$)\{{#.*?#\}}", re.DOTALL)
 _SIGN = Regex(rf"{_VALUE}|{_STATEMENTS}", re.DOTALL)
@@ -24,18 +23,18 @@ _ALTERNATIVES = ("else", "elif")
 
 
 def is_templated(text: str) -> bool:
-    """Whether a text has marks of a template engine."""
+    """Whether a text has tags of a template engine."""
     return ("{%" in text or "{{" in text or "<%" in text) and _SIGN.search(text) is not None
 
 
 def rendered(text: str) -> list[tuple[int, int, bool]]:
-    """The parts of a templated text that a shell gets, in order: from, to, and whether what stands there is known.
+    """The parts of a templated text that reach a shell, in order: start, end, and whether the part is literal.
 
-    Parts with False are values that the template fills in. Without a statement and a value it is one whole part.
+    Other parts are values that the template fills in. A text without tags is a single part.
     """
     found: list[tuple[int, int, bool]] = []
     at = 0
-    skipped = 0  # how many conditions deep the branch that is left out is, 0 outside of it
+    skipped = 0  # nesting depth inside a branch that is left out, else 0
     for mark in _MARK.finditer(text):
         start, end = mark.span()
         is_value = text[start : start + 2] == "{{"

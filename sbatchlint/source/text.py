@@ -26,12 +26,12 @@ class Position(NamedTuple):
 
 BYTE_ORDER_MARK = "\ufeff"
 _MARK = b"\xef\xbb\xbf"
-# How a script begins in UTF-16, with a byte-order mark or without one.
+# The first bytes of a script in UTF-16, with and without a byte-order mark.
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"#\0": "utf-16-le", b"\0#": "utf-16-be"}
 
 
 class Undecodable(ValueError):
-    """The file is not text: it holds NUL bytes, and does not begin as a script does."""
+    """The file is not text: it holds NUL bytes, and does not begin like a script."""
 
 
 def utf_16(data: bytes) -> str | None:
@@ -46,7 +46,7 @@ def utf_16(data: bytes) -> str | None:
 
 
 def begins_as_script(data: bytes) -> bool:
-    """Whether a file that holds NUL bytes may be a script all the same: it begins with `#!` or a directive."""
+    """Whether a file with NUL bytes may still be a script: it begins with `#!` or a directive."""
     text = utf_16(data)
     if text is not None:
         return text.startswith("#") or "\n#SBATCH" in text
@@ -54,9 +54,9 @@ def begins_as_script(data: bytes) -> bool:
 
 
 class Source:
-    """One file: its decoded text, and the way back to its bytes.
+    """One file: its decoded text, and how to get its bytes back.
 
-    Bytes that are not UTF-8 are kept as lone surrogates, so `encode` gives back every byte of what was read.
+    Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte.
     """
 
     __slots__ = ("_line_starts", "newline", "path", "text")
@@ -75,9 +75,9 @@ class Source:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "<stdin>") -> Source:
-        """Decodes a file. Raises `Undecodable` where it is no text.
+        """Decodes a file. Raises `Undecodable` where it is not text.
 
-        A script that holds NUL bytes keeps them as characters; in one in UTF-16 every second character is one.
+        NUL bytes of a script are kept as characters, in one in UTF-16 every second character.
         """
         if b"\0" in data and not begins_as_script(data):
             raise Undecodable("is not a text file (it holds NUL bytes)")
@@ -85,7 +85,7 @@ class Source:
 
     @property
     def is_utf_16(self) -> bool:
-        """Whether the file is a script in UTF-16, of which `text` shows the bytes."""
+        """Whether the file is a script in UTF-16; `text` then has a character for each byte."""
         return "\0" in self.text and utf_16(self.encode(self.text)) is not None
 
     @staticmethod
@@ -103,7 +103,7 @@ class Source:
 
     @property
     def rows(self) -> int:
-        """How many lines there are; a final newline does not begin another."""
+        """The number of lines; a final newline does not begin another one."""
         count = len(self._line_starts)
         return count - 1 if count > 1 and self._line_starts[-1] == len(self.text) else count
 

@@ -1,10 +1,10 @@
-"""What sbatch takes from the directives of other schedulers: `#BSUB` (LSF) and `#PBS` lines.
+"""How sbatch reads the directives of other schedulers: `#BSUB` (LSF) and `#PBS` lines.
 
 Follows src/sbatch/xlate.c, 20.11 to 26.05. sbatch reads these lines after its own, so that they win over `#SBATCH`
-lines, and before the environment and the command line. Only the first dialect that the script has counts, LSF's before
-PBS's. The lines count wherever they stand, behind commands and in heredocs too, until more than 100 lines were passed
-that do not begin with `#`. `--ignore-pbs` in the option block turns all of it off (see `Directives.foreign`). Each
-component of a heterogeneous job gets all of it.
+lines, and before the environment and the command line. A script with both has only its LSF lines read. The lines count
+anywhere, after commands and in heredocs too, until more than 100 lines have passed that do not begin with `#`.
+`--ignore-pbs` in the option block turns them off (see `Directives.foreign`). Each component of a heterogeneous job gets
+the same options.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from sbatchlint.slurm.foreign import bsub, pbs
 from sbatchlint.slurm.foreign.option_words import Translation, given_options
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_words
 from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.versions import is_before
 
-# Lines that do not begin with `#` and are passed before the reading ends.
+# sbatch stops after this many lines that do not begin with `#`.
 MOST_COMMANDS = 100
 
-# What sbatch says while it splits the lines into words, before it looks at any option.
+# Errors while sbatch splits the lines into words, before it looks at any option.
 _WORD_FAULTS = ("unmatched-quote", "leading-colon")
 
 
 class ForeignRefused(NamedTuple):
-    """A setting whose value Slurm does not take, and why."""
+    """A setting whose value Slurm refuses, and why."""
 
     setting: ForeignSetting
     refusal: Refusal
@@ -36,8 +37,8 @@ class Foreign(NamedTuple):
     """The foreign directives of a script, as sbatch translates them.
 
     `dialect`: `PBS` or `BSUB`. `lines`: those that are read. `settings`: in order; the last of an option wins.
-    `problems`: in the order in which sbatch meets them; it gives up at the first. `certain`: whether nothing unknown
-    stands where an option could be. `versions`: the releases that were asked for.
+    `problems`: in sbatch's order; it exits at the first. `certain`: whether no unknown word may be an option.
+    `versions`: the releases that were asked for.
     """
 
     dialect: str
@@ -66,9 +67,9 @@ class Foreign(NamedTuple):
         return tuple(found)
 
     def rejection(self, version: str) -> str | None:
-        """What sbatch of this release says as it gives up on one of these lines; None where it takes them.
+        """The error at which this release of sbatch exits on these lines; None where it accepts them.
 
-        Not among it: what is said only when all options are read, by sbatch or by slurmctld.
+        Errors that sbatch or slurmctld only finds after reading all options are not included.
         """
         found: list[tuple[bool, int, int, str]] = []
         for problem in self.problems:
@@ -95,7 +96,7 @@ def read_foreign(text: Readable, versions: Sequence[str]) -> Foreign | None:
 
 
 def _lines(text: Readable, magic: str) -> Iterator[DirectiveLine]:
-    """The lines with this magic word, their words still to be read."""
+    """The lines with this magic word, not yet split into words."""
     string = text.string
     commands = at = 0
     while at < len(string):
@@ -117,7 +118,7 @@ _Key = tuple[str, tuple[int, int], str | None]
 def _read(text: Readable, magic: str, lines: list[DirectiveLine], versions: tuple[str, ...]) -> Foreign:
     groups: dict[tuple[bool, bool, bool], list[str]] = {}
     for version in versions:
-        # `hetjob` as a separator, PBS's -d and -w, an escaped blank.
+        # whether `hetjob` separates components, PBS has -d and -w, a space can be escaped
         reader = (version != "20.11", not is_before(version, "23.02"), not is_before(version, "24.05"))
         groups.setdefault(reader, []).append(version)
     settings: dict[_Key, tuple[int, ForeignSetting]] = {}
@@ -169,17 +170,12 @@ def _translate(
             written = text.string[found.fault.start : found.fault.end].rstrip(BLANKS)
             message = found.fault.message
             if not found.tokens:
-                # Unlike in a line of its own, sbatch shows the blanks behind the magic word too.
+                # here sbatch shows the whitespace after the magic word, too
                 message = f"{message.partition('[')[0]}[{text.string[line.words_start : line.end]}]"
             problem = Problem(found.fault.kind, span, message, written, line, (), None)
             translation.problems.append((found.fault.start, problem))
     if magic == "#BSUB":
-        from sbatchlint.slurm.foreign.bsub import DIALECT, set_option
+        given_options(translation, words, bsub.DIALECT, bsub.set_option)
     else:
-        from sbatchlint.slurm.foreign.pbs import DIALECT, OLD_DIALECT, set_option
-
-        if not with_directory:
-            given_options(translation, words, OLD_DIALECT, set_option)
-            return translation
-    given_options(translation, words, DIALECT, set_option)
+        given_options(translation, words, pbs.DIALECT if with_directory else pbs.OLD_DIALECT, pbs.set_option)
     return translation

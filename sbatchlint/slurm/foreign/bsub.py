@@ -21,7 +21,7 @@ DIALECT = Dialect(
     spellings={"-cwd": "-c"},
 )
 
-# LSF's walltime is HH:MM; sbatch takes it as it is, for MM:SS.
+# LSF's walltime is HH:MM; sbatch passes it on unchanged, and reads MM:SS.
 _DIRECT = {"c": "chdir", "e": "error", "J": "job-name", "o": "output", "q": "partition", "W": "time"}
 
 
@@ -34,10 +34,10 @@ def set_option(translation: Translation, given: GivenForeign) -> None:
     elif letter == "m":
         translation.add(given, "nodelist", value.replace(" ", ","))
     elif letter == "M":
-        # LSF's unit is the kilobyte.
+        # LSF counts in kilobytes.
         translation.add(given, "mem-per-cpu", value + "K" if value[-1:] in _DIGITS and value else value)
     elif letter == "n":
-        # Of a minimum and a maximum the maximum counts.
+        # of a minimum and a maximum sbatch takes the maximum
         _, comma, most = value.partition(",")
         if comma and not most:
             translation.refuse(given, f"#BSUB -n format not correct given: '{value}'")

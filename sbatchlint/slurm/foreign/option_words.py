@@ -1,4 +1,4 @@
-"""Options of foreign directives as getopt_long() finds them, and what becomes of them."""
+"""Parses the options of foreign directives as getopt_long() does, and collects what they become."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sbatchlint.slurm.model import ForeignSetting, Problem
 from sbatchlint.slurm.options import find
 from sbatchlint.source.text import Span
 
-# What sbatch says of anything that getopt refuses, behind getopt's own message.
+# sbatch's message for anything that getopt refuses, after getopt's own.
 UNRECOGNIZED = "Unrecognized command line parameter ?"
 
 
 class Dialect(NamedTuple):
-    """The options of a scheduler that sbatch knows.
+    """The options of another scheduler that sbatch translates.
 
     `letters`: those with a value, and those without (`flags`). `names`: the letter of each long name.
     `optional`: long names whose value may be missing. `spellings`: words with one dash that stand for another.
@@ -47,7 +47,7 @@ class GivenForeign(NamedTuple):
 
 
 class Translation:
-    """What comes of the words: settings and problems, each with the offset of its option."""
+    """The settings and problems of the words, each with the offset of its option."""
 
     __slots__ = ("certain", "problems", "settings", "text")
 
@@ -65,7 +65,7 @@ class Translation:
         part: tuple[int, int] | None = None,
         joins: str = "",
     ) -> None:
-        """Sets an option of sbatch; `part`: the range in the given value that says so, None for the whole option."""
+        """Adds a setting. `part`: the range of the given value that it comes from, None for the whole option."""
         span, line = self.place(given, part)
         setting = ForeignSetting(name, value, span, line, joins, None, find(name))
         self.settings.append((given.token.start, setting))
@@ -86,7 +86,7 @@ class Translation:
         self.problems.append((given.token.start, problem))
 
     def place(self, given: GivenForeign, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
-        """Where it is said, and in which line: a value may stand in a later one than its option."""
+        """The span and line of an option or of a part of its value, which may be in a later line."""
         token = given.value_token
         if part is not None and token is not None:
             start, end = given.value_start + part[0], given.value_start + part[1]
@@ -110,7 +110,7 @@ def given_options(
 ) -> None:
     """Reads the words as one argument vector and hands each option on.
 
-    sbatch gives up at the first problem; what follows is read on all the same, as the script plainly meant it.
+    sbatch exits at the first problem; the rest is read all the same, as the script means it.
     """
     _Parser(translation, words, dialect, set_option).run()
 
@@ -127,7 +127,7 @@ class _Parser:
     ) -> None:
         self.translation = translation
         self.words = words
-        # Spellings count only at odd places of the vector, where sbatch supposes the options to be.
+        # sbatch replaces spellings only at odd indices of the vector, where it expects the options
         self.strings = [
             token.text if index % 2 else dialect.spellings.get(token.text, token.text)
             for index, (_, token) in enumerate(words)
@@ -163,7 +163,7 @@ class _Parser:
         )
 
     def refuse(self, index: int, written: str, start: int, kind: str, candidates: tuple[str, ...] = ()) -> int:
-        """Reports an option; gives the index behind it and the words that are plainly its value."""
+        """Adds a problem with an option; returns the index after it and the words that are plainly its value."""
         line = self.words[index][0]
         last = index
         if kind == "unknown-option" and "=" not in self.strings[index]:
@@ -177,7 +177,7 @@ class _Parser:
         return last + 1
 
     def stray(self, index: int, word: str, ended: bool) -> int:
-        """A word that is no option: sbatch gives up there."""
+        """Adds a positional word as a problem, as sbatch exits there; returns the index after the words on its line."""
         line, token = self.words[index]
         last = index
         while last + 1 < len(self.words) and self.words[last + 1][0] is line:
@@ -226,7 +226,7 @@ class _Parser:
             if letter in self.dialect.flags:
                 self.set_option(self.translation, self.given(index, letter, written, None, at, index, 0))
             elif letter not in self.dialect.letters:
-                # The rest of the word is as likely its value as more letters.
+                # the rest of the word is its value as likely as more letters
                 return self.refuse(index, written, at, "unknown-option")
             elif at + 1 < len(word):
                 self.set_option(self.translation, self.given(index, letter, written, word[at + 1 :], at, index, at + 1))
@@ -236,7 +236,7 @@ class _Parser:
         return index + 1
 
     def take_next(self, index: int, letter: str, written: str, start: int) -> int:
-        """Gives an option the next word as its value, whatever it looks like."""
+        """Takes the next word as the value of an option, whatever it looks like."""
         if index + 1 >= len(self.words):
             return self.refuse(index, written, start, "missing-value")
         given = self.given(index, letter, written, self.strings[index + 1], start, index + 1, 0)

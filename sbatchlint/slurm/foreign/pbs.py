@@ -1,6 +1,6 @@
 """PBS's options as sbatch translates them (`_set_pbs_options()`, src/sbatch/xlate.c, 20.11 to 26.05).
 
-Not followed: the `mpp…` resources, which builds for Cray's own Linux translated until 23.11.
+The `mpp…` resources are left out, which builds for Cray Linux translated until 23.11.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES = {
     "attributes": "W",
     "no_std": "z",
 }
-# Before 23.02 there was no -d and -w.
+# -d and -w are new in 23.02.
 OLD_DIALECT = Dialect("aAcCejJklmMNopqrStuvW", "hIVz", _NAMES, frozenset(("join",)))
 DIALECT = OLD_DIALECT._replace(letters=OLD_DIALECT.letters + "dw")
 
@@ -60,7 +60,7 @@ _DIRECT = {
 
 
 def set_option(translation: Translation, given: GivenForeign) -> None:
-    """Letters that are not named here are taken, and without effect."""
+    """Translates an option; sbatch accepts and ignores the letters that are not named here."""
     letter, value = given.letter, given.value
     if letter == "h":
         translation.add(given, "hold", None)
@@ -75,7 +75,7 @@ def set_option(translation: Translation, given: GivenForeign) -> None:
     elif letter == "W":
         _attribute(translation, given, value)
     elif letter in _DIRECT:
-        # An empty priority is none.
+        # sbatch ignores an empty priority
         translation.add(given, _DIRECT[letter], value if value or letter != "p" else None)
 
 
@@ -108,7 +108,7 @@ def _attribute(translation: Translation, given: GivenForeign, value: str) -> Non
 
 
 def _whole(text: str) -> int:
-    """The number at the beginning of a text, as strtol() with base 0 finds it."""
+    """The number at the beginning of a text, as strtol() with base 0 reads it."""
     found = _OCTAL.match(text)
     sign, digits = found.groups() if found is not None else ("", "")
     if digits[:2].lower() == "0x":
@@ -121,7 +121,7 @@ def _whole(text: str) -> int:
     return -number if sign == "-" else number
 
 
-# Where sbatch finds a resource's name in the list: anywhere, `min_walltime=` is a `walltime=` too.
+# sbatch finds the name of a resource anywhere: `min_walltime=` is a `walltime=`, too.
 _RESOURCE = Regex(
     r"((?i:naccelerators|accelerator|mpiprocs|ncpus|select)"
     r"|arch|cput|file|host|mem|nice|nodes|opsys|other|pcput|pmem|proc|pvmem|software|vmem|walltime)="
@@ -132,7 +132,7 @@ _COUNT = Regex(r"\s*\+?[0-9]+", re.ASCII)
 
 
 class _Resources:
-    """One list of `-l`. `pro`: what the syntax of PBS Pro has said of each node of a `select`."""
+    """The list of a `-l`. `pro`: resources of each node, from a `select` of PBS Pro."""
 
     __slots__ = ("given", "gpus", "pro", "string", "translation")
 
@@ -154,7 +154,7 @@ class _Resources:
             self.translation.add(self.given, "gres", f"gpu:{self.gpus}", joins="before")
 
     def resource(self, name: str, start: int, at: int) -> int:
-        """Reads one resource, its value from `at` on; gives the offset behind it."""
+        """Translates one resource, whose value begins at `at`; returns the offset after it."""
         folded = name.lower()
         value = self.value(at, ":" if folded in ("mpiprocs", "ncpus", "select") else ",")
         part = (start, at + len(value))
@@ -196,7 +196,7 @@ class _Resources:
             self.gpus = parse_integer(value)
 
     def nodes(self, string: str, offset: int, whole: tuple[int, int]) -> None:
-        """`2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; a property of a node is taken for a node's name."""
+        """`2:ppn=8`, `node1:ppn=4+node2:ppn=4`, `1:ppn=2:gpus=1`; sbatch takes properties for names of nodes."""
         nodes = each = 0
         hosts: list[str] = []
         at = 0
@@ -225,7 +225,7 @@ class _Resources:
             self.translation.add(self.given, "nodelist", ",".join(hosts), whole)
 
     def cpus_per_task(self) -> None:
-        """`select=2:ncpus=8:mpiprocs=2`: four CPUs for each task."""
+        """The CPUs of each task: 4 for `select=2:ncpus=8:mpiprocs=2`."""
         if len(self.pro) < len(_PRO):
             return
         cpus, tasks = self.pro["ncpus"], self.pro["mpiprocs"]
