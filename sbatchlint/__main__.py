@@ -1,7 +1,5 @@
 """`python -m sbatchlint`."""
 
-from __future__ import annotations
-
 import sys
 
 from sbatchlint.cli import command

@@ -1,7 +1,5 @@
 """What a check imports: its card, its findings and fixes, its examples, and the job it looks at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Reads configuration files, and says what is wrong with one: which keys there are, and of which kind."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping

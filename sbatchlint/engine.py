@@ -1,7 +1,5 @@
 """A file in, its findings out."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

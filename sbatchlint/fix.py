@@ -4,8 +4,6 @@ A fix is taken back when its finding is still there afterwards, when it brings a
 when bash can no longer parse what it could parse before.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

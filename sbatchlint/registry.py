@@ -3,8 +3,6 @@
 `sb401_early_task_variable.py` is the check SB401, `early-task-variable`. Nothing is imported to know that.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -62,7 +60,7 @@ class Check:
 
     __slots__ = ("card", "entry", "module", "run")
 
-    def __init__(self, entry: Entry, card: Card, run: Callable[..., Iterable[Finding]], module: ModuleType) -> None:
+    def __init__(self, entry: Entry, card: "Card", run: "Callable[..., Iterable[Finding]]", module: ModuleType) -> None:
         self.entry = entry
         self.card = card
         self.run = run
@@ -73,7 +71,7 @@ class Check:
         return (self.module.__doc__ or "").strip().partition("\n")[0]
 
     @property
-    def cases(self) -> Cases:
+    def cases(self) -> "Cases":
         cases: Cases = self.module.CASES
         return cases
 

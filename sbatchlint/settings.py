@@ -4,8 +4,6 @@
 `extend = "path"` reads another one first. The command line stands above both.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -84,7 +82,7 @@ class Settings:
         self.site = _site(table, overrides, where)
 
     @classmethod
-    def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> Settings:
+    def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> "Settings":
         """The settings that a configuration file with this table gives. Raises `InputError` where it is invalid."""
         chosen = None if select is None else tuple(select)
         checked = dict(table or {})
@@ -269,7 +267,7 @@ class Resolver:
         elif overrides.isolated:
             self._fixed = self._default()
 
-    def __reduce__(self) -> tuple[type[Resolver], tuple[Overrides]]:
+    def __reduce__(self) -> "tuple[type[Resolver], tuple[Overrides]]":
         return (Resolver, (self.overrides,))  # a worker process reads the files it needs itself
 
     def settings(self, path: str) -> Settings:

@@ -5,8 +5,6 @@ check is not even imported for a script that lacks it. Each is exact over facts 
 the script's text. A trigger silences nothing: the tests run every case with the triggers off and on.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from sbatchlint.job.commands.argv import basename
@@ -51,17 +49,17 @@ class Trigger:
     def __init__(self, *words: str) -> None:
         self.words = words
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         """The words that fit a job; None is one that is not known."""
         raise NotImplementedError
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         found = _words_of(job, type(self))
         if not self.words:
             return bool(found)
         return any(word in found if "*" not in word else _has_like(found, word) for word in self.words)
 
-    def __or__(self, other: Trigger) -> AnyOf:
+    def __or__(self, other: "Trigger") -> "AnyOf":
         return AnyOf(self, other)
 
     def __repr__(self) -> str:
@@ -70,7 +68,7 @@ class Trigger:
 
 
 @once
-def _words_of(job: Job, kind: type[Trigger]) -> frozenset[str | None]:
+def _words_of(job: "Job", kind: type[Trigger]) -> frozenset[str | None]:
     return frozenset(kind().words_of(job))
 
 
@@ -89,10 +87,10 @@ class AnyOf(Trigger):
         super().__init__()
         self.triggers = triggers
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return any(each.holds(job) for each in self.triggers)
 
-    def __or__(self, other: Trigger) -> AnyOf:
+    def __or__(self, other: Trigger) -> "AnyOf":
         return AnyOf(*self.triggers, other)
 
     def __repr__(self) -> str:
@@ -104,7 +102,7 @@ class Steps(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return bool(job.steps)
 
 
@@ -113,7 +111,7 @@ class Launchers(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.launcher.kind for each in job.launches)
 
 
@@ -125,7 +123,7 @@ class Commands(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (basename(each.argv[0]) for each in job.invocations if each.argv)
 
 
@@ -134,7 +132,7 @@ class Containers(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.kind for each in map(entered, job.invocations) if each is not None)
 
 
@@ -143,7 +141,7 @@ class Variables(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
         names.update(name for each in job.invocations for name, _ in each.spawn.variables)
         return (name.upper() for name in names)
@@ -157,7 +155,7 @@ class Options(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         directives, foreign = job.directives, job.directives.foreign
         yield from (each.name for each in (*directives.settings, *directives.overriding))
         if foreign is not None:
@@ -177,15 +175,15 @@ class Written(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (way for way, is_written in _WAYS.items() if is_written(job.directives))
 
 
-def _any_word(test: Callable[[str], bool]) -> Callable[[Directives], bool]:
+def _any_word(test: "Callable[[str], bool]") -> "Callable[[Directives], bool]":
     return lambda directives: any(test(token.text) for line in directives.lines for token in line.tokens)
 
 
-_WAYS: dict[str, Callable[[Directives], bool]] = {
+_WAYS: "dict[str, Callable[[Directives], bool]]" = {
     "comment": lambda directives: any(line.comment is not None for line in directives.lines),
     "comments": lambda directives: directives.has_comments,
     "dropped": lambda directives: any(line.dropped is not None or line.separator for line in directives.lines),
@@ -207,7 +205,7 @@ _WAYS: dict[str, Callable[[Directives], bool]] = {
 }
 
 
-def _asks_twice(directives: Directives) -> bool:
+def _asks_twice(directives: "Directives") -> bool:
     given = [each for each in directives.settings if each.name in ("gres", "gpus-per-node")]
     return len({each.name for each in given}) > 1 or any("," in (each.value or "") for each in given)
 
@@ -217,7 +215,7 @@ class StepOptions(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (option.name for step in job.steps for option in step.given)
 
 
@@ -226,7 +224,7 @@ class Problems(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         yield from (each.kind for each in job.directives.problems)
         yield from (each.kind for step in job.steps for each in step.problems)
 
@@ -236,7 +234,7 @@ class Refused(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.refusal.kind for each in job.directives.refused)
 
 
@@ -245,7 +243,7 @@ class Unread(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return bool(job.directives.unread)
 
 
@@ -254,7 +252,7 @@ class NoGpus(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return job.request.asks_for_gpus is False
 
 
@@ -263,7 +261,7 @@ class Shebang(Trigger):
 
     __slots__ = ()
 
-    def words_of(self, job: Job) -> Iterable[str | None]:
+    def words_of(self, job: "Job") -> "Iterable[str | None]":
         interpreter, line = job.interpreter_line
         return [interpreter if line else ""]
 
@@ -273,7 +271,7 @@ class SyntaxErrors(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return bool(job.program.errors)
 
 
@@ -282,5 +280,5 @@ class Submitted(Trigger):
 
     __slots__ = ()
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, job: "Job") -> bool:
         return job.submission is not None

@@ -3,8 +3,6 @@
 A bound that is met makes something unknown that a patient reader could know, so the run says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ each. An alternative carries *guards*, the branches that it came from, so that v
 with values of another. An `if` whose condition reads and evaluates the same as an earlier one is the same branch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -67,7 +65,7 @@ class State:
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
-    def copy(self) -> State:
+    def copy(self) -> "State":
         new = State.__new__(State)
         new.variables = self.variables.copy()
         new.functions = self.functions
@@ -83,7 +81,7 @@ class State:
         new.stdin = self.stdin
         return new
 
-    def child(self) -> State:
+    def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
         kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}

@@ -1,7 +1,5 @@
 """What the evaluation of a script records: every command that would run, where, and with which words."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.bash.state import State
@@ -33,7 +31,7 @@ class Shell:
 
     __slots__ = ("depth", "kind", "parent", "span")
 
-    def __init__(self, kind: str, parent: Shell | None, span: Span) -> None:
+    def __init__(self, kind: str, parent: "Shell | None", span: Span) -> None:
         self.kind = kind
         self.parent = parent
         self.span = span
@@ -81,7 +79,7 @@ class Context:
         """Whether the command may run several times."""
         return bool(self.loops)
 
-    def replace(self, **changes: object) -> Context:
+    def replace(self, **changes: object) -> "Context":
         new = Context.__new__(Context)
         new.phase = self.phase
         new.parent = self.parent
@@ -100,7 +98,7 @@ class Context:
             setattr(new, name, value)
         return new
 
-    def in_shell(self, kind: str, span: Span) -> Context:
+    def in_shell(self, kind: str, span: Span) -> "Context":
         """The context inside another process, which this one's shell starts."""
         shell = Shell(kind, self.shell, span)
         return self.replace(shell=shell, background=shell) if kind == "background" else self.replace(shell=shell)
@@ -187,14 +185,14 @@ class Invocation:
         return self.context.phase
 
     @property
-    def parent(self) -> Invocation | None:
+    def parent(self) -> "Invocation | None":
         return self.context.parent
 
     @property
     def name_span(self) -> Span:
         return span_of(self.argv[0]) if self.argv else self.span
 
-    def ancestors(self) -> list[Invocation]:
+    def ancestors(self) -> "list[Invocation]":
         """The invocations that started this one, innermost first."""
         found = []
         each = self.context.parent
@@ -203,7 +201,7 @@ class Invocation:
             each = each.context.parent
         return found
 
-    def descendants(self) -> list[Invocation]:
+    def descendants(self) -> "list[Invocation]":
         """The invocations that this one starts, directly or not, in order."""
         found = []
         for child in self.children:

@@ -6,8 +6,6 @@ name, the phase in which it happened, and where in the file it is written. Text 
 `text` None; unknown means silent.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
@@ -42,10 +40,10 @@ class Expansion(NamedTuple):
     name: str
     span: Span
     phase: Phase
-    inputs: tuple[Expansion, ...] = ()
+    inputs: "tuple[Expansion, ...]" = ()
     commands: tuple[tuple[str, ...], ...] = ()
 
-    def all(self) -> tuple[Expansion, ...]:
+    def all(self) -> "tuple[Expansion, ...]":
         """This expansion and every one that went into it."""
         return (self, *self.inputs)
 
@@ -209,7 +207,7 @@ class Text:
         self._starts = starts
 
     @classmethod
-    def of_file(cls, text: str) -> Text:
+    def of_file(cls, text: str) -> "Text":
         """A file's text without its byte-order mark; a NUL byte is a piece that is not known."""
         if not text.startswith(BYTE_ORDER_MARK) and "\0" not in text:
             return cls((literal(text, 0),))
@@ -222,7 +220,7 @@ class Text:
             at += len(part) + 1
         return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 
-    def without_template_marks(self) -> Text:
+    def without_template_marks(self) -> "Text":
         """The text as a shell gets it after a template engine: unknown values for expressions, statements left out."""
         if not self.is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
             return self

@@ -4,8 +4,6 @@ Each alternative carries *guards*, the branches that it came from, so that value
 values of another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
@@ -116,7 +114,7 @@ class LayeredDict(MutableMapping[str, Named]):
         self._shared = shared if shared is not None else {}
         self._own: dict[str, Named | None] = {}  # None: deleted
 
-    def copy(self) -> LayeredDict[Named]:
+    def copy(self) -> "LayeredDict[Named]":
         if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
             self._shared = self._merged()
             self._own = {}
@@ -162,7 +160,7 @@ class LayeredDict(MutableMapping[str, Named]):
     def __len__(self) -> int:
         return len(self._merged())
 
-    def changes(self, other: LayeredDict[Named]) -> Iterable[str]:
+    def changes(self, other: "LayeredDict[Named]") -> Iterable[str]:
         """The names whose objects differ between the two."""
         if self._shared is other._shared:
             names = dict.fromkeys((*self._own, *other._own))

@@ -5,8 +5,6 @@ Exit codes: 0 no finding at or above --fail-on is left; 1 some are; 2 wrong usag
 configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pipe.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """`explain` and `checks`: the documentation of the checks, from their own files."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Lints, fixes and reports."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The page of a check, as text, Markdown or a JSON value; the documentation is made of the same."""
 
-from __future__ import annotations
-
 from sbatchlint.check import Bad, Example, Good, Span
 from sbatchlint.registry import Check
 from sbatchlint.report.cells import wrap

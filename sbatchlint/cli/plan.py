@@ -1,7 +1,5 @@
 """`plan`: what a script requests, whether sbatch accepts it, and what the job would start."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Lints and fixes files, in this process or in several."""
 
-from __future__ import annotations
-
 import os
 from typing import TYPE_CHECKING
 
@@ -40,7 +38,7 @@ class Outcome:
 
     def __init__(
         self, path: str, diagnostics: list[Diagnostic], hidden: int = 0, failing: int = 0,
-        applied: tuple[tuple[str, str], ...] = (), refused: tuple[Refused, ...] = (), diff: str = "",
+        applied: tuple[tuple[str, str], ...] = (), refused: "tuple[Refused, ...]" = (), diff: str = "",
         text: bytes = b"", faults: tuple[Fault, ...] = (), error: str = "", origin: str = "",
     ) -> None:  # fmt: skip
         self.path = path

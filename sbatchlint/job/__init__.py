@@ -1,7 +1,5 @@
 """The picture of a job: what it asks for, what it runs, where and how often."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Hashable
@@ -48,7 +46,7 @@ class Job:
 
     def __init__(
         self, source: Workspace, text: Text, site: Site, *, submission: Submission | None = None,
-        outer: Job | None = None, shell: bool = True,
+        outer: "Job | None" = None, shell: bool = True,
     ) -> None:  # fmt: skip
         self.source = source
         self.text = text.without_template_marks()
@@ -86,7 +84,7 @@ class Job:
         self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
 
     @classmethod
-    def from_source(cls, source: Source, site: Site) -> Job:
+    def from_source(cls, source: Source, site: Site) -> "Job":
         """The job of a file. One in UTF-16 has no commands: sbatch and the shell read its bytes."""
         text = Text((), source.text) if source.is_utf_16 else Text.of_file(source.text)
         return cls(Workspace(source), text, site)
@@ -107,7 +105,7 @@ class Job:
     def _has_inner_script(self) -> bool:
         return len(re.findall(r"^#!", self.text.string, re.MULTILINE)) > 1 or "sbatch" in self.text.string
 
-    def _submitted(self) -> list[Job]:
+    def _submitted(self) -> "list[Job]":
         jobs = []
         for submission in self.trace.submissions:
             string = submission.text.string

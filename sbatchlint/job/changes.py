@@ -5,8 +5,6 @@ state as it was there, to the one that starts the launcher. Where that is not po
 one, the whole changed script is evaluated, for `MOST_WHOLE` repairs of a script at most.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 

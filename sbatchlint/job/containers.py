@@ -4,8 +4,6 @@ Containers come from pyxis options of srun (pyxis 0.1 to 0.24) and from the comm
 podman, podman-hpc, shifter, enroot and ch-run (`sbatchlint.job.commands.container_commands`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Sets of Slurm's variables by their meaning, from the table in `slurm.environment`."""
 
-from __future__ import annotations
-
 from sbatchlint.slurm import environment as table
 
 _ALL = table.variables()

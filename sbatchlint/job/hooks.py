@@ -1,7 +1,5 @@
 """What the interpreter asks of the job: which commands start others, in which phase; the files beside the script."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
 from sbatchlint.job.commands.argv import assignment_of, split

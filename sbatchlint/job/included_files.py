@@ -5,8 +5,6 @@ file of sbatchlint, or else the script's own folder. A relative path is tried in
 project's; where both have such a file, it is unknown which is meant.
 """
 
-from __future__ import annotations
-
 import os.path
 from functools import cached_property
 

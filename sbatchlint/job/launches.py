@@ -1,7 +1,5 @@
 """The launchers that a job starts, each with the step in whose tasks it runs."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.job.containers import Container

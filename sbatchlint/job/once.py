@@ -1,7 +1,5 @@
 """Answers that are kept for a job: several checks, and the plan, ask the same questions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -13,14 +11,14 @@ Answer = TypeVar("Answer")
 About = ParamSpec("About")
 
 
-def once(question: Callable[Concatenate[Job, About], Answer]) -> Callable[Concatenate[Job, About], Answer]:
+def once(question: "Callable[Concatenate[Job, About], Answer]") -> "Callable[Concatenate[Job, About], Answer]":
     """Computes the answer to a question once for each job, and for what else it is asked about (hashable, by position).
 
     What is kept is shared: whoever gets it must not change it. A generator would be empty the second time: make a list.
     """
 
     @wraps(question)
-    def answer(job: Job, /, *about: About.args, **named: About.kwargs) -> Answer:
+    def answer(job: "Job", /, *about: About.args, **named: About.kwargs) -> Answer:
         key: Hashable = (question, *about)
         if key not in job.answers:
             job.answers[key] = question(job, *about, **named)

@@ -4,8 +4,6 @@ What a path's text cannot tell is unknown: `/scratch` is a parallel file system 
 next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-home-mounted`) come first.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text

@@ -4,8 +4,6 @@ The script is evaluated once more for every task, with that task's own SLURM_PRO
 that conditions, arithmetic and quoting come out as they would there. Nothing is executed.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -136,7 +134,7 @@ def place_of(step: Step, rank: int) -> Place:
 class TaskEnvironment(JobEnvironment):
     """The environment as task `rank` of each step sees it."""
 
-    def __init__(self, request: Request, rank: int) -> None:
+    def __init__(self, request: "Request", rank: int) -> None:
         super().__init__(request)
         self.rank = rank
 
@@ -163,7 +161,7 @@ def _under_mpi(context: Context) -> bool:
 class TaskViews:
     """The evaluations of a job, one for each rank; each is made once, when it is first asked for."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: "Job") -> None:
         self.job = job
         self._parsed: dict[str, Program] = {}
         # where no task asks who it is, they are all alike
@@ -212,7 +210,7 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
 # --- what a task runs ----------------------------------------------------------------------------------
 
 
-def workload(step: Step, launches: Sequence[Launch]) -> Workload:
+def workload(step: Step, launches: "Sequence[Launch]") -> Workload:
     """What a step is about: its launcher, else its program, the last command that is more than preparation.
 
     `launches`: those that run in the step's tasks.

@@ -5,8 +5,6 @@ for what is not known. The grammars of values follow src/common/proc_args.c, par
 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -133,7 +131,7 @@ class Request:
         """The settings that count, in order; those of #PBS and #BSUB lines are `foreign_settings`."""
         return sorted(self._settings.values(), key=lambda each: each.option_span)
 
-    def foreign_settings(self) -> list[ForeignSetting]:
+    def foreign_settings(self) -> "list[ForeignSetting]":
         foreign = self.directives.foreign
         return [] if foreign is None else [each for each in foreign.settings if self._holds(each.versions)]
 
@@ -158,7 +156,7 @@ class Request:
         return self.directives.components > 1
 
     @cached_property
-    def counts(self) -> Counts | None:
+    def counts(self) -> "Counts | None":
         """What Slurm makes of nodes, tasks and CPUs together; None where something that bears on them is not known."""
         from sbatchlint.slurm.conflicts.counts import job_counts  # rules that most scripts do not need
 

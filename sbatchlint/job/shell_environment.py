@@ -4,8 +4,6 @@ They follow from the directives; options on the command line of sbatch, which wo
 batch shell is task 0 of a step with one task on the first node: there the variables of a task are set, to 0.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Phase
 from sbatchlint.job.environment import GPU_OPTIONS, NODE_COUNTS, TASK_COUNTS, TASK_VARIABLES, ZERO_IN_BATCH

@@ -1,7 +1,5 @@
 """What the settings say of the site on which the job will run (`[tool.sbatchlint.site]`)."""
 
-from __future__ import annotations
-
 
 class Site:
     """Facts that no script tells. None, and empty tuples: not said.

@@ -4,8 +4,6 @@ Geometry as srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options
 inherits through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, option by option.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Context, Invocation, exported

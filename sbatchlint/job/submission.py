@@ -5,8 +5,6 @@ command line is read last). The text of --wrap runs below `#!/bin/sh`, and `#SBA
 (src/sbatch/sbatch.c, `_script_wrap()`).
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation, Submission
 from sbatchlint.bash.values import Text, shown_text

@@ -6,8 +6,6 @@ they differ. Semantics: torch/distributed/run.py (2.13), accelerate commands/lau
 launcher/runner.py, mpirun(1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +64,7 @@ class World:
     the launcher, or the plain program.
     """
 
-    def __init__(self, job: Job, invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
+    def __init__(self, job: "Job", invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
         self.job = job
         self.invocation = invocation
         self.launch = launch
@@ -320,12 +318,12 @@ def from_outside(value: Pieces | None) -> bool:
 
 
 @once
-def find_worlds(job: Job) -> list[LaunchWorld]:
+def find_worlds(job: "Job") -> list[LaunchWorld]:
     """The worlds of a job's launches, one for each, in order of running."""
     return [LaunchWorld(job, launch.invocation, launch, launch.step) for launch in job.launches]
 
 
-def world_of(job: Job, invocation: Invocation) -> World:
+def world_of(job: "Job", invocation: Invocation) -> World:
     """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
     for launch in job.launches:
         if launch.invocation is invocation and launch.launcher.kind != "mpi":

@@ -1,7 +1,5 @@
 """Text for a terminal: control characters escaped, width counted in cells."""
 
-from __future__ import annotations
-
 from unicodedata import category, combining, east_asian_width
 
 TAB = "    "

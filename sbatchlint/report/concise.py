@@ -1,7 +1,5 @@
 """One line for each finding."""
 
-from __future__ import annotations
-
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.summary import summary

@@ -1,7 +1,5 @@
 """The output formats by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sbatchlint.report.model import Report

@@ -1,7 +1,5 @@
 """The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
 
-from __future__ import annotations
-
 from sbatchlint.engine import Diagnostic
 from sbatchlint.report.cells import escape, wrap
 from sbatchlint.report.model import Report, shown_path

@@ -3,8 +3,6 @@
 GitHub shows only ten errors and ten warnings of a step, so the worst come first.
 """
 
-from __future__ import annotations
-
 import os
 
 from sbatchlint.report.json import clean

@@ -1,7 +1,5 @@
 """A JSON list of findings. Rows and columns count from 1, columns in characters; `end_location` is exclusive."""
 
-from __future__ import annotations
-
 import json
 
 from sbatchlint.engine import Diagnostic

@@ -1,7 +1,5 @@
 """One JSON object a line, for each finding."""
 
-from __future__ import annotations
-
 import json
 
 from sbatchlint.report.json import finding

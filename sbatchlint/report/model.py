@@ -1,7 +1,5 @@
 """The result of a run, which every output format renders."""
 
-from __future__ import annotations
-
 import os.path
 
 from sbatchlint.engine import Diagnostic

@@ -1,7 +1,5 @@
 """A fix as a small diff."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

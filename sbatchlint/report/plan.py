@@ -1,7 +1,5 @@
 """A plan as text: whether sbatch takes the script, a table of what it asks for, and the tree of its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plans as one page: what each job asks for, the verdict on it, its steps as pictures, and what the checks say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.engine import Diagnostic

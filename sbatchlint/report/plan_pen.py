@@ -1,7 +1,5 @@
 """What the pictures of a plan are drawn with: boxes, lines and texts of SVG, and their colours."""
 
-from __future__ import annotations
-
 from html import escape as markup
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The steps of a plan as a tree of text, with a table of the ranks of each task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.report.cells import escape, width

@@ -3,8 +3,6 @@
 The pictures stand alone: no script, no font, no file beside them. All characters beyond ASCII are references.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

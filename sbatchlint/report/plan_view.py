@@ -1,7 +1,5 @@
 """The steps of a plan as every drawing of it shows them: sentences, the ranks of each task, marks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """One line of a script with labels underneath."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.report.cells import escape, shown, width, wrap

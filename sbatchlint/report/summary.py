@@ -1,7 +1,5 @@
 """The summary line, and the statistics."""
 
-from __future__ import annotations
-
 import json
 
 from sbatchlint.report.model import Report

@@ -1,7 +1,5 @@
 """What the output can show: its width, colours and links."""
 
-from __future__ import annotations
-
 import os
 from typing import TextIO
 
@@ -32,7 +30,7 @@ class Terminal:
         self.links = links
 
     @classmethod
-    def of_stream(cls, stream: TextIO, colour: str = "auto") -> Terminal:
+    def of_stream(cls, stream: TextIO, colour: str = "auto") -> "Terminal":
         """The abilities of a stream. `colour`: auto, always or never; NO_COLOR and FORCE_COLOR affect auto."""
         environment = os.environ
         try:

@@ -6,8 +6,6 @@ says so.
 All spans are of the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -100,7 +98,7 @@ class Directives:
         return self._refused
 
     @property
-    def foreign(self) -> Foreign | None:
+    def foreign(self) -> "Foreign | None":
         """What sbatch reads in the script's #PBS or #BSUB lines, after all others; None without such lines."""
         if self._foreign is False:
             string = self.text.string

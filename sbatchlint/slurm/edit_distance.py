@@ -1,7 +1,5 @@
 """How far two words are apart."""
 
-from __future__ import annotations
-
 
 def edit_distance(first: str, second: str) -> int:
     """Insertions, deletions, replacements and swaps of neighbours between two words."""

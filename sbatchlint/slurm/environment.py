@@ -5,8 +5,6 @@ src/slurmctld/job_scheduler.c and src/interfaces/gres.c (20.11 to 26.05), and co
 jobs on 22.05, 23.11, 24.11 and 26.05. The submit shell has none of them, unless it is itself part of a job.
 """
 
-from __future__ import annotations
-
 import json
 import os.path
 from collections.abc import Mapping

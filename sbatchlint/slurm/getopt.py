@@ -8,8 +8,6 @@ Words may hold `UNKNOWN`, a character that stands for a part that is not known: 
 word that begins with it is skipped and makes the result uncertain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options

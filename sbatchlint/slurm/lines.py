@@ -4,8 +4,6 @@ Follows `get_argument()` and `_opt_batch_script()` of Slurm's src/sbatch/opt.c; 
 where it matters. Offsets count characters of the text that is read; spans are of the file.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol
 
 from sbatchlint.slurm.getopt import UNKNOWN

@@ -1,7 +1,5 @@
 """The result of reading an option block: settings, problems, and the line that ended it. Spans are in the file."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.slurm.getopt import UNKNOWN

@@ -4,8 +4,6 @@ Read from `common_options[]` of Slurm's src/common/slurm_opt.c (20.11 to 26.05) 
 SPANK plugins add are data too (data/plugins.json), because they are legal where the plugin is installed.
 """
 
-from __future__ import annotations
-
 import json
 import os.path
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ the help, behind a heading of their own: an option's name, `=` and what its argu
 may go on for several lines or begin on the next one.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.source.regex import Regex

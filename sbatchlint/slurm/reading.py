@@ -3,8 +3,6 @@
 Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directives` for what comes of it.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.slurm.getopt import UNKNOWN, Given, OptionFault, parse

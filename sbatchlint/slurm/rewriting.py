@@ -1,7 +1,5 @@
 """Exact edits of directive lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sbatchlint.slurm.directives import Directives

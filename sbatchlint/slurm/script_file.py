@@ -4,8 +4,6 @@ Follows `_get_script_buffer()` of src/sbatch/sbatch.c, which reads the same in 2
 size; run on 22.05 and 26.05, from a file and from standard input.
 """
 
-from __future__ import annotations
-
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex

@@ -7,8 +7,6 @@ of the job (src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again 
 refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

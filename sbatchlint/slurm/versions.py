@@ -1,7 +1,5 @@
 """Slurm's major releases, and ranges of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeVar

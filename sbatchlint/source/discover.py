@@ -4,8 +4,6 @@ A file is one by its content: an `#SBATCH` line where sbatch reads directives. F
 what .gitignore excludes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Edits of a text, and applying several of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ A file is written to a temporary file in the same folder, which then replaces it
 written. Its mode and, where permitted, its owner are kept.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

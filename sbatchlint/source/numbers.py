@@ -1,7 +1,5 @@
 """Digits of a text as a number. Scripts may hold any number of them, and Python refuses to read more than 4,300."""
 
-from __future__ import annotations
-
 # A number of more digits counts as one of so many nines: larger than anything that it is compared with.
 MOST_DIGITS = 400
 LARGEST: int = 10**MOST_DIGITS - 1

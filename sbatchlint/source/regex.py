@@ -1,7 +1,5 @@
 """Regular expressions that are compiled on first use, as most runs need only a few of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ A shell reads what rendering leaves: nothing of a line with only statements and 
 Of `{% if %}` and `{% else %}` only the first branch is kept.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.source.regex import Regex

@@ -4,8 +4,6 @@ Everywhere in the engine a position is an offset in characters from the start of
 half-open pair of them. Rows and columns exist only in reports.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -74,7 +72,7 @@ class Source:
         self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > len(starts) - 1 else "\n"
 
     @classmethod
-    def from_bytes(cls, data: bytes, path: str = "<stdin>") -> Source:
+    def from_bytes(cls, data: bytes, path: str = "<stdin>") -> "Source":
         """Decodes a file. Raises `Undecodable` where it is not text.
 
         NUL bytes of a script are kept as characters, in one in UTF-16 every second character.

@@ -4,8 +4,6 @@ The script's own characters come first, so its spans are those of the file; the 
 `part` leads from an offset to its file.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 from sbatchlint.source.text import Position, Source, Span
@@ -17,7 +15,7 @@ class IncludedRow(int):
     path: str
 
     @classmethod
-    def of(cls, row: int, path: str) -> IncludedRow:
+    def of(cls, row: int, path: str) -> "IncludedRow":
         found = cls(row)
         found.path = path
         return found

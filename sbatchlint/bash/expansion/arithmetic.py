@@ -1,7 +1,5 @@
 """Shell arithmetic: `$((…))`, `((…))`, `let`, subscripts. Values are integers or None (unknown)."""
 
-from __future__ import annotations
-
 import re
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """How arithmetic reads and sets the shell's variables."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood

@@ -1,7 +1,5 @@
 """The elements of arrays, and their subscripts."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import Pieces
 from sbatchlint.bash.variables import Alternative, Fields
 from sbatchlint.source.numbers import parse_integer

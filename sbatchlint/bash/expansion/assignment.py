@@ -1,7 +1,5 @@
 """Assignments: scalars, elements, arrays, `+=`, and the attributes of `declare`."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.expansion.arrays import element, indices, is_open, with_element

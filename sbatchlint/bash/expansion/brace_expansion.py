@@ -1,7 +1,5 @@
 """Brace expansion, which makes several words of one before all other expansions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

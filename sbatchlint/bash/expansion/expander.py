@@ -4,8 +4,6 @@ Every expansion returns alternatives, each with its guards. An unknown piece tha
 field, or several.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """From the segments of an expanded word to fields: field splitting by IFS."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

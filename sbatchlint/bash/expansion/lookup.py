@@ -1,7 +1,5 @@
 """The value of a variable, from the script or from the environment."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.expansion.arrays import element
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened

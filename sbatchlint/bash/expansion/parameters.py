@@ -1,7 +1,5 @@
 """Parameter expansion: `$X`, `${X:-y}`, `${X##*/}`, `${A[@]}` and the like."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 

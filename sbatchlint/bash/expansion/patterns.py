@@ -3,8 +3,6 @@
 A pattern is a text in which quoted characters are escaped by a backslash (see `quoted`).
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

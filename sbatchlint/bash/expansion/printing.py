@@ -1,7 +1,5 @@
 """The output of `echo` and `printf`, and how bash quotes a text so that it can read it again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

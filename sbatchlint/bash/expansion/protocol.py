@@ -1,7 +1,5 @@
 """What the parts of word expansion ask of each other and of the interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """Operators of `${…}` that transform a value: substrings, removal, replacement, case, quoting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arrays import indices, is_open

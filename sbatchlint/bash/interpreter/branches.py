@@ -1,7 +1,5 @@
 """Branches: `if` and `case`; when two conditions are the same, and which tasks they let through."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 from sbatchlint.bash.expansion.patterns import text_matches

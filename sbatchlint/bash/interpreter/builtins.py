@@ -1,7 +1,5 @@
 """Built-in commands, as far as they change what later commands see."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output

@@ -1,7 +1,5 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment

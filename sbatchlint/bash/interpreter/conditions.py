@@ -1,7 +1,5 @@
 """Whether `[ … ]` and `[[ … ]]` hold, as far as the script alone decides it; None stands for unknown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

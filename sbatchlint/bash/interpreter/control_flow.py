@@ -1,7 +1,5 @@
 """Control flow: joining branches, subshells, `exit`, `return` and `break`, and where output goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 
 from sbatchlint.bash.expansion.protocol import Scope

@@ -1,7 +1,5 @@
 """`declare`, `local`, `export`, `readonly`, `typeset` and `unset`."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.expansion.assignment import NAME, assign, unset_element, with_attributes

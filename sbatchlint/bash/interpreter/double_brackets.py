@@ -1,7 +1,5 @@
 """Whether `[[ … ]]` holds, from its words and operators."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic

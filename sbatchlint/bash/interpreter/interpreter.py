@@ -5,8 +5,6 @@ and joined (see state.py). Loops are recorded once (see loops.py). Cost is bound
 values are followed `DEEPEST` levels down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ together. The body of any other loop is walked once to see what it changes; what
 body is recorded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Programs inside values: `bash -c`, scripts on standard input or in files, and commands that other commands start."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the parts of the interpreter ask of each other, and what the interpreter asks of the job layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, TypeVar
 

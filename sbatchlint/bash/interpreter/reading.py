@@ -1,7 +1,5 @@
 """`read`, `mapfile` and `getopts`: variables set from standard input, or from the arguments."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.expansion.assignment import NAME, set_fields, set_variable
 from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope

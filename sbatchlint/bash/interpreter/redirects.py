@@ -1,7 +1,5 @@
 """Redirects: their targets, and the text on standard input."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from sbatchlint.bash.expansion.protocol import Expander, Scope

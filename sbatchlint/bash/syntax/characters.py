@@ -3,8 +3,6 @@
 Every pattern stops at `END`, which follows the last character of a text that is read.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.source.numbers import parse_integer

@@ -1,7 +1,5 @@
 """Heredocs: delimiters, where the bodies end, and their parts (make_cmd.c of bash 5.2)."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.syntax.characters import END

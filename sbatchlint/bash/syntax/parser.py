@@ -6,8 +6,6 @@ joined over lines. It accepts what `bash -n` accepts and a little more (extended
 any order of operands in `[[`, carriage returns before newlines). What it cannot read becomes `Unparsed`, by lines.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, ShellSyntaxError, reserved

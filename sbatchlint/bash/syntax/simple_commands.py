@@ -1,7 +1,5 @@
 """Simple commands: words, assignments, arrays, redirects, the whitespace between them, and function bodies."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.syntax.characters import (

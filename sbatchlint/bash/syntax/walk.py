@@ -1,7 +1,5 @@
 """Walking a syntax tree without evaluating it."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
 
 # The fields that may hold nodes, by class: all that are not annotated as text, number or flag.

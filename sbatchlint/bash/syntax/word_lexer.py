@@ -5,8 +5,6 @@ possible. It keeps one cursor, `at`; methods that read something leave the curso
 bash 5.2, parse.y (read_token_word, parse_matched_pair) and subst.c (parameter_brace_expand).
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.syntax.characters import (
     BREAKS,
     END,

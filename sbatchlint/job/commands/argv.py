@@ -4,8 +4,6 @@ An argv is a sequence of fields (`sbatchlint.bash.values`). What a field cannot 
 in `$ARGS` or `"$@"` make a reading uncertain, so that nobody concludes that an option is missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Options from the manual pages: apptainer 1.4 (and singularity 3), docker 28, pod
 enroot 3.5, charliecloud 0.38.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import (

@@ -4,8 +4,6 @@ Options from the manuals of Nsight Systems 2025, Nsight Compute 2025, ROCm 6, VT
 between options and command, it alone counts.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax

@@ -3,8 +3,6 @@
 uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, line_profiler 5.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, literal, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, Reading, basename, read, syntax

@@ -8,8 +8,6 @@ Options from the manual pages and `--help` of coreutils 9.1, util-linux 2.38, nu
 coverage 7; profilers of GPUs and processors are in `sbatchlint.job.commands.profilers`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ What they read is not known, so that the words which come of it are not; everyth
 parallel joins the words of its command with blanks and has a shell run them (parallel(1), 20221122).
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import Piece, Pieces, cut, literal, shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, read, syntax
 

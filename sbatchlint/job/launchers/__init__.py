@@ -1,7 +1,5 @@
 """Recognising launchers: commands that start the workers of a distributed program."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from sbatchlint.bash.values import Pieces, span_of, text_of

@@ -4,8 +4,6 @@ Without `--hostfile` and `--host` it starts the workers of its own node only. Th
 `--master_port` (29500), its address the first host.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count

@@ -5,8 +5,6 @@ lightning/fabric/cli.py: `fabric run` hands --num_nodes, --node_rank, --main_add
 starts one process.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count

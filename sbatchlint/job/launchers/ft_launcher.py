@@ -5,8 +5,6 @@ without abbreviations; all `--ft-*` options but one take a value. The rendezvous
 is taken, and without an endpoint it meets at `--master_addr` and `--master_port`.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax

@@ -4,8 +4,6 @@ horovod/runner/launch.py (0.28): `-np` counts the workers of all hosts, which `-
 slots; without both, those of its own. torchpack/launch/launchers/drunner.py takes the same and calls mpirun.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Setting

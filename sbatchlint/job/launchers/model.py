@@ -1,7 +1,5 @@
 """What is known of a launcher: the command that starts the workers of a distributed program."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ One reading serves all of them: names are long with one dash or two, and the opt
 `-genv`) are the same wherever they exist.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax

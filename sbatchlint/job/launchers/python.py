@@ -1,7 +1,5 @@
 """Commands of the Python interpreter: which script, module or code they run."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.commands.argv import Argv, basename, hides_options
 from sbatchlint.source.regex import Regex

@@ -6,8 +6,6 @@ MASTER_ADDR and MASTER_PORT as options; what is not exported keeps torchrun's de
 either, swift starts one process, and recent megatron refuses to start.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import shown_text, span_of, text_of
 from sbatchlint.job.commands.argv import Argv, Lookup, Reading
 from sbatchlint.job.launchers.torchrun import Torchrun

@@ -5,8 +5,6 @@ Options and environment as in torch/distributed/run.py, launch.py and argparse_u
 unique beginnings of them will do; the first word that is no option is the program.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax

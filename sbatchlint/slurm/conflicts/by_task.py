@@ -4,8 +4,6 @@ From 23.11 on it writes the three into one string (`_validate_tres_per_task()`, 
 reads again (`slurm_get_next_tres()`, src/common/slurm_protocol_defs.c) and scontrol shows; read in 23.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

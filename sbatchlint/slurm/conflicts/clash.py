@@ -1,7 +1,5 @@
 """What is said of options that do not go together."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 REFUSED, WARNING, IGNORED = "refused", "warning", "ignored"

@@ -5,8 +5,6 @@ src/sbatch/opt.c, then the sums of GPUs; read in 20.11 to 26.05. What a site's c
 (`--core-spec` where AllowSpecResourcesUsage is off, `--resv-ports` without a step manager, shared GPUs).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Settings of a script's option block that do not go together; the rules are in `clashes`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ limit, a default or a name of the site decides is left out, but for the nodes of
 the job is refused in the same words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

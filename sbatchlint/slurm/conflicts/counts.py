@@ -8,8 +8,6 @@ Options are a mapping from long names to values as written (None where an option
 they were given: of `--extra-node-info` and `--threads-per-core` the later one counts. Missing means not given.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue

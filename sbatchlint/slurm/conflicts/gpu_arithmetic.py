@@ -4,8 +4,6 @@
 them since 21.08, unless the job names a cluster; slurmctld runs them in every release.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -7,8 +7,6 @@ anywhere, after commands and in heredocs too, until more than 100 lines have pas
 the same options.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

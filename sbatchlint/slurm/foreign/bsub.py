@@ -1,7 +1,5 @@
 """LSF's options as sbatch translates them (`_set_bsub_options()`, src/sbatch/xlate.c, 20.11 to 26.05)."""
 
-from __future__ import annotations
-
 from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
 
 DIALECT = Dialect(

@@ -1,7 +1,5 @@
 """Parses the options of foreign directives as getopt_long() does, and collects what they become."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 The `mpp…` resources are left out, which builds for Cray Linux translated until 23.11.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation

@@ -4,8 +4,6 @@ One module for each family; `refusals` knows which. Most values of real scripts 
 and are taken without loading any of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@
 src/slurmctld/job_mgr.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Followed: `cpu_freq_verify_cmdline()` (src/common/cpu_frequency.c), `tres_freq_v
 (src/common/slurm_resource_info.c), Slurm 21.08 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Only what the script alone decides is refused here: which governors a site allow
 tasks, is its own affair. The forms of frequencies and bindings are in `bindings`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

@@ -5,8 +5,6 @@ with JOB = `ID[_TASK][+MINUTES][(STATE)]`, or, in the form of old, a bare ID, wh
 parser is stricter: signs cannot be mixed, and nothing may stand behind a term.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@
 feature exists is the site's affair; the signs between them are not.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.slurm.grammar import Refusal

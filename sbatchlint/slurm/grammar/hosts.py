@@ -4,8 +4,6 @@
 names there are, only the site knows.
 """
 
-from __future__ import annotations
-
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import strtol
 from sbatchlint.slurm.versions import is_before

@@ -4,8 +4,6 @@ Words are split at commas alone, and of any case. A word that sbatch does not kn
 where none is known it refuses the value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

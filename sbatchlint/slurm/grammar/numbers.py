@@ -4,8 +4,6 @@
 src/common/proc_args.c and bitstring.c, Slurm 20.11 to 26.05; the setters of src/common/slurm_opt.c.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

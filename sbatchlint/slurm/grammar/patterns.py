@@ -4,8 +4,6 @@
 (25.11 on). A node's slurmstepd expands them; other options have none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

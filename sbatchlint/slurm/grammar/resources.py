@@ -5,8 +5,6 @@ to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) 
 (src/slurmctld/licenses.c). Which resources, types and licences exist is the site's affair; how they are written is not.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

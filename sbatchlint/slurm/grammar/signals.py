@@ -3,8 +3,6 @@
 `get_signal_opts()` and `sig_name2num()` of src/common/proc_args.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

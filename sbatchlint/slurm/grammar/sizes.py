@@ -3,8 +3,6 @@
 `str_to_mbytes()` of src/common/proc_args.c, Slurm 20.11 to 26.05; `arg_set_mem_update()` of slurm_opt.c 26.05.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.slurm.grammar import Refusal

@@ -3,8 +3,6 @@
 `time_str2secs()`, `time_str2mins()` and `parse_time()` of src/common/parse_time.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.slurm.grammar import Refusal
