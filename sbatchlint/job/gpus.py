@@ -10,22 +10,18 @@ The numbers of GPUs are those in CUDA_VISIBLE_DEVICES on nodes whose GPUs all be
 devices, the GPUs of a job, a step or a task count from 0 there, and are the same ones.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.job.request import gpu_count
+from sbatchlint.job.request import Request, gpu_count
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sbatchlint.bash.trace import Invocation
-    from sbatchlint.job import Job
-    from sbatchlint.job.request import Request
-    from sbatchlint.job.steps import Step
 
 # Forms in which GPUs are asked for; the first four may be given together.
 FORMS = ("gpus-per-node", "gpus-per-task", "gpus", "gpus-per-socket", "gres", "tres-per-task")
@@ -118,7 +114,7 @@ class StepGpus:
 
     __slots__ = ("reason", "sharings", "step")
 
-    def __init__(self, step: "Step", sharings: tuple[Sharing, ...], reason: tuple[Span, str] | None) -> None:
+    def __init__(self, step: Step, sharings: tuple[Sharing, ...], reason: tuple[Span, str] | None) -> None:
         self.step = step
         self.sharings = sharings
         self.reason = reason
@@ -179,13 +175,13 @@ def _number(binding: Binding | None) -> int | None:
     return binding.number if binding.kind == "per_task" else 1
 
 
-def _same(values: "Iterable[int | None]") -> int | None:
+def _same(values: Iterable[int | None]) -> int | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
 
 
 @once
-def step_gpus(job: "Job", step: "Step") -> StepGpus:
+def step_gpus(job: Job, step: Step) -> StepGpus:
     """The GPUs of a step; all of it unknown where the script alone does not decide them.
 
     Releases whose srun refuses the options have no say.
@@ -205,7 +201,7 @@ class _Asked(NamedTuple):
     total: int | None
 
 
-def _sharing(step: "Step", version: str) -> Sharing | None:
+def _sharing(step: Step, version: str) -> Sharing | None:
     """What a release makes of a step's options; None where its srun refuses them."""
     request = step.request
     if not step.certain or not request.directives.certain or request.heterogeneous or _is_environment_changed(step):
@@ -238,7 +234,7 @@ def _sharing(step: "Step", version: str) -> Sharing | None:
     )
 
 
-def _is_refused(step: "Step", version: str) -> bool:
+def _is_refused(step: Step, version: str) -> bool:
     """Whether srun does not take its --gres beside the GPUs per node that it has from the job, or asks for itself."""
     gres = step.option("gres")
     if gres is None or not (step.request.asked("gpus-per-node") or "gpus-per-node" in step.options):
@@ -248,7 +244,7 @@ def _is_refused(step: "Step", version: str) -> bool:
     return not is_before(version, "26.05") and gpu_count("gres", gres.text or "", version) is not None
 
 
-def _asked(step: "Step", version: str) -> _Asked | None:
+def _asked(step: Step, version: str) -> _Asked | None:
     """What a step asks for, its own options and the job's; None where it is not known."""
     request, options = step.request, step.options
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
@@ -296,7 +292,7 @@ def _asked(step: "Step", version: str) -> _Asked | None:
     return _Asked(per_node, per_task, total)
 
 
-def _with_gres(step: "Step", version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
+def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
     """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
     if (step.options["gres"].text or "").lower() == "none":
         return None if both and is_before(version, "23.11") else -1
@@ -307,7 +303,7 @@ def _with_gres(step: "Step", version: str, gres: int | None, per_node: int | Non
     return gres or per_node  # the last of the two counts, a 0 does not
 
 
-def _own_count(step: "Step", name: str, version: str) -> int | None:
+def _own_count(step: Step, name: str, version: str) -> int | None:
     """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
     text = step.options[name].text
     if text is None:
@@ -318,12 +314,12 @@ def _own_count(step: "Step", name: str, version: str) -> int | None:
     return found.number
 
 
-def _has_no_gpu(request: "Request", version: str) -> bool:
+def _has_no_gpu(request: Request, version: str) -> bool:
     text = request.text("gres")
     return text is not None and gpu_count("gres", text, version) is None
 
 
-def _is_environment_changed(step: "Step") -> bool:
+def _is_environment_changed(step: Step) -> bool:
     invocation = step.invocation
     names = {name for name, _ in invocation.variables} | invocation.state.variables.keys()
     return not _READ_BY_SRUN.isdisjoint(names)
@@ -332,7 +328,7 @@ def _is_environment_changed(step: "Step") -> bool:
 # --- how tasks share them ------------------------------------------------------------------------------
 
 
-def _binding(step: "Step", version: str) -> Binding | None:
+def _binding(step: Step, version: str) -> Binding | None:
     options, request = step.options, step.request
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
@@ -385,7 +381,7 @@ def read_binding(name: str, text: str | None) -> Binding | None:
     return None
 
 
-def _reason(step: "Step") -> tuple[Span, str] | None:
+def _reason(step: Step) -> tuple[Span, str] | None:
     """The option or directive that says how tasks share GPUs."""
     names = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
     for name in names:
@@ -401,7 +397,7 @@ def _reason(step: "Step") -> tuple[Span, str] | None:
 # --- what a program sees -------------------------------------------------------------------------------
 
 
-def devices_chosen(invocation: "Invocation", step: "Step | None") -> bool:
+def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
     """Whether the script itself says which GPUs a command sees, so that Slurm's choice does not count.
 
     What the batch shell exports does not reach a step's tasks: Slurm sets CUDA_VISIBLE_DEVICES for each of them, or

@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
+from sbatchlint.job import Job
 
 Answer = TypeVar("Answer")
 About = ParamSpec("About")
 
 
-def once(question: "Callable[Concatenate[Job, About], Answer]") -> "Callable[Concatenate[Job, About], Answer]":
+def once(question: Callable[Concatenate[Job, About], Answer]) -> Callable[Concatenate[Job, About], Answer]:
     """Computes the answer to a question once for each job, and for what else it is asked about (hashable, by position).
 
     What is kept is shared: whoever gets it must not change it. A generator would be empty the second time: make a list.
     """
 
     @wraps(question)
-    def answer(job: "Job", /, *about: About.args, **named: About.kwargs) -> Answer:
+    def answer(job: Job, /, *about: About.args, **named: About.kwargs) -> Answer:
         key: Hashable = (question, *about)
         if key not in job.answers:
             job.answers[key] = question(job, *about, **named)

@@ -4,25 +4,21 @@ The script is evaluated once more for every task, with that task's own SLURM_PRO
 that conditions, arithmetic and quoting come out as they would there. Nothing is executed.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
+from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.job import Job
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launchers import Launcher, is_python
 from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.steps import Step, spread, step_around
 from sbatchlint.job.worlds import node_count
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sbatchlint.bash.syntax.tree import Program
-    from sbatchlint.job import Job
-    from sbatchlint.job.request import Request
 
 # So many tasks of a step are looked at one by one, and so many statements are walked for that.
 MOST_TASKS = 64
@@ -134,7 +130,7 @@ def place_of(step: Step, rank: int) -> Place:
 class TaskEnvironment(JobEnvironment):
     """The environment as task `rank` of each step sees it."""
 
-    def __init__(self, request: "Request", rank: int) -> None:
+    def __init__(self, request: Request, rank: int) -> None:
         super().__init__(request)
         self.rank = rank
 
@@ -161,7 +157,7 @@ def _under_mpi(context: Context) -> bool:
 class TaskViews:
     """The evaluations of a job, one for each rank; each is made once, when it is first asked for."""
 
-    def __init__(self, job: "Job") -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
         self._parsed: dict[str, Program] = {}
         # where no task asks who it is, they are all alike
@@ -210,7 +206,7 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
 # --- what a task runs ----------------------------------------------------------------------------------
 
 
-def workload(step: Step, launches: "Sequence[Launch]") -> Workload:
+def workload(step: Step, launches: Sequence[Launch]) -> Workload:
     """What a step is about: its launcher, else its program, the last command that is more than preparation.
 
     `launches`: those that run in the step's tasks.

@@ -8,10 +8,11 @@ launcher/runner.py, mpirun(1).
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
+from sbatchlint.job import Job
 from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.launchers import Launcher, Setting
@@ -20,9 +21,6 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, is_node_count, step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
-
-if TYPE_CHECKING:
-    from sbatchlint.job import Job
 
 # Variables and commands that name the nodes of the job, one by one.
 _NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
@@ -64,7 +62,7 @@ class World:
     the launcher, or the plain program.
     """
 
-    def __init__(self, job: "Job", invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
+    def __init__(self, job: Job, invocation: Invocation, launch: Launch | None, step: Step | None) -> None:
         self.job = job
         self.invocation = invocation
         self.launch = launch
@@ -318,12 +316,12 @@ def from_outside(value: Pieces | None) -> bool:
 
 
 @once
-def find_worlds(job: "Job") -> list[LaunchWorld]:
+def find_worlds(job: Job) -> list[LaunchWorld]:
     """The worlds of a job's launches, one for each, in order of running."""
     return [LaunchWorld(job, launch.invocation, launch, launch.step) for launch in job.launches]
 
 
-def world_of(job: "Job", invocation: Invocation) -> World:
+def world_of(job: Job, invocation: Invocation) -> World:
     """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
     for launch in job.launches:
         if launch.invocation is invocation and launch.launcher.kind != "mpi":

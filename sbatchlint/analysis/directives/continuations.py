@@ -7,14 +7,12 @@ backslash makes a word of one blank from 24.05 on, which sbatch refuses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of, read_words
 from sbatchlint.source.regex import Regex
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives
 
 _COMMENTED = Regex(r"[ \t]*#+[ \t]*(?=--?[A-Za-z])")
 _TRAILING = Regex(r"\\[ \t\v\f\r]*$")

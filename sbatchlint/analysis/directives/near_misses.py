@@ -8,16 +8,14 @@ which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.0
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
+from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives
-    from sbatchlint.slurm.model import Setting
 
 # The kinds of `NearMiss`.
 SPELLING = "spelling"

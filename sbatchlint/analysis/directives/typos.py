@@ -5,7 +5,7 @@ Where there is one, it is the fault to report; what sbatch says of the value tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import (
     may_be_words,
@@ -13,13 +13,11 @@ from sbatchlint.analysis.directives.placeholders import (
     placeholder,
     placeholder_around,
 )
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
 from sbatchlint.source.regex import Regex
-
-if TYPE_CHECKING:
-    from sbatchlint.slurm.directives import Directives
 
 # The text of a shell's expansion, in a directive where no shell ever sees it.
 EXPANSION = Regex(
