@@ -29,7 +29,7 @@ from typing import NamedTuple
 from sbatchlint.bash.trace import Context, Invocation, is_set
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
-from sbatchlint.job.commands.argv import assignment_of
+from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.ranks import QUIET

@@ -28,7 +28,7 @@ from sbatchlint.analysis.launch.node_counts import (
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
-from sbatchlint.job.commands.argv import Argv, program_options
+from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

@@ -29,7 +29,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
-from sbatchlint.job.commands.argv import basename
+from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step, job_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

@@ -28,7 +28,7 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
-from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.argv import integer
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launches import container_of

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.step_options import only_in
 from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
-from sbatchlint.job.commands.argv import read, syntax
+from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import directive_value
 from sbatchlint.slurm.rewriting import replacement

@@ -27,7 +27,7 @@ from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import PYXIS_OPTIONS, Container
 from sbatchlint.job.paths import mount_of
 from sbatchlint.source.regex import Regex

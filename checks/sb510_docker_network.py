@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
-from sbatchlint.job.commands.argv import Given
+from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.launchers import python_command
 from sbatchlint.triggers import Containers
 
@@ -97,7 +97,7 @@ def _spans_nodes(launch: Launch) -> bool:
     return nodes is not None
 
 
-def _host_network(start: ContainerStart, published: list[Given]) -> list[Edit]:
+def _host_network(start: ContainerStart, published: list[CommandOption]) -> list[Edit]:
     added = start.added("--network=host") if start.container.option("network") is None else None
     words = [start.invocation.argv[at] for each in published for at in sorted({each.at, each.value_at})]
     edits = [added, *(removed_word(start.job, word) for word in words)]

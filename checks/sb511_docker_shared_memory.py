@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
-from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.argv import integer
 from sbatchlint.job.launchers import python_command
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex

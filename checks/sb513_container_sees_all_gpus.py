@@ -27,7 +27,7 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, is_on_processors
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
-from sbatchlint.job.commands.argv import Given
+from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.triggers import Containers
 
@@ -85,7 +85,7 @@ def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:
     return gpus if gpus not in (4, 8, 16) and processors < 48 * gpus else None
 
 
-def _own_gpus(job: Job, start: ContainerStart, option: Given) -> list[Edit]:
+def _own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:
     """Names the GPUs of the job, where the batch shell expands the words; docker wants quotes around a list."""
     if option.name != "gpus" or option.value is None or job.in_quoted_text(option.span.start):
         return []

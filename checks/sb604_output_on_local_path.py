@@ -43,7 +43,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
-from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import is_python, recognise
 from sbatchlint.job.launches import container_of

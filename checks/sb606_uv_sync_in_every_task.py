@@ -31,7 +31,7 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, cut, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
-from sbatchlint.job.commands.argv import is_unknown
+from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
 from sbatchlint.job.steps import step_around

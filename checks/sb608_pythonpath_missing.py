@@ -25,7 +25,7 @@ from sbatchlint.analysis.script.shell_history import commands_before, folder_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.job.commands.argv import is_unknown
+from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launchers import python_command, recognise
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers

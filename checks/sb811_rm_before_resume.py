@@ -29,7 +29,7 @@ from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, r
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.argv import partition
 from sbatchlint.job.paths import classify, key, under
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.commands.argv import quoted
+from sbatchlint.job.argv import quoted
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Trigger

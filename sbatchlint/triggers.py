@@ -7,7 +7,7 @@ the script's text. A trigger silences nothing: the tests run every case with the
 
 from typing import TYPE_CHECKING
 
-from sbatchlint.job.commands.argv import basename
+from sbatchlint.job.argv import basename
 from sbatchlint.job.launches import entered
 from sbatchlint.job.once import once
 

@@ -70,7 +70,7 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Paths", "sbatchlint.job.paths", None),
     ("Commands", "sbatchlint.bash.trace", None),
     ("Words and their values", "sbatchlint.bash.values", None),
-    ("Words of a command line", "sbatchlint.job.commands.argv", None),
+    ("Words of a command line", "sbatchlint.job.argv", None),
     ("Variables of a shell", "sbatchlint.bash.state", ("State", "Variable", "Alternative", "merge_guards")),
     ("The environment of the job's shells", "sbatchlint.job.environment", None),
     ("Directives", "sbatchlint.slurm.directives", ("Directives", "Setting", "Directive")),

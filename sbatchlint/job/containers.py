@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Given, Lookup, partition, split
+from sbatchlint.job.argv import CommandOption, Lookup, partition, split
 from sbatchlint.job.site import Site
 from sbatchlint.source.text import Span
 
@@ -73,7 +73,7 @@ class Container:
         hidden_environment: bool = False,
         system_mounts: bool = False,
         tmp: bool | None = None,
-        options: Sequence[Given] = (),
+        options: Sequence[CommandOption] = (),
         certain: bool = True,
     ) -> None:
         self.kind = kind
@@ -91,7 +91,7 @@ class Container:
         self.options = tuple(options)
         self.certain = certain
 
-    def option(self, *names: str) -> Given | None:
+    def option(self, *names: str) -> CommandOption | None:
         """The last of the options with one of these names."""
         found = None
         for each in self.options:
@@ -196,7 +196,7 @@ def opposite(name: str) -> str | None:
     return next((off if name == on else on for on, off in _PYXIS_OPPOSITES.items() if name in (on, off)), None)
 
 
-def _pyxis_home(given: Sequence[Given], environment: Lookup, site: Site | None) -> bool | None:
+def _pyxis_home(given: Sequence[CommandOption], environment: Lookup, site: Site | None) -> bool | None:
     """Whether the home folder is mounted, as options, environment or site say; None where nobody does, or two do."""
     named = {each.name for each in given if each.name in ("container-mount-home", "no-container-mount-home")}
     if named:
@@ -225,7 +225,9 @@ def pyxis_container(
     --container-env names it.
     """
     lookup = environment or (lambda name: None)
-    given = [Given(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)]
+    given = [
+        CommandOption(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)
+    ]
     told = [(each.name, each.value) for each in given]
     told += [
         (name, lookup("PYXIS_" + name.upper().replace("-", "_")) or None)

@@ -2,7 +2,7 @@
 
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
-from sbatchlint.job.commands.argv import assignment_of, split
+from sbatchlint.job.argv import assignment_of, split
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
 from sbatchlint.job.included_files import IncludedFiles
 from sbatchlint.job.launchers import mpi, recognise

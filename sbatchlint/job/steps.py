@@ -18,7 +18,7 @@ from sbatchlint.bash.values import (
     span_of,
     text_of,
 )
-from sbatchlint.job.commands.argv import hides_options, is_unknown, names_program
+from sbatchlint.job.argv import hides_options, is_unknown, names_program
 from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
 from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from sbatchlint.job.request import Nodes, Request, fixed_nodes
@@ -108,7 +108,7 @@ class Step:
         self.container = self._container(site)
         self.geometry = geometry(self, self.request, versions)
 
-    def _option(self, given: getopt.Given) -> StepOption:
+    def _option(self, given: getopt.ParsedOption) -> StepOption:
         argv = self.invocation.argv
         field = argv[given.word + 1]
         value = None

@@ -16,7 +16,7 @@ from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings,
 UNKNOWN = "\ue000"
 
 
-class Given:
+class ParsedOption:
     """One option that was given.
 
     `name`: its canonical long name. `written`: as written, `-N` or `--node`. `value`: None for an option without one.
@@ -80,7 +80,12 @@ class Parsed:
     __slots__ = ("ended", "options", "problems", "rest", "uncertain")
 
     def __init__(
-        self, options: tuple[Given, ...], rest: int, problems: tuple[OptionFault, ...], uncertain: bool, ended: bool
+        self,
+        options: tuple[ParsedOption, ...],
+        rest: int,
+        problems: tuple[OptionFault, ...],
+        uncertain: bool,
+        ended: bool,
     ) -> None:
         self.options = options
         self.rest = rest
@@ -128,7 +133,7 @@ class _Parser:
         self.command = command
         self.versions = versions
         self.extra = dict([site_option(text) for text in extra]) if extra else {}
-        self.options: list[Given] = []
+        self.options: list[ParsedOption] = []
         self.problems: list[OptionFault] = []
         self.uncertain = False
 
@@ -267,7 +272,7 @@ class _Parser:
                     self.uncertain = True
                 value, value_word, value_start, used = following, index + 1, 0, 2
         known = plugin_options().get(name)  # the site says how it takes values, we know whose it is
-        self.options.append(Given(name, written, value, index, 0, value_word, value_start, None, known))
+        self.options.append(ParsedOption(name, written, value, index, 0, value_word, value_start, None, known))
         return index + used
 
     def add(
@@ -282,5 +287,7 @@ class _Parser:
         value_start: int | None,
     ) -> None:
         self.options.append(
-            Given(option.canonical, written, value, index, start, value_word, value_start, meaning.versions, option)
+            ParsedOption(
+                option.canonical, written, value, index, start, value_word, value_start, meaning.versions, option
+            )
         )

@@ -5,7 +5,7 @@ Follows `_opt_batch_script()` of src/sbatch/opt.c, 20.11 to 26.05; see `directiv
 
 import re
 
-from sbatchlint.slurm.getopt import UNKNOWN, Given, OptionFault, parse
+from sbatchlint.slurm.getopt import UNKNOWN, OptionFault, ParsedOption, parse
 from sbatchlint.slurm.lines import (
     BLANKS,
     DirectiveLine,
@@ -241,7 +241,7 @@ def _is_option(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" or word.startswith(UNKNOWN)
 
 
-def _setting(text: Readable, words: _Words, given: Given, component: int) -> Setting:
+def _setting(text: Readable, words: _Words, given: ParsedOption, component: int) -> Setting:
     line, token = words[given.word]
     cluster = given.start > 0
     first = token.offset(given.start) if given.start > 1 else token.start

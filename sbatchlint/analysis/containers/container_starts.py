@@ -12,7 +12,7 @@ from functools import cached_property
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.commands.argv import Given, basename, hides_options, is_unknown
+from sbatchlint.job.argv import CommandOption, basename, hides_options, is_unknown
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, step_around
@@ -90,7 +90,7 @@ class ContainerStart:
         between = self.job.source.slice(Span(first.end, verb.start)) if first.end <= verb.start else "\n"
         return Span(first.start, verb.end) if not between.strip() and "\n" not in between else first
 
-    def flag(self, name: str) -> Given | None:
+    def flag(self, name: str) -> CommandOption | None:
         """The option that switches something on; None where it is off."""
         found = self.container.option(name)
         return None if found is None or found.text in ("false", "0", "no") else found

@@ -13,7 +13,7 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.job.commands.argv import Given
+from sbatchlint.job.argv import CommandOption
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
@@ -42,7 +42,7 @@ class GpuAccess(NamedTuple):
     """
 
     kind: str
-    option: Given | None = None
+    option: CommandOption | None = None
     text: str = ""
 
 
@@ -98,7 +98,7 @@ def _of_docker(start: ContainerStart) -> GpuAccess:
     return GpuAccess(UNKNOWN if hidden or masked else NONE)
 
 
-def _of_value(text: str, option: Given) -> GpuAccess:
+def _of_value(text: str, option: CommandOption) -> GpuAccess:
     """`all`, `2`, `device=0,1`, `"device=GPU-…",capabilities=utility`."""
     fields = [each.strip("\"'") for each in text.split(",")]
     first = fields[0]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, basename, program_options
+from sbatchlint.job.argv import Argv, basename, program_options
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, python_command
 from sbatchlint.source.numbers import is_number, parse_integer

@@ -16,7 +16,7 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
-from sbatchlint.job.commands.argv import integer
+from sbatchlint.job.argv import integer
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step

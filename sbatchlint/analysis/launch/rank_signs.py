@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, basename, program_options
+from sbatchlint.job.argv import Argv, Lookup, basename, program_options
 from sbatchlint.job.launchers import python_command
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex

@@ -14,7 +14,7 @@ from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
 from sbatchlint.job import Job
-from sbatchlint.job.commands.argv import is_plain
+from sbatchlint.job.argv import is_plain
 from sbatchlint.job.steps import Step, StepOption
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span

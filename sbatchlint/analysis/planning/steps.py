@@ -13,7 +13,7 @@ from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.commands.argv import is_unknown
+from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.gpus import StepGpus, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Launcher, Setting, is_python, python_command

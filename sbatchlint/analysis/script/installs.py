@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Pieces, shown_text, text_of
-from sbatchlint.job.commands.argv import Given, basename, read
+from sbatchlint.job.argv import CommandOption, basename, read
 from sbatchlint.job.commands.python_runners import UV
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.launches import container_of
@@ -30,7 +30,7 @@ class UvCommand(NamedTuple):
 
     verb: str
     at: int
-    given: tuple[Given, ...]
+    given: tuple[CommandOption, ...]
     certain: bool
 
     def has(self, *names: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text
-from sbatchlint.job.commands.argv import partition
+from sbatchlint.job.argv import partition
 from sbatchlint.job.paths import key
 from sbatchlint.source.regex import Regex
 

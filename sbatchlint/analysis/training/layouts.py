@@ -16,7 +16,7 @@ from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivis
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.commands.argv import Argv, basename, hides_options, integer
+from sbatchlint.job.argv import Argv, basename, hides_options, integer
 from sbatchlint.job.launchers import Swift, python_command
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once

@@ -6,9 +6,9 @@ enroot 3.5, charliecloud 0.38.
 
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, is_open, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import (
+from sbatchlint.job.argv import (
     Argv,
-    Given,
+    CommandOption,
     Lookup,
     Reading,
     Syntax,
@@ -78,7 +78,7 @@ _CH_RUN = syntax(
 )
 
 
-def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...], int | None, bool]:
+def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[CommandOption, ...], int | None, bool]:
     """The options from `start` on, the index of the image, and whether no word hides further options.
 
     An unquoted `$IMAGE` may in truth be several words, but an image is what it says; only names such as `$OPTS`, or
@@ -87,7 +87,7 @@ def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...],
     reading = read(argv, start, known)
     if reading.operand is not None and reading.certain:
         return reading.given, reading.operand, True
-    given: list[Given] = []
+    given: list[CommandOption] = []
     at = start
     certain = True
     while at < len(argv):
@@ -116,7 +116,7 @@ def _operands(argv: Argv, start: int, known: Syntax) -> tuple[tuple[Given, ...],
     return tuple(given), None, certain
 
 
-def _is_value(given: tuple[Given, ...], index: int) -> bool:
+def _is_value(given: tuple[CommandOption, ...], index: int) -> bool:
     return any(each.value_at == index and each.at != index for each in given)
 
 
@@ -130,16 +130,16 @@ def _names_image(field: Pieces) -> bool:
     )
 
 
-def _all(given: tuple[Given, ...], name: str) -> list[Pieces]:
+def _all(given: tuple[CommandOption, ...], name: str) -> list[Pieces]:
     return [each.value for each in given if each.name == name and each.value is not None]
 
 
-def _one(given: tuple[Given, ...], name: str) -> Pieces | None:
+def _one(given: tuple[CommandOption, ...], name: str) -> Pieces | None:
     values = _all(given, name)
     return values[-1] if values else None
 
 
-def _passed(given: tuple[Given, ...]) -> tuple[dict[str, Pieces | None], bool]:
+def _passed(given: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None], bool]:
     """The variables that `--env` hands in, with their values (None: the host's), and whether all names are known."""
     passed: dict[str, Pieces | None] = {}
     certain = True
@@ -154,7 +154,7 @@ def _passed(given: tuple[Given, ...]) -> tuple[dict[str, Pieces | None], bool]:
     return passed, certain
 
 
-def _flag(given: tuple[Given, ...], *names: str) -> bool:
+def _flag(given: tuple[CommandOption, ...], *names: str) -> bool:
     """Whether a flag is given and not switched off (`--rm=false`)."""
     return any(each.name in names and each.text not in ("false", "0") for each in given)
 

@@ -6,7 +6,7 @@ between options and command, it alone counts.
 
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.commands.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
+from sbatchlint.job.argv import Argv, Syntax, assignment_of, is_unknown, read, syntax
 
 _NSYS = syntax("", "h/help help", greedy=True)
 _NCU = syntax(

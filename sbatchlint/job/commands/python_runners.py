@@ -5,7 +5,7 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, literal, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, Reading, basename, read, syntax
+from sbatchlint.job.argv import Argv, Reading, basename, read, syntax
 from sbatchlint.job.launchers.python import is_python, python_command
 
 _UV_VALUES = """extra no-extra group no-group only-group no-editable-package env-file w/with with with-editable

@@ -13,18 +13,8 @@ from collections.abc import Callable
 
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, cut, shown_text, text_of
+from sbatchlint.job.argv import Argv, Lookup, Reading, Syntax, assignment_of, basename, is_unknown, read, syntax
 from sbatchlint.job.commands import container_commands, profilers, python_runners, xargs
-from sbatchlint.job.commands.argv import (
-    Argv,
-    Lookup,
-    Reading,
-    Syntax,
-    assignment_of,
-    basename,
-    is_unknown,
-    read,
-    syntax,
-)
 
 # Wrappers that only have options before the command, and how many operands of their own.
 _PLAIN: dict[str, tuple[Syntax, int]] = {

@@ -5,7 +5,7 @@ parallel joins the words of its command with blanks and has a shell run them (pa
 """
 
 from sbatchlint.bash.values import Piece, Pieces, cut, literal, shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, read, syntax
+from sbatchlint.job.argv import Argv, read, syntax
 
 _XARGS = syntax(
     "a/arg-file arg-file d/delimiter delimiter E I L n/max-args max-args P/max-procs max-procs s/max-chars max-chars "

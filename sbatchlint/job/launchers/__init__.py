@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from sbatchlint.bash.values import Pieces, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, basename
+from sbatchlint.job.argv import Argv, Lookup, basename
 from sbatchlint.job.launchers import accelerate, deepspeed, mpi, swift, torchrun
 from sbatchlint.job.launchers.accelerate import Accelerate
 from sbatchlint.job.launchers.deepspeed import DeepSpeed

@@ -5,7 +5,7 @@ configuration file, also the one `accelerate config` leaves in the user's cache 
 Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
 """
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, host_and_port
 from sbatchlint.source.text import Span
 

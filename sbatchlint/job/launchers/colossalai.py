@@ -5,7 +5,7 @@ Without `--hostfile` and `--host` it starts the workers of its own node only. Th
 """
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
 from sbatchlint.source.text import Span
 

@@ -4,7 +4,7 @@ It starts `--nproc` workers on its own node, as many as there are GPUs without i
 nodes, and `--base_rank` or `--node_rank` tells which they are. Each option takes its default from a variable.
 """
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
 from sbatchlint.source.text import Span
 

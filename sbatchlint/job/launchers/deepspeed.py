@@ -5,7 +5,7 @@ itself (pdsh, ssh, mpirun, srun), unless --no_ssh is given, when every node star
 Options are read by argparse, written with `_`.
 """
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
 from sbatchlint.source.text import Span
 

@@ -6,7 +6,7 @@ starts one process.
 """
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
 from sbatchlint.job.launchers.torchrun import Torchrun, torchrun
 from sbatchlint.source.text import Span

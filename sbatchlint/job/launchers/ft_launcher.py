@@ -7,7 +7,7 @@ is taken, and without an endpoint it meets at `--master_addr` and `--master_port
 
 from typing import ClassVar
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous
 from sbatchlint.job.launchers.torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
 from sbatchlint.source.text import Span

@@ -5,7 +5,7 @@ slots; without both, those of its own. torchpack/launch/launchers/drunner.py tak
 """
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Setting
 from sbatchlint.source.text import Span
 

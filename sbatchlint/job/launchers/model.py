@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, text_of
-from sbatchlint.job.commands.argv import Argv, Given, Lookup, Reading, integer, partition
+from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, integer, partition
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
@@ -97,8 +97,8 @@ class Launcher:
         self.span = span
         self.argv = argv
         self.given = reading.given
-        self.options: dict[str, Given] = {}
-        self.flags: dict[str, Given] = {}
+        self.options: dict[str, CommandOption] = {}
+        self.flags: dict[str, CommandOption] = {}
         for each in reading.given:
             (self.flags if each.value is None else self.options)[each.name] = each
         self.program = reading.operand

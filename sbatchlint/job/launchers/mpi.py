@@ -6,7 +6,7 @@ One reading serves all of them: names are long with one dash or two, and the opt
 
 import re
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Setting, count
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span

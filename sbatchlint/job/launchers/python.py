@@ -1,7 +1,7 @@
 """Commands of the Python interpreter: which script, module or code they run."""
 
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
-from sbatchlint.job.commands.argv import Argv, basename, hides_options
+from sbatchlint.job.argv import Argv, basename, hides_options
 from sbatchlint.source.regex import Regex
 
 _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")

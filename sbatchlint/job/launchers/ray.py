@@ -1,7 +1,7 @@
 """`ray start`: one node of a Ray cluster, its head or a worker; it runs no program (ray/scripts/scripts.py, 2.5)."""
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher
 from sbatchlint.source.text import Span
 

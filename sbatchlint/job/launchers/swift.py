@@ -7,7 +7,7 @@ either, swift starts one process, and recent megatron refuses to start.
 """
 
 from sbatchlint.bash.values import shown_text, span_of, text_of
-from sbatchlint.job.commands.argv import Argv, Lookup, Reading
+from sbatchlint.job.argv import Argv, Lookup, Reading
 from sbatchlint.job.launchers.torchrun import Torchrun
 from sbatchlint.source.text import Span
 

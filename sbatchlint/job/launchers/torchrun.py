@@ -7,7 +7,7 @@ unique beginnings of them will do; the first word that is no option is the progr
 
 from typing import ClassVar
 
-from sbatchlint.job.commands.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count, host_and_port
 from sbatchlint.source.text import Span
 

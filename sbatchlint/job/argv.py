@@ -26,7 +26,7 @@ PROGRAM_NAMES = Regex(
 )
 
 
-class Given:
+class CommandOption:
     """An option as a command was given it.
 
     `name`: its canonical name without dashes (the full one, of an abbreviation). `value`: None for a flag, and for an
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
     `operand_certain`: the operand is not merely a guess. `ended`: a `--` stands before the operand.
     """
 
-    given: tuple[Given, ...]
+    given: tuple[CommandOption, ...]
     operand: int | None
     certain: bool
     operand_certain: bool = True
@@ -255,7 +255,7 @@ class _Reader:
         self.argv = argv
         self.at = start
         self.known = known
-        self.given: list[Given] = []
+        self.given: list[CommandOption] = []
         self.certain = True
 
     def option(self) -> bool:
@@ -277,13 +277,13 @@ class _Reader:
         """Takes the next word as the value of the option at `index`."""
         following = index + 1
         if following >= len(self.argv) or (optional and known_prefix(self.argv[following]).startswith("-")):
-            self.given.append(Given(name, None, index, span_of(field), index))
+            self.given.append(CommandOption(name, None, index, span_of(field), index))
             self.at = following
             return
         value = self.argv[following]
         if hides_options(value) and is_open(value):
             self.certain = False
-        self.given.append(Given(name, value, index, span_of(field), following))
+        self.given.append(CommandOption(name, value, index, span_of(field), following))
         self.at = following + (2 if name in self.known.pairs else 1)
 
     def _long(self, field: Pieces, text: str, dashes: int) -> None:
@@ -298,11 +298,11 @@ class _Reader:
         name = _canonical(written, self.known)
         if equals:
             value = cut(field, dashes + len(written) + 1, len(text))
-            self.given.append(Given(name or written, value, index, span_of(field), index))
+            self.given.append(CommandOption(name or written, value, index, span_of(field), index))
         elif name is not None and name in self.known.values:
             self._value(name, field, index)
         elif name is not None or not self.known.greedy:
-            self.given.append(Given(name or written, None, index, span_of(field), index))
+            self.given.append(CommandOption(name or written, None, index, span_of(field), index))
         else:
             self._value(written, field, index, optional=True)
 
@@ -311,7 +311,7 @@ class _Reader:
         self.at += 1
         letters = text[1:]
         if self.known.numbers and is_number(letters[:1]):
-            self.given.append(Given(letters, None, index, span_of(field), index))
+            self.given.append(CommandOption(letters, None, index, span_of(field), index))
             return
         for place, letter in enumerate(letters):
             if len(known_prefix(field)) <= place + 1:
@@ -325,12 +325,12 @@ class _Reader:
                 else:
                     skip = 1 if rest.startswith("=") else 0
                     value = cut(field, place + 2 + skip, len(text))
-                    self.given.append(Given(name, value, index, span_of(field), index))
+                    self.given.append(CommandOption(name, value, index, span_of(field), index))
                 return
             if name is None and self.known.greedy and len(letters) == 1:
                 self._value(letter, field, index, optional=True)
                 return
-            self.given.append(Given(name or letter, None, index, span_of(field), index))
+            self.given.append(CommandOption(name or letter, None, index, span_of(field), index))
 
 
 def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusting: bool = False) -> Reading:
