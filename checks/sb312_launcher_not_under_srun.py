@@ -38,7 +38,7 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB312", "launcher-not-under-srun", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("nodes", "ntasks"),
+    when=Options("nodes", "ntasks"), whole_script=True,
 )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from sbatchlint.triggers import Containers
 
 CARD = Card(
     "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when=Containers("docker"),
+    whole_script=True,
 )  # fmt: skip
 
 

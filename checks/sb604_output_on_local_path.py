@@ -51,7 +51,9 @@ from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, c
 from sbatchlint.job.steps import directive_value, step_around
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0")
+CARD = Card(
+    "SB604", "output-on-local-path", severity="warning", fix="never", since="0.1.0", whole_script=True,
+)  # fmt: skip
 
 # Programs for which such a name is a place to read from.
 READERS = Regex(r"litgpt|lit_gpt")

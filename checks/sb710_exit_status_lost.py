@@ -36,7 +36,9 @@ from sbatchlint.job.launchers import is_python, python_command
 from sbatchlint.job.once import once
 from sbatchlint.slurm.rewriting import insertion
 
-CARD = Card("SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0")
+CARD = Card(
+    "SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", whole_script=True,
+)  # fmt: skip
 
 # What looks around rather than computes.
 _LOOKING_NAMES = (
@@ -212,7 +214,7 @@ def _is_pipefail_safe(job: Job, hidden: list[Piped]) -> bool:
 
 def _replaced_at_the_end(job: Job, hidden: set[int]) -> Iterator[Finding]:
     """The last workload, where its status is lost because the script goes on and ends with another's."""
-    if job.phase is not Phase.BATCH or job.limits.exhausted or job.program.errors or _has_handler(job):
+    if job.phase is not Phase.BATCH or job.program.errors or _has_handler(job):
         return
     own = [
         ran

@@ -45,6 +45,7 @@ class Card(NamedTuple):
     `severity`: the worst it reports; a finding may be less. `fix`: whether findings have one: always, sometimes, never.
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
     `when`: what a script must have for it to have anything to say; None where it is always asked.
+    `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.
     `seen`: what the fault is known from, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); needed
     for a check that neither a real script nor a failure re-created from one has set off (tests/data/fired.txt).
     """
@@ -58,6 +59,7 @@ class Card(NamedTuple):
     options: tuple[Option, ...] = ()
     when: Trigger | None = None
     seen: str = ""
+    whole_script: bool = False
 
 
 class Fix(NamedTuple):

@@ -110,6 +110,8 @@ def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings)
     severity = settings.severities.get(entry.code)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
+        if check.card.whole_script and job.limits.exhausted:
+            continue
         for finding in check.run(job, *arguments):
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job

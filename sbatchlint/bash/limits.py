@@ -16,6 +16,8 @@ PIECES_OF_A_STATEMENT = 500
 MOST_PIECES = 500
 # Pieces of one word of a command, of a heredoc, of what a substitution prints.
 MOST_PARTS = 5_000
+# Characters of a text to which an operator of `${…}` is applied: patterns may cost the square of it.
+MOST_OPERATED = 4_000
 # Characters of one value that is put together from several pieces, or made by an operator.
 MOST_CHARACTERS = 1 << 20
 # Elements of an array, and words of a command.

@@ -74,6 +74,8 @@ class Job:
         self.parsed = interpreter.parsed  # what was parsed once is not parsed again
         self.evaluate(interpreter)
         self.limits = interpreter.limits
+        if hooks.files.left_out is not None:
+            self.limits.note("files", hooks.files.left_out)
         self.checkpoints = interpreter.checkpoints
         self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
         self.steps: list[Step] = hooks.steps

@@ -25,6 +25,7 @@ class IncludedFiles:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self.left_out: Span | None = None  # the first command whose file is one too many
         self._texts: dict[str, Text | None] = {}
 
     @cached_property
@@ -62,10 +63,9 @@ class IncludedFiles:
         return found.pop() if len(found) == 1 else None
 
     def _attached(self, path: str, included_from: Span) -> Text | None:
-        if len(self._texts) >= MOST_FILES:
-            return None
         try:
-            if os.path.getsize(path) > MOST_BYTES:
+            if len(self._texts) >= MOST_FILES or os.path.getsize(path) > MOST_BYTES:
+                self.left_out = self.left_out or included_from
                 return None
             with open(path, "rb") as file:
                 data = file.read()

@@ -296,7 +296,14 @@ def set_alternatives(
         before = old.alternatives if old is not None else _inherited(expander, name, scope)
         values = _in_element(expander, values, before, wanted, False, flags, span, name, scope)
     else:
-        values = with_attributes(expander, values, flags, scope)
+        bounded = expander.substituter.limits.bounded
+        phase = scope.context.phase
+        values = [
+            each
+            if each.fields is None
+            else each._replace(fields=tuple([bounded(field, MOST_PIECES, span, phase) for field in each.fields]))
+            for each in with_attributes(expander, values, flags, scope)
+        ]
     scope.state.variables[name] = Variable(
         widen(values, name, span, scope.context.phase),
         array,

@@ -8,6 +8,7 @@ from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, replaced
 from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
 from sbatchlint.bash.expansion.protocol import Expander, Scope
+from sbatchlint.bash.limits import MOST_OPERATED, Limits
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
 from sbatchlint.bash.variables import Fields
@@ -32,14 +33,14 @@ def transformed(
         words = [pattern, replacement]
     else:
         words = [expander.pattern(word, scope) for word in part.arguments]
+    limits = expander.substituter.limits
     results: list[ValueChoice] = []
     for fields, guards in choices:
-        changed = (
-            None
-            if fields is None
-            else tuple([_transformed_field(field, operator, words, part, scope, span, extended) for field in fields])
-        )
-        results.append((changed, guards))
+        if fields is None:
+            results.append((None, guards))
+            continue
+        changed = [_transformed_field(limits, field, operator, words, part, scope, span, extended) for field in fields]
+        results.append((tuple(changed), guards))
     return results
 
 
@@ -63,7 +64,7 @@ def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> 
 
 
 def _transformed_field(
-    field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
+    limits: Limits, field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
     extended: bool | None,
 ) -> Pieces:  # fmt: skip
     inputs = flattened(expansions(field))
@@ -72,6 +73,9 @@ def _transformed_field(
     text = text_of(field)
     argument = words[0] if words else ""
     if text is None or argument is None:
+        return unknown
+    if len(text) > MOST_OPERATED:
+        limits.note("value", span)
         return unknown
     new: str | None
     if operator in ("#", "##", "%", "%%"):

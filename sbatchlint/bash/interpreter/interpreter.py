@@ -91,7 +91,7 @@ class ScriptInterpreter(ControlFlow):
     def program(self, text: Text, scope: Scope) -> State | None:
         """Walks a program that stands in a value."""
         if scope.context.depth >= DEEPEST:
-            self.limits.note("depth", text.span(0, 1))
+            self.limits.note("depth", text.span(0, len(text.string)))
             return scope.state
         inner = scope.context.replace(depth=scope.context.depth + 1)
         return self.statements(self.parsed(text.string).statements, Scope(scope.state, text, inner))

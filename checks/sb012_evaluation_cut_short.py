@@ -1,0 +1,71 @@
+"""sbatchlint did not look at all of the script: it met a bound.
+
+sbatchlint walks a script as bash would, and its work is bounded: 20,000 statements, values of 500 parts, 20,000 words
+of a command, programs inside programs 6 levels down, 20 files beside the script. What lies behind a bound counts as
+unknown, and what is unknown is not judged, so mistakes there are not found. No real script that we know of is so large.
+
+A warning where statements were left out; where only a value was not followed to its end, or a file not read, advice.
+
+## Fix
+
+None: split the script, or build such values by a program of their own.
+
+## References
+
+docs/performance.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card(
+    "SB012", "evaluation-cut-short", severity="info", fix="never", since="0.1.0", seen="generated scripts",
+)  # fmt: skip
+
+SAID = {
+    "work": "sbatchlint stopped here, as the script is too large: nothing behind this was looked at",
+    "value": "this value is too long to be followed to its end, so what uses it is not judged",
+    "depth": "programs inside programs are not followed any deeper than this",
+    "files": "this file is not read: the script already leads to as many as sbatchlint reads",
+}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for kind, span in job.limits.met.values():
+        yield Finding(span, SAID[kind], "warning" if kind == "work" else "info")
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        A="one two three four five six seven eight"
+        A="$A $A"
+        A="$A $A"
+        A="$A $A"
+        A="$A $A"
+        A="$A $A"
+        A="$A $A"
+        A="$A $A"
+        A=«"$A $A"»
+        A="$A $A"
+        srun ./a.out $A
+        """,
+        title="a value that doubles",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for i in {1..100000}; do
+            A="$A $i"
+            srun ./a.out $A
+        done
+        """,
+        title="turns of a loop are looked at once",
+    ),
+]

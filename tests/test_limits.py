@@ -1,0 +1,88 @@
+"""Bounds: what a script may cost, and that a run says which of them it met."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sbatchlint.bash.limits import MOST_WORK
+from sbatchlint.engine import Diagnostic, inspect
+from sbatchlint.job import Job, Site
+from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8 --ntasks-per-node=1\n"
+
+
+def findings(body: str) -> list[Diagnostic]:
+    inspection = inspect(Source(HEAD + body, "a.sbatch"), Settings.of_table({}))
+    assert not inspection.faults
+    return inspection.diagnostics
+
+
+def codes(body: str) -> set[str]:
+    return {each.code for each in findings(body)}
+
+
+def test_what_stands_behind_too_many_statements_is_not_judged() -> None:
+    wrong = 'srun torchrun --nproc_per_node=8 train.py\nsrun bash -c "echo $SLURM_PROCID"\n'
+    many = "echo x\n" * MOST_WORK
+    assert codes(wrong) - {"SB710"} <= codes(wrong + many)
+    found = findings(many + wrong)
+    assert {(each.code, each.severity) for each in found} == {("SB012", "warning")}
+    assert found[0].source.row(found[0].span.start) == MOST_WORK + 3
+
+
+def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> None:
+    assert "SB710" in codes("python train.py | tee log\necho done\n")
+    assert "SB710" not in codes("python train.py | tee log\n" + "echo x\n" * MOST_WORK)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "A=x\n" + 'A="$A$A"\n' * 60 + "srun a $A\n",
+        'A="x$Y"\n' + 'A="$A$A"\n' * 60 + "srun a $A\n",
+        "A=(x y)\n" + 'A=("${A[@]}" "${A[@]}")\n' * 60 + 'srun a "${A[@]}"\n',
+        "A=(x y)\n" + 'A[0]="${A[0]}${A[0]}"\n' * 60 + 'srun a "${A[@]}"\n',
+        "A=xx\n" + "A=${A//x/xx}\n" * 60 + "srun a $A\n",
+        "A=xx\n" + "A=${A//x/$A}\n" * 60 + "srun a $A\n",
+        "A=x\n" + "A=$(echo $A $A)\n" * 60 + "srun a $A\n",
+        "A=x\n" + 'printf -v A "%s%s" "$A" "$A"\n' * 60 + "srun a $A\n",
+        "A=x\n" + 'eval "A=\\"\\$A\\$A\\""\n' * 60 + "srun a $A\n",
+        "A=x\n" + 'read A <<< "$A$A"\n' * 60 + "srun a $A\n",
+        "f() { f; f; }\nf\nsrun a\n",
+        "f() { g; g; }\ng() { f; f; }\nf\nsrun a\n",
+        "for a in 1 2 3 4 5 6; do\n" * 8 + "X=$X$a\nsrun a $X\n" + "done\n" * 8,
+        "while true; do\n" * 30 + "srun a\n" + "done\n" * 30,
+        "if a; then X=$X-1; fi\n" * 60 + "srun a $X\n",
+        "srun a " + "x" * 2_000_000 + "\n",
+        'srun a "' + "x $Y " * 400_000 + '"\n',
+        "srun a " + "$Y " * 400_000 + "\n",
+        "echo x\n" * 25_000 + "srun a\n",
+        "if true; then\n" * 3000 + "srun a\n" + "fi\n" * 3000,
+        "(" * 3000 + "srun a" + ")" * 3000 + "\n",
+        "X=" + "$(echo " * 3000 + "a" + ")" * 3000 + "\n",
+        "X=$((" + "(" * 5000 + "1" + ")" * 5000 + "))\nY=$((" + "-" * 5000 + "1))\n",
+        "X=${A:-" * 3000 + "b" + "}" * 3000 + "\n",
+        'srun bash -c "' * 20 + '"' * 20 + "\n",
+        "echo {1..9}{1..9}{1..9}{1..9}{1..9}{1..9}{1..9}\necho {a,b}" + "{a,b}" * 40 + "\n",
+        "cat <<A\n$X\nA\n" * 2000,
+        "case x in\n" + "a) X=$X-a;;\n" * 2000 + "esac\nsrun a $X\n",
+    ],
+    ids=range(28),
+)
+def test_no_script_is_too_much(body: str) -> None:
+    """In CPU seconds; three times the bound that is promised, as a machine may be busy."""
+    start = time.process_time()
+    findings(body)
+    assert time.process_time() - start < 6
+
+
+def test_records_are_let_go_of() -> None:
+    job = Job.from_source(Source(HEAD + "srun bash -c 'echo a'\n", "a.sbatch"), Site())
+    commands = list(job.invocations)
+    assert any(each.children for each in commands)
+    job.let_go()
+    assert not job.invocations and not any(each.children for each in commands)
