@@ -165,6 +165,8 @@ def test_the_configuration_counts_for_the_file_in_which_a_fault_is(
     (project / "sbatchlint.toml").write_text(f"{configuration}\n")
     main([*arguments])
     assert "jobs/run.sh" not in capsys.readouterr().out
+
+
 def test_more_files_than_are_read_are_told(project: Path) -> None:
     names = [f"part{number}.sh" for number in range(25)]
     for name in names:

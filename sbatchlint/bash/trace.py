@@ -42,7 +42,7 @@ class Context:
     """Where in the flow of the script a command stands.
 
     `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `restricted`: names of
-    variables that differ between tasks and were tested on the way here, so that only some tasks come here. `tested`:
+    variables that differ between tasks and were tested before, so that only some tasks run it. `tested`:
     something looks at its exit status. `captured`: its output is a substitution's. `handler`: it stands in a `trap`.
     `depth`: how deep programs are nested in values. `calls`: the functions around it, outermost first.
 

@@ -91,7 +91,7 @@ def _condition_fields(interpreter: Interpreter, statement: Statement, scope: Sco
 
 
 def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
-    ways: list[tuple[State | None, Guards]] = []
+    ends: list[tuple[State | None, Guards]] = []
     state: State | None = scope.state
     context = scope.context
     passed: Guards = NO_GUARDS
@@ -118,12 +118,12 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 if truth is True:
                     arm = context
                 exits = interpreter.failed_exits
-                way = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
-                if truth is True and way is None and interpreter.failed_exits > exits:
+                end = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
+                if truth is True and end is None and interpreter.failed_exits > exits:
                     # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
                     continue
-                ways.append((way, own))
+                ends.append((end, own))
         if truth is True:
             state = None
             break
@@ -141,8 +141,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             else:
                 arm = context.replace(guards=guards)
                 state = interpreter.statements(node.otherwise, Scope(state, scope.text, arm))
-            ways.append((state, passed))
-    return join(ways, scope.context.phase)
+            ends.append((state, passed))
+    return join(ends, scope.context.phase)
 
 
 def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None:
@@ -154,7 +154,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
         restricted |= {
             e.name for pieces, _ in subjects for e in expansions(pieces) if interpreter.environment.differs(e.name)
         }
-    ways: list[tuple[State | None, Guards]] = []
+    ends: list[tuple[State | None, Guards]] = []
     # the state where no pattern has matched so far, and where a body falls through to the next
     waiting: State | None = scope.state
     falling: State | None = None
@@ -197,15 +197,15 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             waiting = interpreter.merge([waiting, end], scope.context.phase)
             alone = certain
         else:
-            ways.append((end, own))
+            ends.append((end, own))
         if waiting is None and falling is None:
             break
     if falling is not None:
-        ways.append((falling, frozenset(((key, -2),))))
+        ends.append((falling, frozenset(((key, -2),))))
     if waiting is not None:
-        if not ways:
+        if not ends:
             waiting.status = 0 if waiting is scope.state else waiting.status
         elif waiting is scope.state:
             waiting.status = 0
-        ways.append((waiting, frozenset(((key, -1),))))
-    return join(ways, scope.context.phase)
+        ends.append((waiting, frozenset(((key, -1),))))
+    return join(ends, scope.context.phase)

@@ -47,7 +47,7 @@ def run_simple(
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
     span = scope.text.span(words[0].start, node.words[-1].end)
     invocations: list[Invocation] = []
-    ways: list[tuple[State | None, Guards]] = []
+    ends: list[tuple[State | None, Guards]] = []
     for number, (argv, guards) in enumerate(choices):
         state = scope.state if len(choices) == 1 else scope.state.copy()
         own = guards - scope.context.guards
@@ -56,7 +56,7 @@ def run_simple(
             for assignment in node.assignments:
                 assign(interpreter.expander, assignment, inner)
             state.status = interpreter.substituted
-            ways.append((state, own))
+            ends.append((state, own))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         # the state of a command that is not recorded is never looked at
@@ -66,12 +66,12 @@ def run_simple(
         invocation.alternatives = len(choices)
         invocations.append(invocation)
         interpreter.trace.record(invocation)
-        ways.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
+        ends.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
-    if len(ways) == 1:
-        return invocations, ways[0][0]
-    return invocations, join(ways, scope.context.phase)
+    if len(ends) == 1:
+        return invocations, ends[0][0]
+    return invocations, join(ends, scope.context.phase)
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

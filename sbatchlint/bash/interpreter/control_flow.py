@@ -66,7 +66,7 @@ class ControlFlow(Interpreter):
         live = [each for each in states if each is not None]
         if len(live) < 2:
             return live[0] if live else None
-        key = self.new_key("way")
+        key = self.new_key("join")
         return join([(each, frozenset(((key, arm),))) for arm, each in enumerate(live)], phase)
 
     def marks(self) -> list[tuple[list[State], int]]:
@@ -113,10 +113,10 @@ class ControlFlow(Interpreter):
         self.return_states, self.exit_states, self.loops = [[]] if self.return_states else [], [], []
         try:
             end = walk()
-            ways = [end, *self.exit_states, *(each for states in self.return_states for each in states)]
+            ends = [end, *self.exit_states, *(each for states in self.return_states for each in states)]
         finally:
             self.return_states, self.exit_states, self.loops = outer
-        return self.merge(ways, scope.context.phase)
+        return self.merge(ends, scope.context.phase)
 
     def after_subshell(self, end: State | None, scope: Scope) -> State:
         """The state after a subshell: only its output and exit status reach the outer shell."""

@@ -323,12 +323,12 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     context = looped.replace(conditional=scope.context.conditional or not loop.certain)
     end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, context))
     interpreter.loops.pop()
-    ways = [end, *frame.continues]
+    ends = [end, *frame.continues]
     if end is not None and loop.between is not None:
         loop.between(end)
     if not loop.certain:
-        ways.append(before.copy())
-    after = interpreter.merge(ways, phase)
+        ends.append(before.copy())
+    after = interpreter.merge(ends, phase)
     if loop.condition and after is not None:
         state = after.copy()
         last = interpreter.silently(lambda: loop.begin(state, 0, scope.context))

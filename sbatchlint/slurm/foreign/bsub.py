@@ -1,6 +1,6 @@
 """LSF's options as sbatch translates them (`_set_bsub_options()`, src/sbatch/xlate.c, 20.11 to 26.05)."""
 
-from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
+from sbatchlint.slurm.foreign.option_words import Dialect, ForeignOption, Translation
 
 DIALECT = Dialect(
     letters="ceJmMnoqW",
@@ -23,7 +23,7 @@ DIALECT = Dialect(
 _DIRECT = {"c": "chdir", "e": "error", "J": "job-name", "o": "output", "q": "partition", "W": "time"}
 
 
-def set_option(translation: Translation, given: GivenForeign) -> None:
+def set_option(translation: Translation, given: ForeignOption) -> None:
     letter, value = given.letter, given.value
     if letter == "x":
         translation.add(given, "exclusive", None)

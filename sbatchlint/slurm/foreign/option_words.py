@@ -27,7 +27,7 @@ class Dialect(NamedTuple):
     spellings: Mapping[str, str] = {}
 
 
-class GivenForeign(NamedTuple):
+class ForeignOption(NamedTuple):
     """One option as given. `value`: None for a flag; it stands in `value_token` from character `value_start` on.
 
     `start`: where the option begins in its word.
@@ -57,7 +57,7 @@ class Translation:
 
     def add(
         self,
-        given: GivenForeign,
+        given: ForeignOption,
         name: str,
         value: str | None,
         part: tuple[int, int] | None = None,
@@ -70,7 +70,7 @@ class Translation:
 
     def refuse(
         self,
-        given: GivenForeign,
+        given: ForeignOption,
         message: str,
         kind: str = "bad-value",
         part: tuple[int, int] | None = None,
@@ -83,7 +83,7 @@ class Translation:
         )  # fmt: skip
         self.problems.append((given.token.start, problem))
 
-    def place(self, given: GivenForeign, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
+    def place(self, given: ForeignOption, part: tuple[int, int] | None = None) -> tuple[Span, DirectiveLine]:
         """The span and line of an option or of a part of its value, which may be in a later line."""
         token = given.value_token
         if part is not None and token is not None:
@@ -97,7 +97,7 @@ class Translation:
         return self.text.span(start, token.end if own_line and token is not None else given.token.end), given.line
 
 
-SetOption = Callable[[Translation, GivenForeign], None]
+SetOption = Callable[[Translation, ForeignOption], None]
 
 
 def given_options(
@@ -153,10 +153,10 @@ class _Parser:
 
     def given(
         self, index: int, letter: str, written: str, value: str | None, start: int, value_word: int, value_start: int
-    ) -> GivenForeign:
+    ) -> ForeignOption:
         line, token = self.words[index]
         value_line, value_token = self.words[value_word]
-        return GivenForeign(
+        return ForeignOption(
             letter, written, value, line, token, start, value_line, None if value is None else value_token, value_start
         )
 

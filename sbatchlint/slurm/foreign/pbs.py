@@ -5,7 +5,7 @@ The `mpp…` resources are left out, which builds for Cray Linux translated unti
 
 import re
 
-from sbatchlint.slurm.foreign.option_words import Dialect, GivenForeign, Translation
+from sbatchlint.slurm.foreign.option_words import Dialect, ForeignOption, Translation
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -57,7 +57,7 @@ _DIRECT = {
 }
 
 
-def set_option(translation: Translation, given: GivenForeign) -> None:
+def set_option(translation: Translation, given: ForeignOption) -> None:
     """Translates an option; sbatch accepts and ignores the letters that are not named here."""
     letter, value = given.letter, given.value
     if letter == "h":
@@ -77,7 +77,7 @@ def set_option(translation: Translation, given: GivenForeign) -> None:
         translation.add(given, _DIRECT[letter], value if value or letter != "p" else None)
 
 
-def _mail(translation: Translation, given: GivenForeign, value: str) -> None:
+def _mail(translation: Translation, given: ForeignOption, value: str) -> None:
     lowered = value.lower()
     words = [word for letter, word in (("b", "BEGIN"), ("e", "END"), ("a", "FAIL")) if letter in lowered]
     if "n" in lowered:
@@ -93,7 +93,7 @@ def _mail(translation: Translation, given: GivenForeign, value: str) -> None:
 _OCTAL = Regex(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]*)")
 
 
-def _attribute(translation: Translation, given: GivenForeign, value: str) -> None:
+def _attribute(translation: Translation, given: ForeignOption, value: str) -> None:
     lowered = value.lower()
     if lowered.startswith("umask="):
         mask = value[6:]
@@ -134,7 +134,7 @@ class _Resources:
 
     __slots__ = ("given", "gpus", "pro", "string", "translation")
 
-    def __init__(self, translation: Translation, given: GivenForeign, string: str) -> None:
+    def __init__(self, translation: Translation, given: ForeignOption, string: str) -> None:
         self.translation = translation
         self.given = given
         self.string = string
