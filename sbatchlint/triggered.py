@@ -129,6 +129,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb606_uv_sync_in_every_task": Commands("uv", "pip*", "python*", "ipython*", "pypy*"),
     "sb607_bare_torchrun": Commands("uv"),
     "sb608_pythonpath_missing": Commands("python*", "ipython*", "pypy*") | Launchers(),
+    "sb701_log_directory_missing": Options("output", "error") | Commands("mkdir", "install"),
     "sb811_rm_before_resume": Commands("rm"),
     "sb902_secret_on_command_line": Variables("*TOKEN", "*KEY", "*SECRET", "*PASSWORD", "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS", "*JWT", "*PAT", "*PASS", "*PW"),
 }
