@@ -1,0 +1,500 @@
+"""The script ends while commands that it started with `&` still run, and Slurm kills them.
+
+A job is over when its batch script is, and Slurm then kills what still runs in it. A background `srun` has usually not
+even started its tasks. The job's state is the exit status of the script: COMPLETED 0:0 after a second or two, with
+empty logs and no results. `nohup`, `setsid` and `disown` do not help, as Slurm kills all processes in the job's cgroup
+(`ProctrackType=proctrack/cgroup`, the default). The shell of a task is no different: the step ends with it.
+
+`wait` waits for the children of the shell that runs it, and for nothing else. What `( … & )`, a loop behind a pipe
+(`… | while read x; do … & done`) or another program has started is no child of the script's shell; `wait` belongs
+inside those parentheses, that loop's braces, or that program.
+
+Nothing is reported where what follows may last longer: any command that is not known to be quick, or a loop that polls.
+
+## Fix
+
+Adds `wait` after the statement, or the loop. Safe where these are steps, or runs of one program; unsafe where it is not
+known what they are, or where one of several programs may be a server, for which `wait` would wait until the time limit.
+None where something else runs beside them that may never end, such as a monitor, or where the `wait` belongs into
+another shell than the script's.
+
+## References
+
+bash(1), wait; slurm.conf(5), ProctrackType; live runs of Slurm 22.05 to 26.05;
+https://github.com/RobertsLab/resources/issues/858
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.interpreter.protocol import Spawn
+from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
+from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.trace import Invocation, Shell
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.variables import Guards, merge_guards
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import step_around
+from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import is_templated
+
+CARD = Card(
+    "SB801", "background-without-wait", severity="error", fix="sometimes", since="0.1.0",
+    seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+# Commands that are done at once. What is not among them may last as long as anything.
+_QUICK_NAMES = (
+    ": [ [[ alias basename break cat cd chmod continue cut date deactivate declare df dirname disown echo exit export"
+    " false free grep head hostname id jobs let local ls lscpu mail mailx mkdir ml module nproc popd printenv printf"
+    " pushd pwd readlink readonly realpath return rm rmdir sacct sbatch scontrol sed seff seq set shift shopt sort"
+    " squeue sstat stat tee test times touch tr trap true type typeset ulimit umask uname uniq unset uptime wc which"
+    " whoami"
+)
+_QUICK = frozenset(_QUICK_NAMES.split())
+# Commands that only look on: they are meant to be killed when the job ends.
+_LOOKING_ON_NAMES = (
+    "dcgmi dmon dool dstat htop iostat kill mpstat nvidia-smi nvtop pidstat ps rocm-smi sar scancel sleep ssh tail"
+    " top vmstat watch"
+)
+_LOOKING_ON = frozenset(_LOOKING_ON_NAMES.split())
+# What runs a program's text, or another command, as a part of the shell around it.
+_SHELL_NAMES = "apptainer bash dash env eval ksh nice nohup setsid sh singularity source srun time zsh ."
+_SHELLS = frozenset(_SHELL_NAMES.split())
+_LONGEST_SLEEP = 30  # seconds that no work is expected to be done in
+# A loop whose end is written in its header: it goes over words, lines of a file, or counts.
+_BOUNDED = Regex(
+    r"for\s+\w|for\s*\(\([^;]*;[^;$]*[<>=][^;]*;|while\s+(?:IFS=\S*\s+)?read\b|(?:while|until)\s*\(\([^)$]*[<>][^)$]*\)\)"
+    r"|(?:while|until)\s+\[[^]$]*\$\{?\w+\}?\"?\s+-(?:lt|le|gt|ge|ne|eq)\s[^]]*\]"
+)
+_ENDLESS = Regex(r"while\s+(?:true|:|\[+\s*1|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;|for\s*\(\([^;]*;\s*;")
+_TEST = Regex(r"!|\[|test\b|\(\(")
+_POLLING = Regex(r"while|until")
+# What feeds a loop and may never come to an end.
+_FEEDS = frozenset({"inotifywait", "tail", "watch", "dmesg", "journalctl", "nc", "ssh"})
+
+
+class Left(NamedTuple):
+    """A statement in the background that the script does not wait for.
+
+    `shell`: its own; `home`: the one that started it, which alone could wait. `first`: the first command in it, `work`
+    the one that is lost. `certain`: that surely is work, and surely started. `elsewhere`: a `wait` that follows, in
+    another shell.
+    """
+
+    shell: Shell
+    home: Shell
+    first: Invocation
+    work: Invocation
+    certain: bool
+    elsewhere: Invocation | None
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not _backgrounds(job) or not _is_followed(job):
+        return
+    groups: dict[tuple[str, Span], list[Left]] = {}
+    outlasted: dict[int, int] = {}
+    for shell, commands in reversed(_backgrounds(job).values()):
+        left = _left(job, shell, commands, outlasted)
+        if left is not None:
+            groups.setdefault((left.home.kind, left.home.span), []).append(left)
+    for group in groups.values():
+        group.reverse()
+        places = dict.fromkeys(_place(job, each.work) for each in group)
+        place = _place(job, group[-1].work)
+        yield Finding(
+            place,
+            _message(job, group, place),
+            severity="error" if group[-1].certain else "warning",
+            related=[(each, "killed too") for each in places if each != place][:3],
+            fix=_fix(job, group),
+        )
+
+
+# --- what runs in the background -----------------------------------------------------------------------
+
+
+@once
+def _backgrounds(job: Job) -> dict[int, tuple[Shell, list[Invocation]]]:
+    """The shells of statements in the background, each with all commands inside, in the order of running."""
+    found: dict[int, tuple[Shell, list[Invocation]]] = {}
+    for each in job.invocations:
+        if each.context.background is not None:
+            for shell in _around(each.context.shell):
+                if shell.kind == "background":
+                    found.setdefault(id(shell), (shell, []))[1].append(each)
+    return found
+
+
+def _around(shell: Shell | None) -> Iterator[Shell]:
+    """A shell and those around it, innermost first."""
+    while shell is not None:
+        yield shell
+        shell = shell.parent
+
+
+def _is_followed(job: Job) -> bool:
+    """Whether all is known that the script runs, and in which shell; and no pipe of its own can make one wait."""
+    if job.program.errors or job.limits.met:
+        return False
+    if any(isinstance(each, Unparsed) for _, program in programs(job) for each in nodes(program)):
+        return False
+    for each in job.invocations:
+        if each.name == "mkfifo" or each.name == "shopt" and "lastpipe" in map(text_of, each.argv):
+            return False
+        background = each.context.background
+        if background is not None and job.source.slice(background.span).startswith("coproc"):
+            return False
+    return True
+
+
+def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[int, int]) -> Left | None:
+    """What a statement in the background leaves running when the shell at the root of it ends; None for nothing.
+
+    `outlasted`: by the shell that starts them, from which command on nothing lasts; for statements that always run, and
+    once, of which later ones are asked about first. -1: something does.
+    """
+    first, home = commands[0], shell.parent
+    context = first.context
+    if home is None or context.handler or context.restricted or first.phase is Phase.SUBMIT:
+        return None
+    works = [each for each in commands if _is_work(job, each, shell)]
+    root = _root(job, first, home) if works else None
+    loops = [each for each in context.loops if not _within(each, shell.span)]
+    if root is None or not all(_ends(job, each) for each in loops):
+        return None
+    if any(root in _around(each.context.shell) and not _is_quick(each) for each in _exit_handlers(job)):
+        return None
+    guards = frozenset.intersection(*(each.guards for each in commands))
+    following = job.invocations
+    if not loops and not _of_tests(guards):
+        until = outlasted.get(id(home), len(following))
+        if until < 0:
+            return None
+        following = following[first.index : until]
+        outlasted[id(home)] = -1  # until it is known better
+    inside = {id(each) for each in commands}
+    elsewhere = None
+    for each in following:
+        if id(each) in inside or each.context.handler or root not in _around(each.context.shell):
+            continue
+        excluded = merge_guards(_of_tests(guards), _of_tests(each.guards)) is None
+        if each.index < first.index and not excluded:
+            continue
+        if excluded and not any(loop in loops for loop in each.context.loops):
+            if each.phase is first.phase and not _is_beside(each, home) and not _is_quick(each, loops):
+                return None  # what is in the background here is in the foreground there: so it is meant
+        elif _is_beside(each, home):
+            pass  # does not keep the script from ending, unless something awaits it
+        elif each.name != "wait":
+            polls = any(_POLLING.match(job.source.slice(loop)) for loop in each.context.loops if loop not in loops)
+            if polls or not _is_quick(each, loops):
+                return None
+        elif each.context.shell is home or _awaits_others(job, each, home):
+            return None
+        else:
+            elsewhere = each
+    if following is not job.invocations:
+        outlasted[id(home)] = first.index
+    work = next((each for each in works if _is_certain_work(job, each)), works[0])
+    certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
+    certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
+    return Left(shell, home, first, work, certain, elsewhere)
+
+
+def _is_tested(work: Invocation, outer: Guards) -> bool:
+    """Whether a test decides if a command runs: around its statement (`outer`), or in it (but not `cd x && work`)."""
+    tests = _of_tests(work.guards)
+    return bool(_of_tests(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], int]]:
+    """The guards that say which branch was taken, without those of the turns of loops."""
+    return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
+
+
+def _ends(job: Job, loop: Span) -> bool:
+    """Whether a loop around a background command certainly comes to an end."""
+    if not _BOUNDED.match(job.source.slice(loop)):
+        return False
+    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and _within(loop, ran.span)]
+    around = Span(min(starts, default=loop.start), loop.end)  # with what feeds it
+    feeds = [each for each in job.invocations if each.name in _FEEDS and _within(each.span, around)]
+    return all(each.context.shell.kind == "background" for each in feeds)
+
+
+def _is_beside(command: Invocation, home: Shell) -> bool:
+    """Whether a command runs in the background itself, from the point of view of the shell `home`."""
+    own = list(_around(home))
+    return any(each.kind == "background" and each not in own for each in _around(command.context.shell))
+
+
+def _awaits_others(job: Job, wait: Invocation, home: Shell) -> bool:
+    """Whether a `wait` in another shell than `home` awaits something there that may last as long."""
+    own = list(_around(home))
+    return any(
+        shell.parent is wait.context.shell and shell not in own and commands[0].index < wait.index
+        for shell, commands in _backgrounds(job).values()
+    )
+
+
+@once
+def _exit_handlers(job: Job) -> list[Invocation]:
+    """The commands of traps that run when a shell ends."""
+    found = []
+    for each in job.invocations:
+        if each.context.handler:
+            trap = next((parent for parent in each.ancestors() if parent.name == "trap"), None)
+            if trap is None or any(text_of(field) in ("EXIT", "0", "exit", None) for field in trap.argv[2:]):
+                found.append(each)
+    return found
+
+
+def _is_quick(command: Invocation, loops: list[Span] | None = None) -> bool:
+    """Whether a command that follows is certainly done before any work is."""
+    name, words = command.name, [text_of(field) for field in command.argv[1:]]
+    if name in command.state.functions:
+        return True  # what it runs is looked at by itself
+    if name == "sleep":
+        seconds = words[0] or "" if len(words) == 1 else ""
+        brief = is_number(seconds) and parse_integer(seconds) <= _LONGEST_SLEEP
+        return brief and all(each in (loops or []) for each in command.context.loops)
+    if name == "read":
+        return bool(loops) and any(each in (loops or []) for each in command.context.loops)
+    if name == "exec":
+        return not words
+    if name in ("command", "builtin", "eval", "source", "."):
+        return bool(command.children) or name in ("source", ".") and not is_unclear_source(command)
+    if name in ("conda", "mamba", "micromamba"):
+        return words[:1] == ["deactivate"]
+    if name == "sbatch":
+        return not any(each is None or each in ("-W", "--wait") for each in words)
+    return name in _QUICK
+
+
+def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
+    """The shell whose end is the end of the job, or of the task; None where something else may wait for the command.
+
+    A pipe is read to its end, and so is what a substitution prints: as long as somebody writes into it.
+    """
+    step = step_around(first.context) if first.phase is Phase.TASK else None
+    top = None if step is None else step.invocation.context.shell
+    if step is None and first.phase is Phase.TASK:
+        return None
+    for parent in first.ancestors():
+        if parent.name not in _SHELLS:
+            return None
+        if step is not None and parent is step.invocation:
+            break
+    for shell in _around(home):
+        if shell.kind == "substitution" or shell.kind == "pipeline" and not _is_last_of_pipeline(job, shell):
+            return None
+        if shell.parent is top:
+            return shell
+    return None
+
+
+def _is_last_of_pipeline(job: Job, shell: Shell) -> bool:
+    return any(
+        len(ran.elements) > 1 and ran.span.start < shell.span.start and ran.span.end == shell.span.end
+        for ran in job.pipelines
+    )
+
+
+# --- work ----------------------------------------------------------------------------------------------
+
+
+def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
+    """Whether a command does something that somebody waits for: not at once done, and more than looking on."""
+    if command.name == "srun":
+        started = [each for each in command.descendants() if not each.children]
+        return not started or not all(each.name in _LOOKING_ON for each in started)
+    if not command.argv or command.children or command.name in command.state.functions:
+        return False
+    if any(each.name == "srun" and shell in _around(each.context.shell) for each in command.ancestors()):
+        return False  # the srun counts
+    if any(_within(loop, shell.span) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
+        return False  # goes on for as long as the job does
+    return command.name not in _LOOKING_ON and command.name not in ("wait", "exec", "read") and not _is_quick(command)
+
+
+@once
+def _launched(job: Job) -> dict[int, str]:
+    """The kinds of the launchers, by the identity of their commands."""
+    return {id(each.invocation): each.launcher.kind for each in job.launches}
+
+
+def _is_certain_work(job: Job, command: Invocation) -> bool:
+    """Whether a command is a step, a launcher, a container, a program of Python, or a `./x`."""
+    launched = _launched(job)
+    if any(launched.get(id(each)) == "ray" for each in (command, *command.descendants())):
+        return False  # a server
+    for each in (command, *command.ancestors()):
+        if each.name == "srun" or isinstance(each.spawn, Spawn) and each.name not in _SHELLS and each is not command:
+            return True
+        if not each.context.background:
+            break
+    if id(command) in launched or command.name in ("Rscript", "julia", "matlab"):
+        return True
+    if is_python(command.argv[0]):
+        python = python_command(command.argv)
+        return python is None or python.kind in ("script", "module") and python.text not in ("http.server", "pip")
+    return (text_of(command.argv[0]) or "").startswith("./")
+
+
+def _place(job: Job, work: Invocation) -> Span:
+    """The word that names the work, where it stands in the file."""
+    for each in (work, *work.ancestors()):
+        span = each.name_span
+        if span.end > span.start and "\n" not in job.source.slice(span):
+            return span
+    return work.span
+
+
+# --- what to say, and to do ----------------------------------------------------------------------------
+
+
+def _message(job: Job, group: list[Left], place: Span) -> str:
+    left, name = group[-1], job.source.slice(place)
+    kind = "script" if left.home.parent is None else left.home.kind
+    still = f"while `{name}` runs" if left.certain else f"even if `{name}` still runs"
+    begin = f"the job ends{'' if _fails(job, left) else ' as COMPLETED'} {still} in the background, and Slurm kills it"
+    if left.first.phase is Phase.TASK:
+        return f"the task ends {still} in the background, and Slurm kills it; end the task's shell with `wait`"
+    if left.elsewhere is not None:
+        begin = f"`wait` on line {job.line(left.elsewhere.span.start)} runs in another shell than the one that starts "
+        begin += f"`{name}`, so the job ends and Slurm kills it"
+    advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
+    if kind != "script":
+        return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
+    statement = _statement(job, left)
+    if _beside(job, group):
+        alone = len(group) == 1 and isinstance(statement, Background)
+        return f"{begin}; {'write `wait $!` after it' if alone else 'keep each `$!` and `wait` for these'}"
+    if statement is None:
+        return f"{begin}; write `wait` at the end"
+    return f"{begin}; write `wait` after line {job.line(job.span(statement.start, statement.end).end - 1)}"
+
+
+def _statement(job: Job, left: Left) -> Statement | None:
+    """The statement of the script's outermost list in which something is left running."""
+    return next((each.statement for each in reversed(job.checkpoints) if each.commands <= left.first.index), None)
+
+
+def _fails(job: Job, left: Left) -> bool:
+    """Whether the script may end with a status of its own."""
+    return any(
+        each.name == "exit" and each.index > left.first.index and [text_of(field) for field in each.argv[1:]] != ["0"]
+        for each in job.invocations
+    )
+
+
+def _beside(job: Job, group: list[Left]) -> bool:
+    """Whether a bare `wait` would also await something else, which may not end by itself."""
+    home, spans = group[-1].home, {each.shell.span for each in group}
+    waits = [
+        each
+        for each in job.invocations
+        if each.name == "wait" and len(each.argv) == 1 and each.context.shell is home and not each.context.conditional
+    ]
+    return any(
+        shell.parent is home
+        and shell.span not in spans
+        and not any(wait.index > commands[0].index for wait in waits)
+        and not all(_is_quick(each) or each.name == "sbatch" for each in commands)
+        for shell, commands in _backgrounds(job).values()
+    )
+
+
+def _fix(job: Job, group: list[Left]) -> Fix | None:
+    """`wait` behind the last statement that leaves something running, in the script's own shell."""
+    last, source = group[-1], job.source.own
+    if last.home.parent is not None or job.is_embedded or is_templated(source.text) or _beside(job, group):
+        return None
+    statement = _statement(job, last)
+    if statement is None or any(isinstance(each, Heredoc) for each in nodes(statement)):
+        return None
+    span = job.span(statement.start, statement.end)
+    line = source.line_of(span.end)
+    behind = source.text[span.end : line.end].strip()
+    if behind and not behind.startswith("#"):
+        return None
+    works = [each.work for each in group]
+    names = {tuple(map(shown_text, each.argv[: 1 + is_python(each.argv[0])])) for each in works}
+    alike = len(names) == 1 or all(each.name == "srun" for each in works)
+    safe = alike and all(each.certain for each in group)
+    return Fix("wait for what runs in the background", [insert(line.end, "\nwait")], safe=safe)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=2
+        srun -n1 --exact ./model a &
+        «srun» -n1 --exact ./model b &
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=2
+        srun -n1 --exact ./model a &
+        srun -n1 --exact ./model b &
+        wait
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for f in data/*.csv; do
+            «python» process.py "$f" > "$f.log" 2>&1 &
+        done
+        echo "all done"
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for f in data/*.csv; do
+            python process.py "$f" > "$f.log" 2>&1 &
+        done
+        wait
+        echo "all done"
+        """,
+        title="what follows the loop is over at once",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=8
+        for d in run_*/; do
+            (cd "$d" && «srun» -n1 --exact ./model &)
+        done
+        wait
+        """,
+        title="`wait` does not wait for what another shell has started",
+    ),
+    Good("#!/bin/bash\n#SBATCH --ntasks=2\nsrun -n1 ./model a &\nsrun -n1 ./model b &\nwait\n"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        nvidia-smi -l 1 > gpu.log &
+        vllm serve "$MODEL" --port 8000 &
+        until curl -s localhost:8000/health; do sleep 5; done
+        python client.py
+        """,
+        title="a monitor and a server, killed when the work is done",
+    ),
+]
