@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source import lookups
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Source
 from sbatchlint.triggers import SyntaxErrors
@@ -38,6 +39,8 @@ COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
 UNEXPECTED = re.compile(r"near unexpected token `(.*)'$")
 UNCLOSED = re.compile(r"looking for matching `(.)'$")
 SECONDS = 10
+# Variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
+STEERING = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 
 CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
 
@@ -65,14 +68,18 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _complaint(string: str) -> tuple[int, str] | None:
     """The line (from 1) and the words of the first error that `bash -n` finds; None without one, or without bash."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("BASH_ENV", "ENV", "SHELLOPTS")}
-    command = ["bash", "--norc", "--noprofile", "-n"]
+    bash = lookups.program("bash")
+    if bash is None:
+        return None
+    environment = {name: value for name, value in os.environ.items() if not STEERING.match(name)}
+    command = [bash, "--norc", "--noprofile", "-n"]
     try:
         done = run(
             command, input=Source.encode(string), stdout=DEVNULL, stderr=PIPE, env={**environment, "LC_ALL": "C"},
             timeout=SECONDS, check=False,
         )  # fmt: skip
     except (OSError, ValueError, SubprocessError):
+        lookups.doubt()
         return None
     match = COMPLAINT.search(done.stderr.decode("utf-8", "replace")) if done.returncode else None
     return None if match is None else (parse_integer(match[1]), match[2])

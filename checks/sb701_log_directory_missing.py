@@ -30,7 +30,6 @@ import os.path
 import posixpath
 import re
 from collections.abc import Iterator
-from glob import escape, glob
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
@@ -50,6 +49,7 @@ from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options
 
@@ -187,7 +187,7 @@ def _is_made_outside(job: Job, folder: str) -> bool:
     project = _project(job)
     if project and any(os.path.abspath(project[0]).endswith(os.sep + each) for each in names):
         return True
-    if any(os.path.isdir(os.path.join(each, start, name)) for each in project for name in names):
+    if any(lookups.is_folder(os.path.join(each, start, name)) for each in project for name in names):
         return True
     return any(_makes_for_jobs(text, name) for text in _texts_beside(job))
 
@@ -203,7 +203,7 @@ def _is_announced(job: Job, folder: str) -> bool:
 
 def _project(job: Job) -> tuple[str, ...]:
     """The script's folder and those above it, up to that of the project; none for a script that is no file."""
-    if not os.path.exists(job.source.path):
+    if not lookups.exists(job.source.path):
         return ()
     folder = os.path.dirname(os.path.abspath(job.source.path))
     root, found = project_root(folder), [folder]
@@ -215,7 +215,7 @@ def _project(job: Job) -> tuple[str, ...]:
 def _is_folder(job: Job, path: str) -> bool:
     if path.startswith("/") or "%" in path or job.request.asked("chdir"):
         return False
-    return any(os.path.isdir(os.path.join(folder, path)) for folder in _project(job)[:1])
+    return any(lookups.is_folder(os.path.join(folder, path)) for folder in _project(job)[:1])
 
 
 @once
@@ -223,14 +223,11 @@ def _texts_beside(job: Job) -> list[str]:
     """The texts beside the script, and in the folders above it, that make a folder."""
     found: list[str] = []
     for folder in _project(job):
-        for path in sorted(glob(os.path.join(escape(folder), "*")))[:_MOST_FILES]:
-            try:
-                if not os.path.isfile(path) or os.path.samefile(path, job.source.path):
-                    continue
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    text = file.read(_MOST_BYTES)
-            except OSError:
+        for name in [each for each in lookups.names_in(folder) if not each.startswith(".")][:_MOST_FILES]:
+            path = os.path.join(folder, name)
+            if not lookups.is_file(path) or lookups.is_same_file(path, job.source.path):
                 continue
+            text = (lookups.read(path, _MOST_BYTES) or b"").decode("utf-8", "replace")
             if _MAKING.search(text):
                 found.append(text)
     return found

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import quoted
 from sbatchlint.source.edits import Edit
@@ -60,21 +61,6 @@ class Card(NamedTuple):
     when: Trigger | None = None
     seen: str = ""
     whole_script: bool = False
-
-
-class Fix(NamedTuple):
-    """A repair: what it does, in a few words; its edits; `safe` as the design defines it."""
-
-    title: str
-    edits: Sequence[Edit]
-    safe: bool = False
-
-
-class Related(NamedTuple):
-    """Another place that belongs to a finding."""
-
-    span: Span
-    label: str
 
 
 class Finding(NamedTuple):

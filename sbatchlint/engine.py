@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-from sbatchlint.check import Finding, Fix, Related
+from sbatchlint.check import Finding, Fix
+from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import Job
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
@@ -13,33 +14,6 @@ from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggered import TRIGGERS
 
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
-
-
-class Diagnostic(NamedTuple):
-    """A finding as reports and `--fix` see it; its fix is safe only where the engine agrees.
-
-    `reached`: for a finding in a file that the script reads or starts, the place that led there, as `path:row`.
-    """
-
-    code: str
-    name: str
-    severity: str
-    message: str
-    span: Span
-    related: tuple[Related, ...]
-    fix: Fix | None
-    source: Source
-    url: str
-    reached: str = ""
-
-
-class Fault(NamedTuple):
-    """An exception inside sbatchlint; `where`: a check's name, or "the reader"."""
-
-    path: str
-    where: str
-    error: str
-    traceback: str
 
 
 class Inspection(NamedTuple):

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from sbatchlint.engine import Diagnostic, Inspection, inspect
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, apply, overlap
 from sbatchlint.source.text import Source, Span

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
-from sbatchlint.job.site import Site
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
+from sbatchlint.slurm.site import Site
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -41,6 +41,7 @@ class Settings:
 
     `selected`: the checks that run; `named`: the codes of those that were selected by their own code or name, whose
     advice is shown. `origin`: the configuration file, None without one.
+    `fingerprint`: a text that is the same for the same settings.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Settings:
         "exclude",
         "extend_exclude",
         "fail_on",
+        "fingerprint",
         "min_severity",
         "named",
         "origin",
@@ -80,6 +82,8 @@ class Settings:
         )
         self._options = _options(_table(table, "checks"), where)
         self.site = _site(table, overrides, where)
+        site = [getattr(self.site, name) for name in Site.__slots__]
+        self.fingerprint = repr((table, overrides, root, origin, site))
 
     @classmethod
     def of_table(cls, table: Table | None = None, select: Sequence[str] | None = None) -> "Settings":

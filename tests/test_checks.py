@@ -20,7 +20,8 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint.check import Bad, Good
-from sbatchlint.engine import Diagnostic, lint_source
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import lint_source
 from sbatchlint.fix import Fixed, fix_source
 from sbatchlint.registry import Check, Entry, parse_file_name, registry
 from sbatchlint.settings import Settings

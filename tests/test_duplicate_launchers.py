@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sbatchlint.engine import Diagnostic, lint_source
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import lint_source
 from sbatchlint.job import Job, Site
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from sbatchlint.bash.limits import MOST_WORK
-from sbatchlint.engine import Diagnostic, inspect
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Site
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import HEAD, Command
-from sbatchlint.check import Fix, Related, Span, insert, remove, replace
-from sbatchlint.engine import Diagnostic
+from sbatchlint.check import Fix, Span, insert, remove, replace
+from sbatchlint.diagnostics import Diagnostic, Related
 from sbatchlint.report import FORMATS
 from sbatchlint.report.cells import escape, width, wrap
 from sbatchlint.report.formats import renderer

@@ -13,8 +13,8 @@ import pytest
 from sbatchlint.bash.values import Phase
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job
-from sbatchlint.job.site import Site
 from sbatchlint.settings import Settings
+from sbatchlint.slurm.site import Site
 from sbatchlint.source.text import Source
 
 

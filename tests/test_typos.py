@@ -17,7 +17,8 @@ from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import dashed, gap_at_equals, typo
 from sbatchlint.bash.values import Text
-from sbatchlint.engine import Diagnostic, lint_source
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import lint_source
 from sbatchlint.settings import Settings
 from sbatchlint.slurm.directives import Directives, read_directives
 from sbatchlint.source.edits import apply

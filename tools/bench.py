@@ -4,7 +4,7 @@
 
 Two ratios, each from the medians of alternating runs: CPU seconds (user and system, children included) over every
 batch script of FOLDER against ShellCheck on the same files; and wall time of one cold run on one script against a
-Python that only imports tree_sitter and tree_sitter_bash.
+Python that only imports tree_sitter and tree_sitter_bash. No results of former runs are used (`--no-cache`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 2
     rounds = int(arguments[1]) if len(arguments) == 2 else 5
-    ours = [sys.executable, "-m", "sbatchlint", "--isolated", "--jobs", "1"]
+    ours = [sys.executable, "-m", "sbatchlint", "--isolated", "--no-cache", "--jobs", "1"]
     listed = subprocess.run([*ours, "--show-files", arguments[0]], capture_output=True, text=True, check=True, cwd=ROOT)
     files = [str(Path(ROOT, line)) for line in listed.stdout.splitlines()]
     size = sum(Path(file).stat().st_size for file in files)

@@ -76,7 +76,7 @@ def tree_of(state: str) -> Iterator[Path]:
 
 def command(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the command line of a tree, from the current folder."""
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    environment = {**os.environ, "PYTHONPATH": str(tree), "SBATCHLINT_NO_CACHE": "1"}
     return subprocess.run(
         [sys.executable, "-P", "-m", "sbatchlint", *arguments],
         env=environment, capture_output=True, text=True, encoding="utf-8", check=False,

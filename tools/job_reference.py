@@ -75,7 +75,7 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("The environment of the job's shells", "sbatchlint.job.environment", None),
     ("Directives", "sbatchlint.slurm.directives", ("Directives", "Setting", "Directive")),
     ("Releases of Slurm", "sbatchlint.slurm.versions", ("Range",)),
-    ("Site", "sbatchlint.job.site", None),
+    ("Site", "sbatchlint.slurm.site", None),
     ("Text and places", "sbatchlint.source.text", ("Span", "Position", "Source")),
     ("Answers kept for a job", "sbatchlint.job.once", None),
 ]

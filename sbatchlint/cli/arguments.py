@@ -125,6 +125,7 @@ def lint_parser() -> Parser:
     add_configuration_options(group)
     add("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
     add("--force-exclude", action="store_true", help="leave excluded files out even where they are named")
+    add("--no-cache", action="store_true", help="evaluate every file anew, and keep no results")
     add("--jobs", type=_jobs, metavar="N", help="how many processes (default: one, more for many files)")
 
     group = parser.add_argument_group("leaving")

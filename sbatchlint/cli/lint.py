@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from sbatchlint import ISSUES
 from sbatchlint.cli.arguments import configured, listed
-from sbatchlint.cli.process import Mode, Outcome, process_all
-from sbatchlint.engine import Diagnostic
+from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.process import Mode, process_all
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
@@ -39,7 +40,8 @@ def lint(options: Namespace) -> int:
     if not scripts and not run.errors and not options.quiet:
         looked = f" ({run.left_out} other files)" if run.left_out else ""
         print(f"note: no batch script found{looked}; one has an #SBATCH line", file=sys.stderr)
-    outcomes = process_all(scripts, run.resolver, run.mode, options.jobs)
+    caching = not options.no_cache and not _keeps_nothing()
+    outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching)
     for outcome in outcomes:
         run.take(outcome)
     return run.finish(outcomes)
@@ -227,6 +229,11 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
             seen.add(place(each))
             kept.append(each)
     return kept
+
+
+def _keeps_nothing() -> bool:
+    """Whether the environment says that no results are to be kept."""
+    return os.environ.get("SBATCHLINT_NO_CACHE", "").lower() not in ("", "0", "false", "no", "off")
 
 
 def _content(path: str, named: bool) -> bytes | None:

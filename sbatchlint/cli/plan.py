@@ -8,7 +8,8 @@ from sbatchlint import ISSUES
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
-from sbatchlint.engine import Diagnostic, Fault, lint_source
+from sbatchlint.diagnostics import Diagnostic, Fault
+from sbatchlint.engine import lint_source
 from sbatchlint.job import Job
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text

@@ -3,9 +3,10 @@
 import os
 from typing import TYPE_CHECKING
 
-from sbatchlint.engine import Diagnostic, Fault, inspect
+from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
+from sbatchlint.source import lookups
 from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source, Undecodable
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # With fewer files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 48
+# With fewer files, to keep results and find them again costs more than it saves.
+FEWEST_CACHED = 8
 
 
 class Mode:
@@ -28,44 +31,25 @@ class Mode:
         self.standard_input = standard_input
 
 
-class Outcome:
-    """The result for a file. `failing`: how many findings are at or above --fail-on; `applied`: code and name of each
-    fix; `text`: the bytes after fixing, for standard input; `origin`: the configuration file that was followed."""
-
-    __slots__ = (
-        "applied", "diagnostics", "diff", "error", "failing", "faults", "hidden", "origin", "path", "refused", "text",
-    )  # fmt: skip
-
-    def __init__(
-        self, path: str, diagnostics: list[Diagnostic], hidden: int = 0, failing: int = 0,
-        applied: tuple[tuple[str, str], ...] = (), refused: "tuple[Refused, ...]" = (), diff: str = "",
-        text: bytes = b"", faults: tuple[Fault, ...] = (), error: str = "", origin: str = "",
-    ) -> None:  # fmt: skip
-        self.path = path
-        self.diagnostics = diagnostics
-        self.hidden = hidden
-        self.failing = failing
-        self.applied = applied
-        self.refused = refused
-        self.diff = diff
-        self.text = text
-        self.faults = faults
-        self.error = error
-        self.origin = origin
-
-
 Script = tuple[str, bytes]
 
 
-def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
-    """Lints one file, and fixes it where that is asked for. Raises `InputError` only for an invalid configuration."""
+def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = False) -> Outcome:
+    """Lints one file, and fixes it where that is asked for. Raises `InputError` only for an invalid configuration.
+
+    `recording`: whether the outcome tells what was asked of the file system.
+    """
+    from sbatchlint.engine import inspect  # slow to import, and not needed where all results are known
+
     path, data = script
     settings = resolver.settings(path)
     try:
         source = Source.from_bytes(data, path)
     except Undecodable as error:
         return Outcome(path, [], error=f"cannot read {path}: {error}")
+    record = lookups.begin_record() if recording else None
     inspection = inspect(source, settings)
+    lookups.end_record()
     applied: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refused, ...] = ()
     diff = ""
@@ -96,22 +80,48 @@ def process(script: Script, resolver: Resolver, mode: Mode) -> Outcome:
         text=Source.encode(source.text) if mode.standard_input else b"",
         faults=tuple(inspection.faults),
         origin=settings.origin or "",
+        asked=record.answers if record is not None and record.lasting else None,
     )
 
 
-def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None) -> list[Outcome]:
-    """The outcomes in the order of the scripts."""
+def process_all(
+    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, caching: bool
+) -> list[Outcome]:
+    """The outcomes in the order of the scripts. `caching`: those of former runs may be taken, and these be kept."""
+    if not caching or mode.fix or mode.diff or mode.standard_input or len(scripts) < FEWEST_CACHED:
+        return _processed(scripts, resolver, mode, jobs, False)
+    from sbatchlint.cli.cache import Cache  # not for few files
+
+    cache = Cache.of_run(resolver.overrides)
+    if cache is None:
+        return _processed(scripts, resolver, mode, jobs, False)
+    known = [cache.find(path, data, resolver.settings(path)) for path, data in scripts]
+    changed = [script for script, outcome in zip(scripts, known) if outcome is None]
+    processed = _processed(changed, resolver, mode, jobs, True)
+    for (path, data), outcome in zip(changed, processed):
+        cache.add(data, resolver.settings(path), outcome)
+    cache.write()
+    fresh = iter(processed)
+    return [next(fresh) if outcome is None else outcome for outcome in known]
+
+
+def _processed(
+    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, recording: bool
+) -> list[Outcome]:
+    """The outcomes in the order of the scripts, worked out in this process or in several."""
     if jobs is None:
         jobs = min(_cpus(), len(scripts) // FILES_PER_PROCESS)
     jobs = min(jobs, len(scripts))
     if jobs < 2:
-        return [process(script, resolver, mode) for script in scripts]
+        return [process(script, resolver, mode, recording) for script in scripts]
     for path, _ in scripts[:1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     from concurrent.futures import ProcessPoolExecutor  # slow to import
 
+    import sbatchlint.engine  # noqa: F401  # once for all processes
+
     size = max(len(scripts) // (jobs * 8), 1)
-    pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode))
+    pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode, recording))
     try:
         outcomes = list(pool.map(_work, scripts, chunksize=size))
     except BaseException:
@@ -122,15 +132,15 @@ def process_all(scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int
     return outcomes
 
 
-_shared: tuple[Resolver, Mode] | None = None
+_shared: tuple[Resolver, Mode, bool] | None = None
 
 
-def _begin(resolver: Resolver, mode: Mode) -> None:
+def _begin(resolver: Resolver, mode: Mode, recording: bool) -> None:
     """Initialises a new process with what is the same for all of its files. Interrupts are left to the parent."""
     import signal  # in new processes only
 
     global _shared
-    _shared = (resolver, mode)
+    _shared = (resolver, mode, recording)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -16,9 +16,9 @@ from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
 from sbatchlint.job.launches import Launch, find_launches
 from sbatchlint.job.request import Request
-from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import Directives, read_directives
+from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.discover import is_batch_name
 from sbatchlint.source.text import Source, Span

@@ -10,9 +10,9 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import host_paths
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.job.site import Site
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt
+from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 

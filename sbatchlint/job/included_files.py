@@ -9,6 +9,7 @@ import os.path
 from functools import cached_property
 
 from sbatchlint.bash.values import Text, literal
+from sbatchlint.source import lookups
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 
@@ -43,7 +44,7 @@ class IncludedFiles:
         """
         for prefix in _HERE:
             name = name.removeprefix(prefix)
-        if "\0" in name or not name or not os.path.exists(self.workspace.path):
+        if "\0" in name or not name or not lookups.exists(self.workspace.path):
             return None
         path = self._path(name)
         if path is None:
@@ -56,22 +57,18 @@ class IncludedFiles:
         """The only file of this name, None for none or two; never the script itself, or a file outside the project."""
         found = set()
         for folder in self._folders:
-            path = os.path.realpath(os.path.join(folder, name))
-            inside = path.startswith(os.path.realpath(self._folders[-1]) + os.sep)
-            if inside and os.path.isfile(path) and not os.path.samefile(path, self.workspace.path):
+            path = lookups.real_path(os.path.join(folder, name))
+            inside = path.startswith(lookups.real_path(self._folders[-1]) + os.sep)
+            if inside and lookups.is_file(path) and not lookups.is_same_file(path, self.workspace.path):
                 found.add(path)
         return found.pop() if len(found) == 1 else None
 
     def _attached(self, path: str, included_from: Span) -> Text | None:
-        try:
-            if len(self._texts) >= MOST_FILES or os.path.getsize(path) > MOST_BYTES:
-                self.left_out = self.left_out or included_from
-                return None
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError:
+        data = None if len(self._texts) >= MOST_FILES else lookups.read(path, MOST_BYTES + 1)
+        if len(self._texts) >= MOST_FILES or data is not None and len(data) > MOST_BYTES:
+            self.left_out = self.left_out or included_from
             return None
-        if b"\0" in data:
+        if data is None or b"\0" in data:
             return None
         shown = os.path.relpath(path) if not os.path.isabs(self.workspace.path) else path
         source = Source.from_bytes(data, shown)
@@ -82,7 +79,7 @@ def project_root(folder: str) -> str:
     """The nearest parent folder that looks like the root of a project; the folder itself without one."""
     at = folder
     while True:
-        if any(os.path.exists(os.path.join(at, mark)) for mark in _MARKS):
+        if any(lookups.exists(os.path.join(at, mark)) for mark in _MARKS):
             return at
         above = os.path.dirname(at)
         if above == at:

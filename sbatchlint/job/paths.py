@@ -8,7 +8,7 @@ import re
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
-from sbatchlint.job.site import Site
+from sbatchlint.slurm.site import Site
 from sbatchlint.source.regex import Regex
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"

@@ -22,10 +22,10 @@ from sbatchlint.job.argv import hides_options, is_unknown, names_program
 from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
 from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from sbatchlint.job.request import Nodes, Request, fixed_nodes
-from sbatchlint.job.site import Site
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
 

@@ -8,10 +8,10 @@ command line is read last). The text of --wrap runs below `#!/bin/sh`, and `#SBA
 from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation, Submission
 from sbatchlint.bash.values import Text, shown_text
-from sbatchlint.job.site import Site
 from sbatchlint.slurm.directives import Directives, Setting
 from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.reading import parse_words, read
+from sbatchlint.slurm.site import Site
 from sbatchlint.slurm.versions import Range
 
 

@@ -1,6 +1,6 @@
 """The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
 
-from sbatchlint.engine import Diagnostic
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape, wrap
 from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.patch import render_fix

@@ -2,7 +2,7 @@
 
 import json
 
-from sbatchlint.engine import Diagnostic
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source, Span

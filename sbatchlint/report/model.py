@@ -2,7 +2,7 @@
 
 import os.path
 
-from sbatchlint.engine import Diagnostic
+from sbatchlint.diagnostics import Diagnostic
 
 
 class Report:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sbatchlint.check import Fix
+from sbatchlint.diagnostics import Fix
 from sbatchlint.report.cells import escape, width, wrap
 from sbatchlint.report.snippet import Line
 from sbatchlint.report.terminal import Terminal

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.engine import Diagnostic
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.plan import NOTHING, request_rows, verdicts
 from sbatchlint.report.plan_pen import STYLE, plain, written
 from sbatchlint.report.plan_svg import step_svgs

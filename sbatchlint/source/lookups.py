@@ -1,0 +1,137 @@
+"""What the evaluation of a script and the checks ask of the file system, and a record of it.
+
+A result that was kept holds as long as the same questions have the same answers. So nothing that bears on findings
+looks at files, folders or programs but through these functions.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+
+# The name of a function below and what it is asked with; and its answer, of a file's content the digest.
+Question = tuple[str | int, ...]
+Answer = bool | str | None
+
+
+class Record:
+    """The questions, and what was answered. `lasting`: the same answers lead to the same findings."""
+
+    __slots__ = ("answers", "lasting")
+
+    def __init__(self) -> None:
+        self.answers: dict[Question, Answer] = {}
+        self.lasting = True
+
+
+_record: Record | None = None
+
+
+def begin_record() -> Record:
+    """Everything that is asked from now on goes into a new record, until `end_record`."""
+    global _record
+    _record = Record()
+    return _record
+
+
+def end_record() -> None:
+    global _record
+    _record = None
+
+
+def doubt() -> None:
+    """What is found now may not be found the next time: a program took too long, memory ran out."""
+    if _record is not None:
+        _record.lasting = False
+
+
+def exists(path: str) -> bool:
+    found = os.path.exists(path)
+    _note(("exists", path), found)
+    return found
+
+
+def is_file(path: str) -> bool:
+    found = os.path.isfile(path)
+    _note(("is_file", path), found)
+    return found
+
+
+def is_folder(path: str) -> bool:
+    found = os.path.isdir(path)
+    _note(("is_folder", path), found)
+    return found
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Whether two paths lead to one file; False where one of them leads nowhere."""
+    try:
+        same = os.path.samefile(path, other)
+    except OSError:
+        same = False
+    _note(("is_same_file", path, other), same)
+    return same
+
+
+def real_path(path: str) -> str:
+    """The path with all links followed."""
+    found = os.path.realpath(path)
+    _note(("real_path", path), found)
+    return found
+
+
+def names_in(folder: str) -> list[str]:
+    """The names of the files and folders in a folder, sorted; none where it cannot be read."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        names = []
+    _note(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
+    return names
+
+
+def read(path: str, most: int) -> bytes | None:
+    """The first bytes of a file, `most` of them; None where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most)
+    except OSError:
+        data = None
+    _note(("read", path, most), data)
+    return data
+
+
+def program(name: str) -> str | None:
+    """The path of a program that the shell would find."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            status = os.stat(path)
+            _note(("program", name), f"{path} {status.st_size} {status.st_mtime_ns}")
+            return path
+    _note(("program", name), None)
+    return None
+
+
+def ask_again(question: Question) -> Answer:
+    """The answer of today."""
+    record = begin_record()
+    try:
+        name, *arguments = question
+        _BY_NAME[str(name)](*arguments)
+    finally:
+        end_record()
+    return record.answers[question]
+
+
+def digest(data: bytes) -> str:
+    from hashlib import blake2b  # slow to import, and a run over few files keeps no record
+
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _note(question: Question, answer: Answer | bytes) -> None:
+    if _record is not None:
+        _record.answers[question] = digest(answer) if isinstance(answer, bytes) else answer
+
+
+_FUNCTIONS = (exists, is_file, is_folder, is_same_file, real_path, names_in, read, program)
+_BY_NAME: Mapping[str, Callable[..., object]] = {each.__name__: each for each in _FUNCTIONS}
