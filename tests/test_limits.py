@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -87,3 +88,21 @@ def test_records_are_let_go_of() -> None:
     assert any(each.children for each in commands)
     job.let_go()
     assert not job.invocations and not any(each.children for each in commands)
+
+
+def test_nothing_is_left_to_the_collector() -> None:
+    """What holds no circle is freed by counting references, at once."""
+    inner = "sbatch <<'END'\n#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun train.py\nEND\n"
+    body = "f() { srun bash -c 'echo $1'; }\nfor i in 1 2; do f $i | tee a; done\n[[ $X ]] && f $((Y + 1))\n" + inner
+    sources = [Source(HEAD + body, "a.sbatch"), Source("#!/usr/bin/env python3\n#SBATCH --nodes=2\n", "a.py")]
+    settings = Settings.of_table({})
+    for source in sources:
+        inspect(source, settings)  # loads the checks
+    gc.collect()
+    gc.disable()
+    try:
+        for source in sources:
+            inspect(source, settings)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

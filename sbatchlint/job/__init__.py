@@ -146,6 +146,7 @@ class Job:
         self.answers.clear()
         for job in self.submits:
             job.let_go()
+        self.submits.clear()
 
     # --- places ------------------------------------------------------------------------------
 

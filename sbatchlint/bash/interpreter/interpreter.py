@@ -63,7 +63,6 @@ class ScriptInterpreter(ControlFlow):
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
-        self.expander = WordExpander(self)
         self.checkpoints: list[Checkpoint] = []
         self._parsed: dict[str, Program] = {}
 
@@ -71,6 +70,7 @@ class ScriptInterpreter(ControlFlow):
 
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> None:
         """Walks a whole script."""
+        self.expander = WordExpander(self)
         current: State | None = state or State()
         context = Context(phase)
         try:
@@ -81,6 +81,9 @@ class ScriptInterpreter(ControlFlow):
                 current = self.statement(statement, Scope(current, text, context))
         except WorkBudgetExceeded:
             pass  # noted in `limits`
+        # These refer to each other and to the interpreter; without such circles it is freed as soon as nobody asks it.
+        del self.expander.parameters
+        del self.expander
 
     def parsed(self, string: str) -> Program:
         program = self._parsed.get(string)
