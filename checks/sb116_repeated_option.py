@@ -52,16 +52,21 @@ ALTERNATIVE = Regex(
     r"|comment(?:ed)? out|default|fallback|switch)\b",
     re.IGNORECASE,
 )
+_COMMENT_LINE = Regex(r"^#(?!SBATCH).*", re.MULTILINE)
 
 
 def check(job: Job) -> Iterator[Finding]:
+    string = job.directives.text.string
     for given in _by_option(job.directives):
         last = given[-1]
+        comment = _last_comment(string, given[0].line.end, last.line.start)
         for setting in given[:-1]:
             two_readings = setting.token.start == last.token.start  # of one word, in different releases
-            if not two_readings and _is_meant(job, setting) and _is_meant(job, last):
-                if not _are_alternatives(job.directives, setting, last):
-                    yield _finding(job, setting, given)
+            if two_readings or not (_is_meant(job, setting) and _is_meant(job, last)):
+                continue
+            # a comment beside one of the lines, or above the second, may say that it replaces the other
+            if comment <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
+                yield _finding(job, setting, given)
 
 
 def _by_option(directives: Directives) -> Iterator[list[Setting]]:
@@ -156,22 +161,16 @@ def _meaning(setting: Setting) -> object:
     return setting.text if number is None else number
 
 
-def _are_alternatives(directives: Directives, first: Setting, second: Setting) -> bool:
-    """Whether a comment beside one of the lines, or above the second, says that it replaces the other."""
-    string = directives.text.string
-    for line in (first.line, second.line):
-        if line.comment_start >= 0 and ALTERNATIVE.search(string, line.comment_start, line.end):
-            return True
-    at = second.line.start
-    while at > first.line.end:
-        start = string.rfind("\n", 0, at - 1) + 1
-        if start <= first.line.start:
-            return False
-        text = string[start : at - 1]
-        if text.startswith("#") and not text.startswith("#SBATCH") and ALTERNATIVE.search(text):
-            return True
-        at = start
-    return False
+def _is_alternative(string: str, setting: Setting) -> bool:
+    """Whether the comment on its own line says that one setting replaces another."""
+    start = setting.line.comment_start
+    return start >= 0 and ALTERNATIVE.search(string, start, setting.line.end) is not None
+
+
+def _last_comment(string: str, start: int, end: int) -> int:
+    """Where the last line of this range begins that says so; -1 without one."""
+    lines = [match for match in _COMMENT_LINE.finditer(string, start, end) if ALTERNATIVE.search(match[0])]
+    return lines[-1].start() if lines else -1
 
 
 CASES = [

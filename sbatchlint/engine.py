@@ -11,7 +11,7 @@ from sbatchlint.settings import Settings
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
-from sbatchlint.triggered import TRIGGERS
+from sbatchlint.triggered import STAGES, TRIGGERS
 
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
@@ -49,11 +49,9 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
     diagnostics: list[Diagnostic] = []
     for entry in settings.checks(source.path):
         try:
-            if not _is_triggered(entry, jobs):
+            if entry.module in STAGES and entry.code not in settings.named or not _is_triggered(entry, jobs):
                 continue
             check = registry().load(entry)
-            if check.card.stage != "stable" and entry.code not in settings.named:
-                continue
             diagnostics.extend(_findings(check, jobs, source, settings))
         except Exception as error:
             if raising:

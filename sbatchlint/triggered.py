@@ -1,4 +1,4 @@
-"""Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
+"""What the cards of checks say, known without loading them: made by tools/generate_docs.py."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from sbatchlint.triggers import (
     Variables,
     Written,
 )
+
+# The stages of those that run only where they are selected by name.
+STAGES = {
+    "sb322_fixed_master_port": "optional",
+    "sb417_early_job_variable": "optional",
+}
 
 TRIGGERS: dict[str, Trigger] = {
     "sb001_syntax_error": SyntaxErrors(),

@@ -44,10 +44,12 @@ class Trigger:
     `SLURM_*` stands for all words with that beginning, `*_KEY` for all with that end.
     """
 
-    __slots__ = ("words",)
+    __slots__ = ("exact", "patterns", "words")
 
     def __init__(self, *words: str) -> None:
         self.words = words
+        self.exact = frozenset(word for word in words if "*" not in word)
+        self.patterns = tuple(word for word in words if "*" in word)
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         """The words that fit a job; None is one that is not known."""
@@ -57,7 +59,7 @@ class Trigger:
         found = _words_of(job, type(self))
         if not self.words:
             return bool(found)
-        return any(word in found if "*" not in word else _has_like(found, word) for word in self.words)
+        return not self.exact.isdisjoint(found) or any(_has_like(found, pattern) for pattern in self.patterns)
 
     def __or__(self, other: "Trigger") -> "AnyOf":
         return AnyOf(self, other)

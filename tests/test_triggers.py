@@ -8,7 +8,7 @@ from sbatchlint import engine, triggers
 from sbatchlint.job import Job, Site
 from sbatchlint.registry import registry
 from sbatchlint.source.text import Source
-from sbatchlint.triggered import TRIGGERS
+from sbatchlint.triggered import STAGES, TRIGGERS
 from sbatchlint.triggers import AnyOf, Launchers, NoGpus, Options, Steps, Trigger, Variables
 from test_checks import ALL, Case, findings
 
@@ -20,6 +20,11 @@ def job(text: str) -> Job:
 def test_the_index_has_the_triggers_of_the_cards() -> None:
     cards = {check.entry.module: repr(check.card.when) for check in registry().load_all() if check.card.when}
     assert cards == {module: repr(trigger) for module, trigger in TRIGGERS.items()}
+
+
+def test_the_index_has_the_stages_of_the_cards() -> None:
+    stages = {check.entry.module: check.card.stage for check in registry().load_all()}
+    assert STAGES == {module: stage for module, stage in stages.items() if stage != "stable"}
 
 
 def test_every_trigger_is_used() -> None:

@@ -87,17 +87,24 @@ def index(checks: tuple[Check, ...]) -> str:
 
 
 def triggered(checks: tuple[Check, ...]) -> str:
-    """The module that tells the triggers of checks without loading them."""
+    """The module that tells the triggers of checks, and their stages, without loading them."""
     chosen = {check.entry.module: repr(check.card.when) for check in checks if check.card.when is not None}
     names = sorted({"Trigger", *re.findall(r"\b[A-Z]\w+(?=\()", " ".join(chosen.values()))})
     imported = "".join(f"    {name},\n" for name in names)
     rows = "".join(f'    "{module}": {trigger},\n' for module, trigger in chosen.items())
-    return f'''"""Which trigger each check has: made by tools/generate_docs.py from the cards of the checks."""
+    stages = "".join(
+        f'    "{check.entry.module}": "{check.card.stage}",\n' for check in checks if check.card.stage != "stable"
+    )
+    return f'''"""What the cards of checks say, known without loading them: made by tools/generate_docs.py."""
 
 from __future__ import annotations
 
 from sbatchlint.triggers import (
 {imported})
+
+# The stages of those that run only where they are selected by name.
+STAGES = {{
+{stages}}}
 
 TRIGGERS: dict[str, Trigger] = {{
 {rows}}}
