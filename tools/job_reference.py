@@ -54,6 +54,8 @@ A check imports what it asks at its top, from the module that stands above each 
 | how many processes are to find each other | `find_worlds(job)`, `world.nodes`, `world.size` |
 | the batch scripts inside the script | `job.submits` |
 | for which releases it is asked | `job.versions` |
+| which statement of the script a command belongs to | `job.checkpoints`: the commands before each statement |
+| whether all of the script was looked at | `job.limits.exhausted`; on the card `whole_script=True` |
 """
 
 # Facts, primitives first: a title, the module, and what of it is shown (None: all that is public).
@@ -77,6 +79,9 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Releases of Slurm", "sbatchlint.slurm.versions", ("Range",)),
     ("Site", "sbatchlint.slurm.site", None),
     ("Text and places", "sbatchlint.source.text", ("Span", "Position", "Source")),
+    ("Files beside the script", "sbatchlint.job.included_files", None),
+    ("Bounds of the evaluation", "sbatchlint.bash.limits", ("Limits", "Limit")),
+    ("Statements of the script", "sbatchlint.bash.interpreter.interpreter", ("Checkpoint",)),
     ("Answers kept for a job", "sbatchlint.job.once", None),
 ]
 FINDINGS = ("Card", "Option", "Finding", "Fix", "Edit", "Bad", "Good", "insert", "remove", "replace", "corrected")

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
 
+# A branch, and which arm of it was taken; its key is the condition as it was evaluated, or a number like no other.
 Guard = tuple[Hashable, int]
 Guards = frozenset[Guard]
 NO_GUARDS: Guards = frozenset()
