@@ -225,10 +225,8 @@ def _texts_beside(job: Job) -> list[str]:
     for folder in _project(job):
         for name in [each for each in lookups.names_in(folder) if not each.startswith(".")][:_MOST_FILES]:
             path = os.path.join(folder, name)
-            if not lookups.is_file(path) or lookups.is_same_file(path, job.source.path):
-                continue
             text = (lookups.read(path, _MOST_BYTES) or b"").decode("utf-8", "replace")
-            if _MAKING.search(text):
+            if _MAKING.search(text) and not lookups.is_same_file(path, job.source.path):
                 found.append(text)
     return found
 

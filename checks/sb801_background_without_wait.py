@@ -31,10 +31,9 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.interpreter.protocol import Spawn
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.trace import Invocation, Shell
+from sbatchlint.bash.trace import Invocation, Shell, Spawn
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert

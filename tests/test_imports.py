@@ -54,7 +54,13 @@ LINT = VERSION | {
     "sbatchlint.checks",
 }
 # The layers that read the script: all of their modules may be needed by any script.
-READING = ("sbatchlint.analysis", "sbatchlint.bash", "sbatchlint.job", "sbatchlint.slurm")
+READING = (
+    "sbatchlint.analysis",
+    "sbatchlint.bash",
+    "sbatchlint.job",
+    "sbatchlint.slurm",
+    "sbatchlint.source.templates",
+)
 
 # Of the standard library, in any of the Pythons we support.
 STANDARD_LIBRARY = {

@@ -89,12 +89,14 @@ def names_in(folder: str) -> list[str]:
 
 
 def read(path: str, most: int) -> bytes | None:
-    """The first bytes of a file, `most` of them; None where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(most)
-    except OSError:
-        data = None
+    """The first bytes of a file, `most` of them; None where it cannot be read, or is a device or a pipe."""
+    data = None
+    if os.path.isfile(path):
+        try:
+            with open(path, "rb") as file:
+                data = file.read(most)
+        except OSError:
+            pass
     _note(("read", path, most), data)
     return data
 
