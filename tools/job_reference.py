@@ -54,8 +54,8 @@ A check imports what it asks at its top, from the module that stands above each 
 | how many processes are to find each other | `find_worlds(job)`, `world.nodes`, `world.size` |
 | the batch scripts inside the script | `job.submits` |
 | for which releases it is asked | `job.versions` |
-| which statement of the script a command belongs to | `job.checkpoints`: the commands before each statement |
-| whether all of the script was looked at | `job.limits.exhausted`; on the card `whole_script=True` |
+| the statements of the script, and how many commands ran before each | `job.checkpoints` |
+| whether some of the script was not looked at (a card may say `whole_script=True`) | `job.limits.exhausted` |
 """
 
 # Facts, primitives first: a title, the module, and what of it is shown (None: all that is public).
