@@ -15,8 +15,6 @@ None: what is missing, and where, only the author knows.
 bash(1), `-n`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -17,8 +17,6 @@ is none, `#!/bin/bash` is added, which is unsafe: the interpreter is a guess.
 `_get_script_buffer()` in src/sbatch/sbatch.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

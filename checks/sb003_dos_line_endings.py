@@ -13,8 +13,6 @@ Takes the carriage return from every line that ends in one. Safe: sbatch takes n
 `_get_script_buffer()` in src/sbatch/sbatch.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -14,8 +14,6 @@ by them, or where they come from, only the author knows: `iconv -f UTF-16 -t UTF
 `_get_script_buffer()` in src/sbatch/sbatch.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove

@@ -15,8 +15,6 @@ for dashes and quotes, of which there are two kinds and several uses.
 `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job

@@ -20,8 +20,6 @@ dash(1); POSIX.1-2024, which has `set -o pipefail`; every construct run under da
 in jobs of Slurm 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

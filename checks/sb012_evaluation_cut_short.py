@@ -15,8 +15,6 @@ None: split the script, or build such values by a program of their own.
 docs/performance.md
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job

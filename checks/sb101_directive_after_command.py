@@ -17,8 +17,6 @@ sets the same option to another value, or where sbatch would refuse the line.
 sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.continuations import continuations

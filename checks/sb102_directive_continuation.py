@@ -14,8 +14,6 @@ line is a comment, which may have been switched off.
 `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.continuations import Continuation, continuations

@@ -17,8 +17,6 @@ have been switched off on purpose. A banner gets a blank behind its `#`.
 sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses

@@ -18,8 +18,6 @@ value, as releases from 24.05 on read it, is quoted safely. There is no fix wher
 sbatch(1); getopt_long(3); `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import placeholder

@@ -14,8 +14,6 @@ was meant, it gets a blank before it, which changes nothing. Directives in one l
 `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05, seen on 22.05 and 26.05; README of NVIDIA/pyxis.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -13,8 +13,6 @@ removes one that was never opened. Unsafe: where the value should end is a guess
 `get_argument()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

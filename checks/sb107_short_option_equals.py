@@ -13,8 +13,6 @@ Writes a blank for the `=`. Nobody means a value that begins with `=`, so this i
 getopt(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo

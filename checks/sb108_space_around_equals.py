@@ -12,8 +12,6 @@ Closes the gap. Safe: no value is meant to be a lone `=`.
 getopt_long(3); seen on Slurm 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import gap_at_equals

@@ -13,8 +13,6 @@ Writes two dashes. Safe: no value is meant to be the rest of an option's name.
 getopt_long(3); seen on Slurm 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import dashed

@@ -19,8 +19,6 @@ sbatch(1), `--ignore-pbs`; src/sbatch/xlate.c, Slurm 20.11 to 26.05; some 240 sc
 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple

@@ -20,8 +20,6 @@ sbatch(1), spank(7); `common_options[]` in src/common/slurm_opt.c and `spank_opt
 src/common/spank.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

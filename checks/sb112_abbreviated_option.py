@@ -15,8 +15,6 @@ where it may have been meant for another one.
 getopt_long(3); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace

@@ -14,8 +14,6 @@ step runs differently from how it ran in a script without that line.
 srun(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.unknown_options import unknown_options

@@ -15,8 +15,6 @@ None: a directive at the head of the script says it for the whole job, which may
 srun(1), sbatch(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.submission_options import submission_options

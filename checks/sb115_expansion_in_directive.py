@@ -14,8 +14,6 @@ fix.
 sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/opt.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import EXPANSION

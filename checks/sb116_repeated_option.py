@@ -17,8 +17,6 @@ sbatch(1); `arg_set_mail_type()` and its likes in src/common/slurm_opt.c, Slurm 
 pyxis args.c, 0.11 to 0.24; seen on 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

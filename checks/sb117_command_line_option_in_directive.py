@@ -14,8 +14,6 @@ Deletes the option. Unsafe: with `--test-only`, `--parsable` and `--wait` sbatch
 sbatch(1); `sbatch_early_pass` in src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on Slurm 22.05 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo

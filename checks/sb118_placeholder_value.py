@@ -17,8 +17,6 @@ None: only you know the value.
 sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder, may_open_placeholder, placeholder_around

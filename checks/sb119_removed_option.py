@@ -17,8 +17,6 @@ sbatch(1), srun(1); release notes of Slurm 19.05 to 25.05; `common_options[]` in
 26.05; `slurm_verify_cpu_bind()` in src/common/slurm_resource_info.c, 24.11.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options

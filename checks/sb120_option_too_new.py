@@ -16,8 +16,6 @@ sbatch(1), srun(1); release notes of Slurm 22.05 to 26.05; `common_options[]` in
 26.05; `_feature_string2list()` in src/slurmctld/job_scheduler.c, 23.02.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options

@@ -16,8 +16,6 @@ sbatch(1); `time_str2secs()` and `parse_time()` in src/common/parse_time.c, Slur
 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.wrong_values import wrong_values

@@ -17,8 +17,6 @@ Writes hours where hours were meant (`24:00` becomes `24:00:00`): a guess, and s
 sbatch(1); `time_str2secs()` in src/common/parse_time.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

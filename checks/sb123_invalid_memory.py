@@ -13,8 +13,6 @@ Writes the amount that was probably meant: `1.5G` becomes `1536M`, `4GiB` become
 sbatch(1); `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.wrong_values import wrong_values

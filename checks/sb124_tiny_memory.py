@@ -13,8 +13,6 @@ Adds a `G`. A guess, and so unsafe.
 sbatch(1), `--mem`; `str_to_mbytes()` in src/common/proc_args.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of

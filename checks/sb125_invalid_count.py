@@ -16,8 +16,6 @@ sbatch(1); `parse_int()` and `verify_node_count()` in src/common/proc_args.c, `_
 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo

@@ -15,8 +15,6 @@ sbatch(1); `slurm_parse_array_tok()` in src/common/slurm_protocol_defs.c and `_v
 src/slurmctld/job_mgr.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo

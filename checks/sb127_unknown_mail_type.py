@@ -15,8 +15,6 @@ unsafe.
 sbatch(1); `parse_mail_type()` in src/common/proc_args.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo

@@ -13,8 +13,6 @@ Writes the signal that was probably meant: `USR1:60` becomes `USR1@60`, `@5m` be
 sbatch(1); `get_signal_opts()` in src/common/proc_args.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.wrong_values import wrong_values

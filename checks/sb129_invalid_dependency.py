@@ -17,8 +17,6 @@ sbatch(1); `_parse_dependency_str()` and `update_job_dependency()` in src/slurmc
 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo

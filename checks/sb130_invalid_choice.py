@@ -16,8 +16,6 @@ sbatch(1); `arg_set_*()` in src/common/slurm_opt.c, src/common/proc_args.c, `slu
 src/common/slurm_protocol_defs.c, `_feature_string2list()` in src/slurmctld/job_scheduler.c, Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import took_an_option

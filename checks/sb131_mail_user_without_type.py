@@ -12,8 +12,6 @@ Adds `--mail-type=END,FAIL` behind the directives. Unsafe: perhaps other events 
 sbatch(1).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

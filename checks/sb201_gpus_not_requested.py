@@ -19,8 +19,6 @@ there are sites where any GPU option is refused.
 sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES is unset where no GPU was asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus

@@ -19,8 +19,6 @@ sbatch(1); `validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c and
 Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named

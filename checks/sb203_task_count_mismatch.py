@@ -14,8 +14,6 @@ sbatch(1), `--ntasks-per-node`; src/plugins/select/cons_tres/job_test.c, Slurm 2
 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts

@@ -12,8 +12,6 @@ None: for so many nodes remove `--ntasks`, or set `--ntasks-per-node`; for so fe
 `_opt_verify()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -20,8 +20,6 @@ sbatch(1); `gres_job_state_validate()` in src/interfaces/gres.c and `validate_op
 src/common/slurm_opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named

@@ -19,8 +19,6 @@ None: whether the step or the job is wrong is not written in the script.
 Slurm 22.05, 23.11, 24.11 and 26.05; torch/distributed/run.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, steps_with_too_many_gpus

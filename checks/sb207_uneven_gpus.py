@@ -17,8 +17,6 @@ Runs on Slurm 22.05, 23.11, 24.11 and 26.05 with two to four nodes of 8 GPUs and
 sbatch(1), --gpus.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

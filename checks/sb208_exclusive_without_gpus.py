@@ -18,8 +18,6 @@ where any GPU option is refused.
 sbatch(1), --exclusive; runs on Slurm 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus

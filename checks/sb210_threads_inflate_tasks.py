@@ -13,8 +13,6 @@ None: write the number of tasks that is meant, with `--ntasks` or `--ntasks-per-
 `_opt_verify()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts

@@ -23,8 +23,6 @@ visible); https://github.com/ACEsuit/mace/issues/435; https://github.com/jax-ml/
 https://github.com/clessig/atmorep/issues/77
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -20,8 +20,6 @@ for every task; CUDA stops reading at the first number that there is no GPU for;
 https://github.com/thuml/Time-Series-Library/issues/10
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

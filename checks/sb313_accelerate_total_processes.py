@@ -15,8 +15,6 @@ leave GPUs to something else.
 `prepare_multi_gpu_env()` in accelerate/utils/launch.py (1.15); https://github.com/huggingface/accelerate/issues/1239
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -17,8 +17,6 @@ deepspeed/launcher/runner.py (0.19); https://github.com/deepspeedai/DeepSpeed/is
 https://github.com/deepspeedai/DeepSpeed/issues/3419
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes

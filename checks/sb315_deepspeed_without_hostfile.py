@@ -15,8 +15,6 @@ ssh, or by the launcher that it is told to use.
 https://github.com/deepspeedai/DeepSpeed/issues/2958, https://github.com/deepspeedai/DeepSpeed/issues/5221
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes

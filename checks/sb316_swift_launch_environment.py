@@ -19,8 +19,6 @@ swift/cli/main.py, ms-swift 3.0 to 4.6; torch/distributed/run.py, torch 2.13; ru
 https://github.com/modelscope/ms-swift/issues/4448
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -17,8 +17,6 @@ meant is a guess. There is no fix where a person has to choose.
 srun(1), --overlap; live runs on 22.05 and 26.05; https://github.com/rcgsheffield/sheffield_hpc/pull/1306
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -15,8 +15,6 @@ https://github.com/open-mpi/ompi/issues/6020, https://github.com/open-mpi/ompi/i
 https://github.com/hpcflow/matflow/issues/387
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

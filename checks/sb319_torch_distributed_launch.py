@@ -14,8 +14,6 @@ is removed, as the new module refuses it. Without it the program must read LOCAL
 torch/distributed/launch.py (2.13); https://docs.pytorch.org/docs/stable/elastic/run.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.bash.values import span_of

@@ -15,8 +15,6 @@ srun(1), --kill-on-bad-exit and --no-kill; live runs on 22.05 to 26.05;
 https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -18,8 +18,6 @@ torch/distributed/rendezvous.py `_env_rendezvous_handler` and elastic/agent/serv
 deepspeed/launcher/launch.py, 0.17
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -21,8 +21,6 @@ megatron/core/parallel_state.py, core 0.4 to 0.20; src/megatron/bridge/training/
 swift/megatron/arguments/megatron_args.py, 4.6
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.training.layouts import broken_layouts

@@ -20,8 +20,6 @@ megatron/core/num_microbatches_calculator.py; transformer_config.py; megatron/tr
 swift/megatron/arguments/megatron_args.py, ms-swift 4.6
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.training.layouts import broken_layouts

@@ -21,8 +21,6 @@ because the environment from which the job is submitted may set it, and other pr
 swift/megatron/arguments/megatron_args.py, ms-swift 4.6; https://github.com/pytorch/torchtitan/issues/1147
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables

@@ -16,8 +16,6 @@ srun(1); `slurm_option_table_create()` in src/common/slurm_opt.c: the optstring 
 torchrun (torch 2.13) and `accelerate launch` (1.15) for options that they do not know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -16,8 +16,6 @@ Python; a compiled program may be meant to fill the node: unsafe.
 srun(1), --cpus-per-task; live runs on 22.05, 23.11 and 26.05; https://github.com/TUM-DAML/seml/issues/177
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

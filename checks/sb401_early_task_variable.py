@@ -20,8 +20,6 @@ again, so the command has to be started by a shell in the task; that rewrites th
 setup_env() in src/common/env.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.11 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.early import (

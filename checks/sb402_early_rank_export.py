@@ -19,8 +19,6 @@ srun, or more is computed than a copy of the variable. What the launcher sets it
 setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

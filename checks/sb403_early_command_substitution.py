@@ -19,8 +19,6 @@ one shell reads the text again, and the command needs no variable of the batch s
 Run on Slurm 22.05, 23.11, 24.11 and 26.05: in double quotes all tasks of two nodes print the first node's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.early import (

@@ -15,8 +15,6 @@ env_array_for_batch_job() in src/common/env.c, Slurm 20.11 to 26.05; seen on 22.
 the bash manual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Context

@@ -16,8 +16,6 @@ job or the step was meant.
 env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; environments of live jobs on 22.05 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of

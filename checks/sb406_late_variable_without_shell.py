@@ -17,8 +17,6 @@ look at; unsafe otherwise. Other forms have to be written anew.
 srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.literal_dollars import PRINTING, LiteralDollar, literal_dollars

@@ -15,8 +15,6 @@ Takes the backslash away. Safe where just one shell reads the text and the progr
 bash(1), "QUOTING"; LUMI-AI-Guide, pull request 115; seen with bash 5.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.literal_dollars import PRINTING, literal_dollars

@@ -19,8 +19,6 @@ It is safe: nothing but the environment of programs changes. An array cannot be 
 prime-rl pull request 3225; `export` in the bash manual.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -21,8 +21,6 @@ setup_env() in src/common/env.c and job_scheduler.c, Slurm 20.11 to 26.05; envir
 awsome-distributed-training issue 71; gpt-neox pull request 1069; oslo pull request 150.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of

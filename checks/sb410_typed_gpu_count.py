@@ -14,8 +14,6 @@ request of several types (`a100:2,v100:1`) has no one number, and no fix.
 job_scheduler.c and src/common/env.c, Slurm 20.11 to 26.05; awsome-distributed-training issue 71.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, TESTS, use_of

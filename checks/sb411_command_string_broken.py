@@ -18,8 +18,6 @@ by hand.
 bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last line of a script passes on.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple

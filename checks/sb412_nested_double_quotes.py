@@ -18,8 +18,6 @@ which is unsafe: quotes of the other kind may have been meant.
 bash(1), "QUOTING"; sbatch(1), "--wrap"; seen with bash 5.2 and Slurm 22.05.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

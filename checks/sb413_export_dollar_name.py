@@ -16,8 +16,6 @@ Takes the dollar away. Safe: as it stands the line can only fail.
 bash(1), "export"; seen with bash 5.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources

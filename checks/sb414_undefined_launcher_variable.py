@@ -16,8 +16,6 @@ None: nobody knows the value. `${NNODES:?}` stops the script at once where it is
 torch/distributed/run.py: `--nnodes ""` is a ValueError.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -18,8 +18,6 @@ login node the variable has no value. Unsafe where the wrapper is a job itself.
 sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26.05.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

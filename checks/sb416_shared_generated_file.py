@@ -16,8 +16,6 @@ Puts `$SLURM_JOB_ID` into the name, at all places in the script. Unsafe: somebod
 bash(1); sbatch(1), "filename pattern".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.bash.interpreter.programs import file_name

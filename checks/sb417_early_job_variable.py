@@ -16,8 +16,6 @@ A backslash before the `$`. It is safe where just one shell reads the text again
 env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; Megatron Bridge's guide to multi-node jobs asks for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.early import EarlyUse, Question, early_uses, is_of_own_variable

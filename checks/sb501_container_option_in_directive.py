@@ -19,8 +19,6 @@ container. `--container-save` is never given to several steps: each would write 
 pyxis README and pyxis_args.c, 0.11 to 0.24; `spank_init_allocator()` and sbatch.c of Slurm 22.05 to 26.05; live runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps

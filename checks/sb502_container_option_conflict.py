@@ -16,8 +16,6 @@ which of the two is meant is a guess.
 args.c of pyxis, 0.3 to 0.24; `spank_process_env_options()` of Slurm 20.11 to 26.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import PyxisOption, is_heterogeneous, pyxis_options

@@ -15,8 +15,6 @@ None: which image is meant cannot be known.
 `pyxis_args_enabled()` in args.c of pyxis, 0.1 to 0.24; seen with 0.24 on Slurm 22.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import STARTING, is_heterogeneous, pyxis_options

@@ -13,8 +13,6 @@ Gives the other step's option to this one too. Unsafe: the difference may be wan
 README of pyxis; `ENROOT_MOUNT_HOME` in enroot.conf; args.c and pyxis_slurmstepd.c of pyxis, 0.3 to 0.24
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options

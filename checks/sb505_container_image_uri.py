@@ -20,8 +20,6 @@ slash since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/
 https://github.com/NVIDIA/pyxis/issues/168
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -18,8 +18,6 @@ README of pyxis; pyxis_slurmstepd.c of pyxis 0.24; https://github.com/NVIDIA/pyx
 https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1464
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous

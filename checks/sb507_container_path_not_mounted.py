@@ -19,8 +19,6 @@ None: whether the path or the mount is wrong is not written down.
 README of pyxis; enroot's conf/mounts; docker run, `--volume`
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -22,8 +22,6 @@ docker run manual, --env; runs of podman 4.3: `-e NAME`, `-e 'SLURM_*'` and `--e
 --containall and --env.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, runs_script

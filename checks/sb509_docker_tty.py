@@ -20,8 +20,6 @@ docker/cli cli/command/container/run.go and exec.go (`CheckTty`); runs of docker
 podman 4.3; https://github.com/PennLINC/qsiprep/issues/511
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

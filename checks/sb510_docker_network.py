@@ -18,8 +18,6 @@ the firewall has to allow them.
 docker run manual, --network and --publish; NCCL_SOCKET_IFNAME in NCCL's manual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word

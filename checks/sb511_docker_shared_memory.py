@@ -17,8 +17,6 @@ docker run manual, --shm-size and --ipc; run of podman 4.3: `df /dev/shm` says 6
 Image"; the NCCL manual, "Docker".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts

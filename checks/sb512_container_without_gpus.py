@@ -26,8 +26,6 @@ docker run manual, --gpus and --runtime; apptainer manual, "GPU Support"; podman
 https://github.com/apptainer/singularity/issues/6203
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

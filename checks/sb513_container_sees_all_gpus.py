@@ -19,8 +19,6 @@ list. Unsafe: sites may number them otherwise than docker does.
 docker run manual, --gpus; https://github.com/NVIDIA/nvidia-docker/issues/1227
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts

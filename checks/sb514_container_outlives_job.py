@@ -19,8 +19,6 @@ docker run manual, --init, --sig-proxy and --cgroup-parent; https://github.com/n
 https://github.com/codalab/codalab-worksheets/issues/1908
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import container_starts

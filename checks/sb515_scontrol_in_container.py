@@ -16,8 +16,6 @@ the environment on, and the list is the job's. Unsafe where it is the step's, or
 https://github.com/mlc-ai/pith-train/pull/91; README of pyxis
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -17,8 +17,6 @@ README and pyxis_slurmstepd.c of pyxis, 0.12 to 0.24; https://github.com/NVIDIA/
 https://github.com/NVIDIA/pyxis/issues/167
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.slurm_tools import MODULES, SLURM, brings_slurm, is_looked_for

@@ -19,8 +19,6 @@ cannot be known.
 Megatron Bridge issues 4207 and 4715; ms-swift issue 4462; the README of pyxis for what a container sees.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings

@@ -16,8 +16,6 @@ None: which folder all nodes see is known to you alone.
 Megatron Bridge issues 4207 and 4715; uv's documentation of its cache.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

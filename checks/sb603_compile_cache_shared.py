@@ -17,8 +17,6 @@ Triton issues 2688 and 11512; PyTorch issue 173679; torch/utils/file_baton.py;
 https://github.com/PrimeIntellect-ai/prime-rl/pull/2305
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -19,8 +19,6 @@ sbatch(1), --output: the file is written on the node of the batch script; Slurm'
 job a /tmp of its own, which is removed with the job; pyxis removes an unnamed container when the step ends
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -16,8 +16,6 @@ which still reads its two old names:
 https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

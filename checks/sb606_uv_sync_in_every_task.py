@@ -20,8 +20,6 @@ https://github.com/astral-sh/uv/issues/12751, https://github.com/astral-sh/uv/is
 https://docs.astral.sh/uv/concepts/projects/sync/
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.conditionals import depends_on_test

@@ -14,8 +14,6 @@ Safe: it is the torchrun of the project that the script itself uses.
 https://docs.astral.sh/uv/concepts/projects/run/; torch.distributed.run is what torchrun runs
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.installs import image_of, uv_command

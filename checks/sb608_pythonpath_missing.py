@@ -15,8 +15,6 @@ has on its path for this script already.
 https://docs.python.org/3/library/sys_path_init.html
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -24,8 +24,6 @@ sbatch(1), "filename pattern"; release notes of Slurm 23.02; src/slurmd/slurmste
 src/srun/fname.c, 26.05; `srun: error: Could not open stdout file: No such file or directory`, Slurm 22.05.
 """
 
-from __future__ import annotations
-
 import os.path
 import posixpath
 import re

@@ -20,8 +20,6 @@ bash(1), pipefail and PIPESTATUS; live runs on Slurm 22.05 to 26.05.
 https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/nextflow/issues/3522
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

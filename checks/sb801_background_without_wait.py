@@ -24,8 +24,6 @@ bash(1), wait; slurm.conf(5), ProctrackType; live runs of Slurm 22.05 to 26.05;
 https://github.com/RobertsLab/resources/issues/858
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -18,8 +18,6 @@ array.
 sbatch(1), --requeue, SLURM_RESTART_COUNT; NeMo's exp_manager, `resume_if_exists`
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

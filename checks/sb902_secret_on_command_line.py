@@ -21,8 +21,6 @@ proc(5), /proc/pid/cmdline; sacct(1), SubmitLine (since Slurm 21.08); docker run
 token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

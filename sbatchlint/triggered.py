@@ -1,7 +1,5 @@
 """What the cards of checks say, known without loading them: made by tools/generate_docs.py."""
 
-from __future__ import annotations
-
 from sbatchlint.triggers import (
     Commands,
     Containers,

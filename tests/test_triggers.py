@@ -24,7 +24,7 @@ def test_the_index_has_the_triggers_of_the_cards() -> None:
 
 def test_the_index_has_the_stages_of_the_cards() -> None:
     stages = {check.entry.module: check.card.stage for check in registry().load_all()}
-    assert STAGES == {module: stage for module, stage in stages.items() if stage != "stable"}
+    assert {module: stage for module, stage in stages.items() if stage != "stable"} == STAGES
 
 
 def test_every_trigger_is_used() -> None:

@@ -97,8 +97,6 @@ def triggered(checks: tuple[Check, ...]) -> str:
     )
     return f'''"""What the cards of checks say, known without loading them: made by tools/generate_docs.py."""
 
-from __future__ import annotations
-
 from sbatchlint.triggers import (
 {imported})
 

@@ -32,8 +32,6 @@ FILL IN: what the fix writes, and why it is safe or is not; without one, what to
 FILL IN: where the facts come from: a manual page, a source file with its release, a thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job

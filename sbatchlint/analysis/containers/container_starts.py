@@ -5,8 +5,6 @@ it has to hold for all of them. What belongs to an engine follows its documents 
 podman 4.3.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from sbatchlint.bash.trace import Invocation

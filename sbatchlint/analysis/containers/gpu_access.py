@@ -5,8 +5,6 @@ runs outside of the job's cgroup; without options it gives none, unless the nvid
 brings the driver's libraries in with --nv (NVIDIA) or --rocm (AMD), or where its configuration always does.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart

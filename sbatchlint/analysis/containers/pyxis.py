@@ -4,8 +4,6 @@ sbatch hands on a directive's plugin options to each srun of the job, and srun r
 (spank.c, Slurm 20.11 to 26.05). A PYXIS_CONTAINER_* variable only counts where no option says the same (pyxis 0.21).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, text_of

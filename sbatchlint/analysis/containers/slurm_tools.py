@@ -1,7 +1,5 @@
 """Programs of Slurm, and `module`, inside containers, whose images hardly have them."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.bash.trace import Invocation

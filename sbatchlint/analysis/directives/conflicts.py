@@ -1,7 +1,5 @@
 """Options of the job that do not go together, with what each release of Slurm makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ of the shell, which ends the reading (`get_argument()`, src/sbatch/opt.c, 20.11 
 backslash makes a word of one blank from 24.05 on, which sbatch refuses.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.near_misses import read_as_directive

@@ -4,8 +4,6 @@ sbatch splits words at the blanks of the C locale, and knows `-`, `"` and `'` al
 run on 22.05 and 26.05). What a word processor or a web page makes of them is an ordinary character of a word.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

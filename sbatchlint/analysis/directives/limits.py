@@ -1,7 +1,5 @@
 """Limits on time and memory as their author saw them: which of them count, and what the comments beside them say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 What they would have asked for, the job has not; but the fault to report is the one that keeps it from being read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 _READ = ("old-word", "banner", "bare")
 
 
-def lost_lines(directives: Directives) -> Iterator[str]:
+def lost_lines(directives: "Directives") -> Iterator[str]:
     """The text of each: a directive with a fault in it, one that is not read, and what was meant for one."""
     string = directives.text.string
     faulty = {problem.line.start for problem in directives.problems}

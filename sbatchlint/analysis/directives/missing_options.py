@@ -1,7 +1,5 @@
 """Options that only some releases of Slurm have, in the option block and on sruns."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import dashed

@@ -5,8 +5,6 @@ which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.0
 `#XSBATCH` are the usual ways to switch a directive off, and are meant.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Angle brackets around a word say so in any option. Words say so only where a nam
 no site has given to anything: `test`, `gpu`, `general` or `example` are no placeholders.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

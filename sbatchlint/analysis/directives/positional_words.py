@@ -1,7 +1,5 @@
 """Words of a directive that are neither options nor values: what stands around them, and what was meant by them."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Options of sbatch that an srun of no release takes."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from sbatchlint.bash.values import shown_text

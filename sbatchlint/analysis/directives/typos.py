@@ -3,8 +3,6 @@
 Where there is one, it is the fault to report; what sbatch says of the value that came of it only repeats it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import (

@@ -1,7 +1,5 @@
 """Options that sbatch of no release knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

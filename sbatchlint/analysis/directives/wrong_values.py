@@ -1,7 +1,5 @@
 """Option values that Slurm refuses, with what was meant: a check for each family of values reports its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby

@@ -5,8 +5,6 @@ The question is one: was a text fixed in an earlier phase than that in which it 
 process who or where it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """How a text that is expanded too early can be left to the shell in each task: by a backslash before its `$`."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.early import EarlyUse

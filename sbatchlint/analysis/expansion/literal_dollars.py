@@ -5,8 +5,6 @@ Either no shell reads the words again (`srun $CMD`, with `\\$SLURM_NODEID` in CM
 scripts of unknown content.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

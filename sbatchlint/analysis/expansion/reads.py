@@ -1,7 +1,5 @@
 """What the script reads its variables for, and whether it is prepared to find one unset."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Files that a script reads into its shell and that are not there to be read: they may set any variable."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
 from sbatchlint.job import Job

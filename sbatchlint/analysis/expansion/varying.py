@@ -4,8 +4,6 @@ Variables of tasks stand in Slurm's table; substitutions are known by the comman
 differ between any two processes. What is not recognised has no answer, and is left alone.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion

@@ -4,8 +4,6 @@ One sign is one place of the script with a few words for a related label. Strong
 ones only support it; a sign of processors speaks against GPUs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

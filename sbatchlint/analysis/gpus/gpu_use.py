@@ -1,7 +1,5 @@
 """Whether a job's commands use GPUs, and whether somebody asked for any."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

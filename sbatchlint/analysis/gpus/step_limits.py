@@ -4,8 +4,6 @@ srun refuses them, and starts nothing (seen on Slurm 22.05, 23.11, 24.11 and 26.
 specification`, and before 23.11 also `job doesn't have GRES`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Comments that show how a script is submitted."""
 
-from __future__ import annotations
-
 import re
 
 from sbatchlint.job import Job

@@ -4,8 +4,6 @@ Semantics of the launchers from their sources (torch/distributed/run.py, acceler
 launcher/runner.py) and from runs of torch 2.6 on two nodes.
 """
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import expansions
 from sbatchlint.job import Job

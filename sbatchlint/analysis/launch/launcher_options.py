@@ -4,8 +4,6 @@ How many backslashes a `$` needs there is not reckoned but tried: the changed sc
 where the launcher then gets what it was to get.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of

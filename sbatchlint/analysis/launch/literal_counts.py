@@ -1,7 +1,5 @@
 """Where the script writes a number as such, and the edits that change a step's number of tasks there."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.steps import Step, StepOption

@@ -5,8 +5,6 @@ Which programs these are: `rank_signs.rank_sign`. Lightning takes its ranks from
 (jax/_src/clusters/slurm_cluster.py); Megatron from RANK and WORLD_SIZE.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ What comes of a wrong number of nodes: runs of torch 2.6 with two agents on two 
 (1.15).
 """
 
-from __future__ import annotations
-
 from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.job import Job, Launch

@@ -1,7 +1,5 @@
 """Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

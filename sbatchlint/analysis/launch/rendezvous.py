@@ -5,8 +5,6 @@ them it meets at 127.0.0.1 (static) or localhost (c10d), each node at its own (t
 consequences are those of runs of torch 2.6 on two hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

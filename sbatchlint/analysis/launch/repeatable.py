@@ -1,7 +1,5 @@
 """Commands that mean the same however often a node runs them."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job.steps import Step
 

@@ -3,8 +3,6 @@
 The options of an srun may stand on its own line, in an array, or in a string; the edit is made where they stand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple

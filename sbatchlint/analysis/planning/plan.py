@@ -4,8 +4,6 @@ Counts are what Slurm makes of the options together (see `slurm.counts`), so `--
 stands for unknown or not given.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sbatchlint.analysis.planning.steps import steps_of

@@ -3,8 +3,6 @@
 A launcher that the batch shell starts itself is a step of one task on one node. None stands for unknown or not given.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sbatchlint.analysis.directives.submission_options import submission_options

@@ -1,7 +1,5 @@
 """Whether a command runs only if a test succeeds: in an `if`, a loop, or behind `[ … ] &&`."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.source.regex import Regex
 

@@ -4,8 +4,6 @@
 does `uv run` before it runs a command, unless it is told not to (uv 0.9).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation, is_set

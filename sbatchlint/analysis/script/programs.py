@@ -1,7 +1,5 @@
 """The programs of a script as text: its own, and those that its shells read again."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.values import Text
 from sbatchlint.job import Job

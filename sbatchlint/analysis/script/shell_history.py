@@ -1,7 +1,5 @@
 """What ran before a command in its own shell and in the shells around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation

@@ -1,7 +1,5 @@
 """The commands of a step that do its work, and those that only prepare, look or copy."""
 
-from __future__ import annotations
-
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Step
 

@@ -1,7 +1,5 @@
 """Caches: which folders the programs of a step are told to keep data in, and where these lie."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

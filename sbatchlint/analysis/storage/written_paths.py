@@ -1,7 +1,5 @@
 """Where commands write: which of their options name a place for results, and which paths they make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation

@@ -6,8 +6,6 @@ their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and N
 on top of a recipe or configuration file, so that what is not given is not known.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ training/initialize.py and ms-swift 4.6 megatron_args.py have the same. What dif
 Only what all of them refuse is a fault here.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import NamedTuple
 

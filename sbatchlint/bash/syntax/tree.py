@@ -4,8 +4,6 @@
 backslashes are resolved: a word is a sequence of parts, each knowing whether it was quoted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, ClassVar, Union, dataclass_transform
@@ -83,8 +81,8 @@ class Parameter(Node):
 
     name: str
     operator: str
-    arguments: tuple[Word, ...]
-    index: Word | None
+    arguments: "tuple[Word, ...]"
+    index: "Word | None"
     start: int
     end: int
     quoted: bool
@@ -93,7 +91,7 @@ class Parameter(Node):
 class CommandSubstitution(Node):
     """`$(…)` or backquotes. In backquotes a body with `\\$`, or one that bash would refuse, is one `Unparsed`."""
 
-    body: tuple[Statement, ...]
+    body: "tuple[Statement, ...]"
     start: int
     end: int
     quoted: bool
@@ -113,7 +111,7 @@ class Arithmetic(Node):
 class ProcessSubstitution(Node):
     """`<(…)` or `>(…)`."""
 
-    body: tuple[Statement, ...]
+    body: "tuple[Statement, ...]"
     direction: str
     start: int
     end: int
@@ -208,7 +206,7 @@ class Pipeline(Node):
     `negated` of `! ! a` is False. `|&` gives no redirect.
     """
 
-    commands: tuple[Statement, ...]
+    commands: "tuple[Statement, ...]"
     negated: bool
     start: int
     end: int
@@ -217,9 +215,9 @@ class Pipeline(Node):
 class AndOr(Node):
     """`left && right` or `left || right` (`operator`)."""
 
-    left: Statement
+    left: "Statement"
     operator: str
-    right: Statement
+    right: "Statement"
     start: int
     end: int
 
@@ -227,7 +225,7 @@ class AndOr(Node):
 class Background(Node):
     """`statement &`, and `coproc [NAME] command`."""
 
-    statement: Statement
+    statement: "Statement"
     start: int
     end: int
 
@@ -235,8 +233,8 @@ class Background(Node):
 class If(Node):
     """Pairs of condition and body (if, elif …), and the body of else (None without one)."""
 
-    branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
-    otherwise: tuple[Statement, ...] | None
+    branches: "tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]"
+    otherwise: "tuple[Statement, ...] | None"
     redirects: tuple[Redirect, ...]
     start: int
     end: int
@@ -247,7 +245,7 @@ class For(Node):
 
     name: str
     words: tuple[Word, ...] | None
-    body: tuple[Statement, ...]
+    body: "tuple[Statement, ...]"
     redirects: tuple[Redirect, ...]
     start: int
     end: int
@@ -258,7 +256,7 @@ class ArithmeticFor(Node):
 
     header_start: int
     header_end: int
-    body: tuple[Statement, ...]
+    body: "tuple[Statement, ...]"
     redirects: tuple[Redirect, ...]
     start: int
     end: int
@@ -267,8 +265,8 @@ class ArithmeticFor(Node):
 class While(Node):
     """`while`, or `until` where `negated`."""
 
-    condition: tuple[Statement, ...]
-    body: tuple[Statement, ...]
+    condition: "tuple[Statement, ...]"
+    body: "tuple[Statement, ...]"
     negated: bool
     redirects: tuple[Redirect, ...]
     start: int
@@ -279,7 +277,7 @@ class Case(Node):
     """`case word in pattern | pattern) body ;;`: each item has its patterns, its body and its terminator."""
 
     word: Word
-    items: tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]
+    items: "tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]"
     redirects: tuple[Redirect, ...]
     start: int
     end: int
@@ -288,7 +286,7 @@ class Case(Node):
 class Group(Node):
     """`{ …; }`, or `( … )` where `subshell`."""
 
-    body: tuple[Statement, ...]
+    body: "tuple[Statement, ...]"
     subshell: bool
     redirects: tuple[Redirect, ...]
     start: int
@@ -299,7 +297,7 @@ class Function(Node):
     """A definition; `body` is the compound command that a call runs."""
 
     name: str
-    body: Statement
+    body: "Statement"
     start: int
     end: int
 
