@@ -34,7 +34,7 @@ PLACEHOLDER = re.compile(r"<[A-Za-z][^<>\n]*>")
 
 # What bash says, on its standard error.
 COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
-UNEXPECTED = re.compile(r"near unexpected token `(.*)'$")
+UNEXPECTED = re.compile(r"^.*?near unexpected token `(.*)'$")
 UNCLOSED = re.compile(r"looking for matching `(.)'$")
 SECONDS = 10
 # Variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …

@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(top, message, fix=Fix("add #!/bin/bash", [Edit(top, "#!/bin/bash\n")]))
         return
     first = len(string) - len(string.lstrip(BLANK))
-    mistyped = MISTYPED.match(string, first)
+    mistyped = MISTYPED.match(string, first) if _end_of_line(string, first) - first < 300 else None
     if mistyped is not None:
         line = "#!" + mistyped.group(1)
         edits = [Edit(text.span(0, first), ""), Edit(text.span(first, mistyped.start(1)), "#!")]

@@ -28,10 +28,10 @@ CARD = Card(
 )  # fmt: skip
 
 # A further option, or a comment, behind the text that was meant to be quoted.
-NEXT = re.compile(r"[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z")
+NEXT = re.compile(r"(?<![ \t])(?:[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z)")
 # A value in single quotes that holds an apostrophe.
 APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
-OPTION = re.compile(r"[ \t]+--?[A-Za-z]")
+OPTION = re.compile(r"(?<![ \t])[ \t]+--?[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ CARD = Card(
 
 # An expansion that does not end, and a value of them and other characters.
 OPEN = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
-CLOSED = Regex(r"(?:\$\([^()]*\)|\$\{[^}]*\}|`[^`]*`|[^\s`])*")
+CLOSED = Regex(r"(?:\$\([^()]{0,500}\)|\$\{[^}]{0,500}\}|`[^`]{0,500}`|[^\s`])*")
 HOME = Regex(r"[\"']?~(?:\w*/|[\"']?$)")
 TEXTS = ("comment", "extra")
 VARIABLE = Regex(r"\$\{?(\w+)\}?")

@@ -37,7 +37,7 @@ CARD = Card(
 
 # A length of time in the comment beside the line, or above it.
 LENGTH = Regex(
-    r"(?<![\w.:-])([0-9]+)(?:\.0+)?\s*-?\s*(hours?|hrs?|h|days?|d|minutes?|mins?|min|m)\b", re.ASCII | re.IGNORECASE
+    r"(?<![\w.:-])([0-9]+)(?:\.0+)?\s*(?:-\s*)?(hours?|hrs?|h|days?|d|minutes?|mins?|min|m)\b", re.ASCII | re.IGNORECASE
 )
 HOURS = Regex(r"(?<![\w:])(?:hours|hrs)\b|(?<![\w:])hh?:mm\b(?!:)", re.ASCII | re.IGNORECASE)
 IN_HOURS = Regex(r"\bin hours\b|\((?:hours|hrs)\)|^\W*(?:hours|hrs)\W*$", re.ASCII | re.IGNORECASE)

@@ -156,7 +156,7 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
 def _trains_alone(invocation: Invocation) -> bool:
     """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
     python = python_command(invocation.argv)
-    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text):
+    if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
         return False
     words = [shown_text(field) for field in invocation.argv]
     names = [each.name for field in invocation.argv for each in expansions(field)]

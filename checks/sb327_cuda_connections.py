@@ -48,7 +48,7 @@ CAPABILITY = Regex(r"sm_?(\d+)\da?")
 # Options of other programs of that family: DeepSpeed's, and Megatron's before 3.0 or when it is told not to.
 OTHERS = Regex(
     r"deepspeed\w*|checkpoint_activations|distribute_checkpointed_activations|activations_checkpoint_\w+"
-    r"|no_async_tensor_model_parallel_allreduce|model_parallel_size|zero_stage|\w*npu\w*"
+    r"|no_async_tensor_model_parallel_allreduce|model_parallel_size|zero_stage|(?>\w*?npu)\w*"
 )
 LESS_SEVERE = {"error": "warning", "warning": "info", "info": "info"}
 CONTINUED = Regex(r"(?:\\|\||&&|\()[ \t]*\n\Z")

@@ -118,7 +118,7 @@ def parse(data: bytes, shown: str) -> dict[str, object]:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise InputError(f"{shown}: is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also where it holds a number of more digits than Python reads
         raise InputError(f"{shown}: is not valid TOML: {error}") from None
 
 

@@ -17,6 +17,8 @@ from sbatchlint.source.edits import Edit, apply, overlap
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
+# Each round reads the whole file again. Of a large one, fixes that do not fit into this many characters stay findings.
+MOST_CHARACTERS = 1 << 19
 
 
 class Refused(NamedTuple):
@@ -59,17 +61,24 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
     refused: list[Refused] = []
     banned: set[tuple[str, int]] = set()
     asked_bash = False
-    for _ in range(MAX_ROUNDS):
+    before = {source.text}
+    most = 0
+    for _ in range(max(min(MAX_ROUNDS, MOST_CHARACTERS // (len(source.text) + 1)), 5)):
         batch = _choose(state.inspection.diagnostics, accepted, banned)
+        if most:
+            batch = batch[:most]
         if not batch:
             break
         if not asked_bash:
             state = state._replace(parses=bash_parses(source))
             asked_bash = True
         after, reason = _try(state, batch, settings)
+        if not reason and after.source.text in before:
+            reason = "it would undo what another fix did"
         if reason and len(batch) > 1:
-            batch = batch[:1]  # one of them is to blame: go on one by one
-            after, reason = _try(state, batch, settings)
+            most = len(batch) // 2  # one of them is to blame: half of them, until it is found
+            continue
+        most = 0
         if reason:
             refused.append(Refused(batch[0], reason))
             banned.add((batch[0].name, batch[0].span.start))
@@ -77,6 +86,7 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
         offsets = OffsetMap(_edits(batch, state.source))
         banned = {(name, offsets.offset(at)) for name, at in banned}
         applied.extend(batch)
+        before.add(after.source.text)
         state = after
     return Fixed(state.source, applied, refused, state.inspection)
 

@@ -182,7 +182,7 @@ def names_program(field: Pieces) -> bool:
     if looked_up(field) is not None:
         return True
     name = variable_name(field)
-    return name is not None and not hides_options(field) and bool(PROGRAM_NAMES.search(name))
+    return name is not None and not hides_options(field) and bool(PROGRAM_NAMES.search(name[-200:]))
 
 
 def is_unknown(field: Pieces) -> bool:

@@ -15,7 +15,7 @@ MAGIC = ("#SBATCH", "#SLURM")
 BLANKS = " \t\v\f\r"
 
 # A template's placeholder stands for something that is not known here.
-TEMPLATED = Regex(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<%.*?%>")
+TEMPLATED = Regex(r"\{\{.{0,500}?\}\}|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500}?%>")
 _ORDINARY = Regex(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
 
 

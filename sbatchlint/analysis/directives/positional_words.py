@@ -32,7 +32,7 @@ _TIMES = {"m": "{}", "h": "{}:00:00", "d": "{}-00:00:00"}
 _TIME_UNIT = Regex(r"(?:([mhd])|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?)", re.IGNORECASE)
 _SHELL = Regex(r"[\"']?(?:\$[\w{(@*]|`)")
 _PROSE = Regex(r"(?:[(;\[/<].*|.*[)\]]|[A-Za-z][A-Za-z'/-]*[.,;:!?]*|\d+|[&+=-]+)\Z")
-_NEXT_OPTION = Regex(r"[ \t]+(?:--?[A-Za-z]|#)")
+_NEXT_OPTION = Regex(r"(?<![ \t])[ \t]+(?:--?[A-Za-z]|#)")
 _SEPARATORS = Regex(r"(?:[,;&|]|&&)\Z")
 
 

@@ -19,7 +19,7 @@ from sbatchlint.source.regex import Regex
 
 # The text of a shell's expansion, in a directive where no shell ever sees it.
 EXPANSION = Regex(
-    r"(?<!\\)(?:\\\\)*(\$\{[^}]*\}|\$\(\([^)]*\)\)|\$\([^)]*\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
+    r"(?<!\\)(?:\\\\)*(\$\{[^}]{0,500}\}|\$\(\([^)]{0,500}\)\)|\$\([^)]{0,500}\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
 )
 
 # Blanks that are none to sbatch, what is not seen at all, and the dashes and quotes of word processors.

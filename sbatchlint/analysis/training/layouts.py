@@ -57,7 +57,7 @@ _PROGRAM = Regex(r"(?:^|/)pretrain_(?:gpt|gpt2|bert|t5|ict|mamba|hybrid|retro|vl
 # Sizes, and more than sizes, that come from elsewhere: a checkpoint, a file.
 _ELSEWHERE = frozenset({"use_checkpoint_args", "yaml_cfg", "use_ray"})
 # Another option of such a name may be one more way to share the work among processes.
-_MORE_AXES = Regex(r"(?:\w*_)?parallel_size|tensor_parallel_num_weight_shards|\w*gtp_\w+")
+_MORE_AXES = Regex(r"(?:\w*_)?parallel_size|tensor_parallel_num_weight_shards|(?>\w*?gtp_)\w+")
 _NO_AXES = frozenset({"virtual_pipeline_model_parallel_size", "vllm_tensor_parallel_size"})
 _CHANGING_BATCHES = frozenset(
     {"rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule", "batch_size_schedule"}

@@ -5,7 +5,9 @@ A pattern is a text in which quoted characters are escaped by a backslash (see `
 
 import re
 from functools import lru_cache
+from math import comb
 
+from sbatchlint.bash.limits import MOST_CHARACTERS
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.source.regex import Regex
 
@@ -21,6 +23,10 @@ CLASSES = {
     "xdigit": "0-9A-Fa-f",
     "word": "a-zA-Z0-9_",
 }
+# In how many ways a text may be shared out among the parts of a pattern that repeat: each may have to be tried, and
+# scripts can be written so that it is. A match that may take longer is not known.
+MOST_WAYS = 500_000
+_LITERAL = Regex(r"(?:[^\\*?\[\]()|+@!]|\\.)*", re.DOTALL)
 SPECIAL = Regex(r"[\\*?\[\]()|+@!&~#%/^$.{}<>=-]")
 
 
@@ -120,10 +126,62 @@ def pattern_to_regex(pattern: str, extended: bool | None = None) -> re.Pattern[s
     """
     try:
         source = _translated(pattern, extended)
-        # matching a pattern with many stars could take very long
-        return None if source is None or source.count(".*") > 6 else re.compile(source, re.DOTALL)
-    except (re.error, ValueError):
+        return None if source is None else re.compile(source, re.DOTALL)
+    except (re.error, ValueError, OverflowError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=512)
+def _repeats(source: str) -> tuple[int, int, int]:
+    """What makes matching slow: how many parts of a regular expression repeat, how deep they are nested, and how many
+    choices its alternatives leave."""
+    count = alternatives = at = 0
+    ways = 1
+    depth = 0
+    groups: list[tuple[int, int]] = []
+    while at < len(source):
+        character = source[at]
+        at += 1
+        closed = 0
+        if character == "\\":
+            at += 1
+        elif character == "[":
+            at += 1 + (source[at] == "^")
+            while source[at : at + 1] not in ("]", ""):
+                at += 1 + (source[at] == "\\")
+            at += 1
+        elif character == "(":
+            at += 2 if source.startswith("?", at) else 0
+            groups.append((depth, alternatives))
+            depth = alternatives = 0
+        elif character == "|":
+            alternatives += 1
+        elif character == ")" and groups:
+            closed = depth + (alternatives > 0)
+            ways *= alternatives + 1
+            above, alternatives = groups.pop()
+            depth = max(depth, above)
+        if source[at : at + 1] in ("*", "+", "?", "{"):
+            at += 1
+            count += 1
+            depth = max(depth, closed + 1)
+    return count, depth, ways * (alternatives + 1)
+
+
+def is_affordable(regex: re.Pattern[str], size: int, attempts: int = 0) -> bool:
+    """Whether a text of so many characters is matched soon, however unlucky it is. `attempts`: 1 where the match is
+    tried at each character, 2 for each part of the text."""
+    count, depth, ways = _repeats(regex.pattern)
+    if depth > 2 or count > 30:
+        return False
+    if depth == 2 and (ways + 1) ** min(size, 30) > MOST_WAYS:
+        return False
+    return ways * comb(size + count + attempts, count + attempts) <= MOST_WAYS
+
+
+def _literal(pattern: str) -> str | None:
+    """The only text that a pattern matches; None for one that matches several."""
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) if _LITERAL.fullmatch(pattern) else None
 
 
 def depends_on_locale(pattern: str, text: str) -> bool:
@@ -134,7 +192,7 @@ def depends_on_locale(pattern: str, text: str) -> bool:
 def matches(pattern: str, text: str, extended: bool | None = None) -> bool | None:
     """Whether a pattern matches a whole text; None for a pattern that is not understood."""
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    return None if regex is None else regex.fullmatch(text) is not None
+    return None if regex is None or not is_affordable(regex, len(text)) else regex.fullmatch(text) is not None
 
 
 def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = None) -> bool | None:
@@ -148,9 +206,14 @@ def text_matches(pattern: str | None, subject: Pieces, extended: bool | None = N
 def removed_range(text: str, operator: str, pattern: str, extended: bool | None = None) -> tuple[int, int] | None:
     """The part of `text` that `${X#pattern}` and the like keep, as (start, end); None where unknown."""
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    if regex is None:
-        return None
     size = len(text)
+    literal = _literal(pattern)
+    if literal is not None:
+        if operator[0] == "#":
+            return len(literal) if text.startswith(literal) else 0, size
+        return 0, size - len(literal) if text.endswith(literal) else size
+    if regex is None or not is_affordable(regex, size, 1):
+        return None
     longest = len(operator) == 2
     sizes = range(size, -1, -1) if longest else range(size + 1)
     for count in sizes:
@@ -165,8 +228,13 @@ def replaced(text: str, operator: str, pattern: str, replacement: str, extended:
     """The result of `${X/pattern/replacement}` and the like; None where unknown."""
     if not pattern:
         return {"/#": replacement + text, "/%": text + replacement}.get(operator, text)
+    literal = _literal(pattern)
+    if literal is not None:
+        return _replaced_literal(text, operator, literal, replacement)
     regex = None if depends_on_locale(pattern, text) else pattern_to_regex(pattern, extended)
-    if regex is None:
+    if regex is None or not is_affordable(regex, len(text), 1):
+        return None
+    if len(text) * (len(replacement) + 1) > MOST_CHARACTERS:
         return None
     if not text:
         # bash replaces an empty text where `*` and the like match it
@@ -192,6 +260,17 @@ def replaced(text: str, operator: str, pattern: str, replacement: str, extended:
         if operator == "/":
             break
     return "".join(out) + text[at:]
+
+
+def _replaced_literal(text: str, operator: str, literal: str, replacement: str) -> str | None:
+    most = text.count(literal) if operator == "//" else 1
+    if len(text) + most * len(replacement) > MOST_CHARACTERS:
+        return None
+    if operator == "/#":
+        return replacement + text.removeprefix(literal) if text.startswith(literal) else text
+    if operator == "/%":
+        return text.removesuffix(literal) + replacement if text.endswith(literal) else text
+    return text.replace(literal, replacement, most)
 
 
 def _longest(regex: re.Pattern[str], text: str, start: int) -> int | None:
@@ -254,5 +333,5 @@ def extended_regex(source: str) -> re.Pattern[str] | None:
             out.append(re.escape(character))
     try:
         return re.compile("".join(out), re.DOTALL)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return None

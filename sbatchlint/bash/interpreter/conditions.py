@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex
+from sbatchlint.bash.expansion.patterns import depends_on_locale, extended_regex, is_affordable
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -234,7 +234,7 @@ def test_status(fields: Sequence[Pieces], is_set: Callable[[str], bool | None] =
 def regex_matches(subject: str, source: str) -> tuple[bool | None, tuple[str, ...] | None]:
     """Whether a text matches a regular expression, and what BASH_REMATCH is then (None: not known)."""
     regex = None if depends_on_locale(source, subject) else extended_regex(source)
-    if regex is None:
+    if regex is None or not is_affordable(regex, len(subject), 1):
         return None, None
     found = regex.search(subject)
     if found is None:

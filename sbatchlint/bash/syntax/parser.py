@@ -235,7 +235,7 @@ class Parser(SimpleCommands):
         if word == "[[":
             return self.test_command(start)
         if self.text[self.at] == "(":
-            close = self.closing(self.at + 1, ")")
+            close = self.closings.of(self.at + 1, ")")
             if close >= 0 and self.text[close + 1] == ")":
                 redirects, end = self.redirects(close + 2)
                 return ArithmeticCommand(start + 2, close, redirects, start, end)
@@ -294,7 +294,7 @@ class Parser(SimpleCommands):
         text = self.text
         if self.blank() == "(" and text[self.at + 1] == "(":
             header = self.at + 2
-            close = self.closing(header, ")")
+            close = self.closings.of(header, ")")
             if close < 0 or text[close + 1] != ")":
                 raise ShellSyntaxError(self.at, "end" if close < 0 else "")
             self.at = close + 2

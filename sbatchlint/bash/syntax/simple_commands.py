@@ -170,7 +170,7 @@ class SimpleCommands(WordLexer):
                 name = text[word.start : end]
                 declares = name in _declarations
             elif text[end] == "(" and text[end - 1] == "=" and text[words[0].start : words[0].end] in _arrays_allowed:
-                end = self.closing(end + 1, ")") + 1
+                end = self.closings.of(end + 1, ")") + 1
                 if not end:
                     raise ShellSyntaxError(at, "end")
                 word = Word((Literal(text[at:end], at, end, False),), at, end)
@@ -187,7 +187,7 @@ class SimpleCommands(WordLexer):
         append = match[2] == "+"
         index = None
         if match[2] is None:
-            close = self.closing(at, "]")
+            close = self.closings.of(at, "]")
             if close < 0:
                 raise ShellSyntaxError(start, "end")
             append = text[close + 1] == "+"
@@ -218,7 +218,7 @@ class SimpleCommands(WordLexer):
                 break
             key = None
             if character == "[":
-                close = self.closing(at + 1, "]")
+                close = self.closings.of(at + 1, "]")
                 equals = close + 1 + (text[close + 1] == "+")
                 if close < 0:
                     raise ShellSyntaxError(at, "end")

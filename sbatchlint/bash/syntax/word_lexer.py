@@ -27,6 +27,7 @@ from sbatchlint.bash.syntax.characters import (
     regex_run,
     unescape,
 )
+from sbatchlint.bash.syntax.closings import Closings
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     Broken,
@@ -45,7 +46,7 @@ from sbatchlint.bash.syntax.tree import (
 class WordLexer:
     """Reads words from a text; `Parser` adds commands."""
 
-    __slots__ = ("at", "begun", "depth", "errors", "pending", "text")
+    __slots__ = ("at", "begun", "closings", "depth", "errors", "pending", "text")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text + END
@@ -54,6 +55,7 @@ class WordLexer:
         self.depth = 0  # how many substitutions are around the cursor
         self.pending: list[Heredoc] = []
         self.errors: list[tuple[int, int]] = []
+        self.closings = Closings(self.text)
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
         """Parses the commands up to `)`, where the cursor stays."""
@@ -225,13 +227,13 @@ class WordLexer:
             return self.brace(at, parts, quoted)
         if character == "(":
             if text[at + 2] == "(":
-                end = self.closing(at + 3, ")")
+                end = self.closings.of(at + 3, ")")
                 if end >= 0 and text[end + 1] == ")":
                     parts.append(Arithmetic(at + 3, end, at, end + 2, quoted))
                     return end + 2
             return self.substitution(at, parts, quoted)
         if character == "[":
-            end = self.closing(at + 2, "]")
+            end = self.closings.of(at + 2, "]")
             if end < 0:
                 raise ShellSyntaxError(at, "end")
             parts.append(Arithmetic(at + 2, end, at, end + 1, quoted))
@@ -290,39 +292,6 @@ class WordLexer:
         parts.append(CommandSubstitution((Unparsed(at + 1, end),) if body is None else body, at, end + 1, quoted, True))
         return end + 1
 
-    def closing(self, at: int, closer: str) -> int:
-        """The position of the bracket that closes the one before `at`, outside quotes; -1 where there is none."""
-        text = self.text
-        opener = {")": "(", "]": "[", "}": "{"}[closer]
-        depth = 1
-        while True:
-            character = text[at]
-            if character == closer:
-                depth -= 1
-                if not depth:
-                    return at
-            elif character == END:
-                return -1
-            elif character == opener and closer != "}":
-                depth += 1
-            elif character == "\\":
-                at += text[at + 1] != END
-            elif character == "'" or character == "`":
-                at = text.find(character, at + 1)
-                if at < 0:
-                    return -1
-            elif character == '"':
-                at += 1
-                while text[at] != '"':
-                    if text[at] == END:
-                        return -1
-                    at += 2 if text[at] == "\\" and text[at + 1] != END else 1
-            elif character == "$" and text[at + 1] in "{(":
-                at = self.closing(at + 2, ")" if text[at + 1] == "(" else "}")
-                if at < 0:
-                    return -1
-            at += 1
-
     def brace(self, start: int, parts: list[Part], quoted: bool) -> int:
         """Reads any `${…}`. bash rejects a bad one only at run time, so that it is `Broken`, not an error."""
         text = self.text
@@ -341,7 +310,7 @@ class WordLexer:
         at = match.end()
         index = None
         if text[at] == "[":
-            end = self.closing(at + 1, "]")
+            end = self.closings.of(at + 1, "]")
             if end < 0:
                 return self.broken(start, parts, quoted)
             index = self.range(at + 1, end, "index", quoted)
@@ -447,7 +416,7 @@ class WordLexer:
         return Word(tuple(parts), start, at, empty)
 
     def broken(self, start: int, parts: list[Part], quoted: bool) -> int:
-        end = self.closing(start + 2, "}")
+        end = self.closings.of(start + 2, "}")
         if end < 0:
             raise ShellSyntaxError(start, "end")
         parts.append(Broken(start, end + 1, quoted))

@@ -107,7 +107,7 @@ INHERITED_HINT = "SLURM_HINT"
 _AS_MANY = 65535
 
 # Items of a list of hosts: commas in brackets do not end them.
-_HOSTS = Regex(r"(?:[^,\[]|\[[^\]]*\])+")
+_HOSTS = Regex(r"(?:[^,\[]|\[[^\[\]]*\])+")
 
 
 def hint_rivals(values: Values, version: str) -> tuple[str, ...]:

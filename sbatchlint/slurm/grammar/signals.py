@@ -126,7 +126,7 @@ _UNITS |= {"minutes": 60, "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600}
 
 def _cause(value: str, version: str) -> tuple[str, str | None]:
     """What is wrong with a refused value, and the one that was plainly meant."""
-    found = _SHAPE.fullmatch(value)
+    found = _SHAPE.fullmatch(value) if len(value) < 100 else None
     form = "the form is B:signal@seconds"
     if found is None:
         return form, None

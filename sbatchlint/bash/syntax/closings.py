@@ -1,0 +1,60 @@
+"""Which bracket closes which."""
+
+from sbatchlint.bash.syntax.characters import END
+
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+
+
+class Closings:
+    """The closing brackets of a text that ends in `END`; each is looked for once.
+
+    Only so many characters are searched: in a text full of brackets that nothing closes it would be their square.
+    """
+
+    __slots__ = ("_known", "_patience", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: dict[tuple[int, str], int] = {}
+        self._patience = 20 * len(text) + (1 << 20)
+
+    def of(self, at: int, closer: str) -> int:
+        """The position of the bracket that closes the one before `at`, outside quotes; -1 where there is none."""
+        known = self._known.get((at, closer))
+        if known is None:
+            known = self._search(at, closer) if self._patience > 0 else -1
+            self._patience -= (len(self._text) if known < 0 else known) - at
+            self._known[at, closer] = known
+        return known
+
+    def _search(self, at: int, closer: str) -> int:
+        text = self._text
+        opener = _OPENERS[closer]
+        depth = 1
+        while True:
+            character = text[at]
+            if character == closer:
+                depth -= 1
+                if not depth:
+                    return at
+            elif character == END:
+                return -1
+            elif character == opener and closer != "}":
+                depth += 1
+            elif character == "\\":
+                at += text[at + 1] != END
+            elif character == "'" or character == "`":
+                at = text.find(character, at + 1)
+                if at < 0:
+                    return -1
+            elif character == '"':
+                at += 1
+                while text[at] != '"':
+                    if text[at] == END:
+                        return -1
+                    at += 2 if text[at] == "\\" and text[at + 1] != END else 1
+            elif character == "$" and text[at + 1] in "{(":
+                at = self.of(at + 2, ")" if text[at + 1] == "(" else "}")
+                if at < 0:
+                    return -1
+            at += 1
