@@ -37,14 +37,21 @@ def lint_source(source: Source, settings: Settings, faults: list[Fault] | None =
 
 def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspection:
     """Builds the job of a file and gathers what the selected checks find in it."""
-    faults: list[Fault] = []
     try:
         job = Job.from_source(source, settings.site)
-        errors = len(job.program.errors)
     except Exception as error:
         if raising:
             raise
         return Inspection([], 0, [_fault(source, "the reader", error)])
+    inspection = inspect_job(job, source, settings, raising)
+    job.let_go()
+    return inspection
+
+
+def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = False) -> Inspection:
+    """What the selected checks find in a job that was built of this file."""
+    faults: list[Fault] = []
+    errors = len(job.program.errors)
     jobs = _with_submitted(job)
     diagnostics: list[Diagnostic] = []
     for entry in settings.checks(source.path):
@@ -57,7 +64,6 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
             if raising:
                 raise
             faults.append(_fault(source, entry.name, error))
-    job.let_go()
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     return Inspection(diagnostics, errors, faults)
 

@@ -9,7 +9,7 @@ from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
 from sbatchlint.diagnostics import Diagnostic, Fault
-from sbatchlint.engine import lint_source
+from sbatchlint.engine import inspect_job
 from sbatchlint.job import Job
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
@@ -37,7 +37,7 @@ def plan(arguments: list[str]) -> int:
         settings = resolver.settings(source.path)
         job = Job.from_source(source, settings.site)
         plans.append(plan_of(job))
-        found = _findings(source, settings, faults) if drawn else []
+        found = _findings(job, source, settings, faults) if drawn else []
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
     if options.output_format == "json":
@@ -59,11 +59,13 @@ def plan(arguments: list[str]) -> int:
     return 3 if faults else 0
 
 
-def _findings(source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
+def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
     """The errors and warnings of a script, as far as the settings show them."""
+    inspection = inspect_job(job, source, settings)
+    faults.extend(inspection.faults)
     return [
         each
-        for each in lint_source(source, settings, faults)
+        for each in inspection.diagnostics
         if each.severity in ("error", "warning") and settings.shows(each.code, each.severity)
     ]
 
