@@ -30,7 +30,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.slurm.environment import Entry, find, is_slip_of_fingers, mistaken
+from sbatchlint.slurm.environment import Entry, find, is_plain_misspelling, misspelling_of
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -54,18 +54,19 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """A name that Slurm never sets, and that is close to one that it does."""
-    slip = mistaken(read.name)
-    if slip is None or unclear_sources(job) and not is_slip_of_fingers(read.name, slip):
+    misspelling = misspelling_of(read.name)
+    if misspelling is None or unclear_sources(job) and not is_plain_misspelling(read.name, misspelling):
         return  # a file that is not known may set it
     # unless the right one would not be set either
-    renamed = slip.certain and environment.lookup(slip.meant, read.context) is not False
-    instead = _renamed(job, read, slip.meant) if renamed else None
+    renamed = misspelling.certain and environment.lookup(misspelling.meant, read.context) is not False
+    instead = _renamed(job, read, misspelling.meant) if renamed else None
+    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
     yield Finding(
         read.span,
         f"Slurm never sets {read.name}, so it is {_result(read)} here; "
-        + (f"write `{instead}`" if instead else f"did you mean {slip.meant}?"),
-        "error" if slip.certain and use_of(job, read).kind != "print" else "warning",
-        fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=slip.certain),
+        + (f"write `{instead}`" if instead else f"did you mean {misspelling.meant}?"),
+        "error" if misspelling.certain and use_of(job, read).kind != "print" else "warning",
+        fix=fix,
     )
 
 

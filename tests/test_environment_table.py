@@ -16,7 +16,7 @@ from sbatchlint.job.environment import (
     ZERO_IN_BATCH,
 )
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.slurm.environment import Entry, find, known_names, mistaken, variables
+from sbatchlint.slurm.environment import Entry, find, known_names, misspelling_of, variables
 from sbatchlint.slurm.options import table
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Source
@@ -78,7 +78,7 @@ def test_the_sets_that_geometry_needs() -> None:
     ],
 )
 def test_a_slip_leads_to_the_name_that_was_meant(name: str, meant: str, certain: bool) -> None:
-    found = mistaken(name)
+    found = misspelling_of(name)
     assert found is not None
     assert (found.meant, found.certain) == (meant, certain)
 
@@ -109,11 +109,11 @@ def test_a_slip_leads_to_the_name_that_was_meant(name: str, meant: str, certain:
     ],
 )
 def test_other_names_are_left_alone(name: str) -> None:
-    assert mistaken(name) is None
+    assert misspelling_of(name) is None
 
 
 def test_every_name_of_slurm_is_no_slip() -> None:
-    assert [name for name in known_names() if mistaken(name) is not None] == []
+    assert [name for name in known_names() if misspelling_of(name) is not None] == []
 
 
 def test_components_have_variables_of_their_own() -> None:

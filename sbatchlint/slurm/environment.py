@@ -92,7 +92,7 @@ def known_names() -> frozenset[str]:
     return frozenset({*variables(), *_data()["others"], *read})
 
 
-class Slip:
+class Misspelling:
     """A name that Slurm does not set, and the one that was probably meant; `certain`: nothing else is near."""
 
     __slots__ = ("certain", "meant")
@@ -102,35 +102,35 @@ class Slip:
         self.certain = certain
 
 
-def mistaken(name: str) -> Slip | None:
+def misspelling_of(name: str) -> Misspelling | None:
     """What an unknown name of a Slurm variable was probably meant to be; None for known names and for strange ones."""
     if not name.startswith(_PREFIXES):
         prefix, _, rest = name.partition("_")
         meant = f"SLURM_{rest}"
-        return Slip(meant, True) if find(meant) is not None and _distance(prefix, "SLURM") == 1 else None
+        return Misspelling(meant, True) if find(meant) is not None and _distance(prefix, "SLURM") == 1 else None
     if name in known_names() or find(name) is not None:
         return None
     if any(group[:-1] in name for group in _GROUPS):
         return None
-    slips = _data()["mistaken"]
-    if name in slips:
-        return Slip(slips[name], True)
+    known = _data()["mistaken"]
+    if name in known:
+        return Misspelling(known[name], True)
     plain = _plain(name)
     same = [each for each in variables() if _plain(each) == plain]
     if same:
-        return Slip(same[0], len(same) == 1)
+        return Misspelling(same[0], len(same) == 1)
     limit = 2 if len(plain) > 9 else 1
     distances = {each: _distance(plain, _plain(each)) for each in variables() if each.startswith(_PREFIXES)}
     least = min(distances.values())
     if least > limit:
         return None
     near = [each for each, distance in distances.items() if distance == least]
-    return Slip(near[0], least == 1 and len({_plain(each) for each in near}) == 1)
+    return Misspelling(near[0], least == 1 and len({_plain(each) for each in near}) == 1)
 
 
-def is_slip_of_fingers(name: str, slip: Slip) -> bool:
+def is_plain_misspelling(name: str, misspelling: Misspelling) -> bool:
     """Whether the two differ by underscores and one letter, so that nobody can have meant a name of their own."""
-    return slip.certain and _distance(_plain(name), _plain(slip.meant)) <= 1
+    return misspelling.certain and _distance(_plain(name), _plain(misspelling.meant)) <= 1
 
 
 def _plain(name: str) -> str:

@@ -14,7 +14,7 @@ PRINTING = frozenset({"echo", "printf", "logger"})
 TESTS = frozenset({"[", "[[", "test"})
 # The operators of `${NAME:-default}` and its like.
 DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
-# `SLURM_…`, and what a slip of the fingers makes of it (`SLRUM_JOB_ID`).
+# `SLURM_…`, and how it is misspelled (`SLRUM_JOB_ID`).
 _NAME_OF_SLURM = Regex(r"S[A-Z]{2,6}_[A-Z]")
 # How many commands after a read may have been recorded before the one that it belongs to.
 _AHEAD = 12
