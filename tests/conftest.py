@@ -17,6 +17,7 @@ from sbatchlint import registry as registry_module
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Option, Span, insert, replace
 from sbatchlint.cli import main
 from sbatchlint.registry import Check, Entry, Registry
+from sbatchlint.triggered import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -149,6 +150,9 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Registry:
     """The small checks instead of the real ones."""
     registry = toy_registry()
     monkeypatch.setattr(registry_module, "_registry", registry)
+    for toy, entry in zip(TOYS, registry.entries):
+        if toy.stage != "stable":
+            monkeypatch.setitem(STAGES, entry.module, toy.stage)
     return registry
 
 

@@ -82,6 +82,21 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Files beside the script", "sbatchlint.job.included_files", None),
     ("Bounds of the evaluation", "sbatchlint.bash.limits", ("Limits", "Limit")),
     ("Statements of the script", "sbatchlint.bash.interpreter.interpreter", ("Checkpoint",)),
+    (
+        "What is there beside the script",
+        "sbatchlint.source.lookups",
+        (
+            "exists",
+            "is_file",
+            "is_folder",
+            "is_same_file",
+            "real_path",
+            "names_in",
+            "read",
+            "program",
+            "doubt",
+        ),
+    ),
     ("Answers kept for a job", "sbatchlint.job.once", None),
 ]
 FINDINGS = ("Card", "Option", "Finding", "Fix", "Edit", "Bad", "Good", "insert", "remove", "replace", "corrected")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sbatchlint.fix import Refused
 
 # With fewer files for each process, starting it costs more than it saves.
-FILES_PER_PROCESS = 48
+FILES_PER_PROCESS = 16
 # With fewer files, to keep results and find them again costs more than it saves.
 FEWEST_CACHED = 8
 
