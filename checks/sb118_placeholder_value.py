@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.placeholders import find_placeholder, may_open_placeholder, placeholder_around
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
 from sbatchlint.bash.syntax.tree import Redirect
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.lines import BLANKS
 from sbatchlint.slurm.model import Setting
@@ -109,7 +109,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     is_script = string.startswith("#!") or job.is_embedded or bool(job.directives.lines)
     if "<" not in string or not job.is_shell or not is_script or IN_SHELL.search(string) is None:
         return
-    opened = {node.start for node in nodes(job.program) if isinstance(node, Redirect) and node.operator == "<"}
+    opened = {node.start for node in nodes_of(job.program, Redirect) if node.operator == "<"}
     for match in IN_SHELL.finditer(string):
         if match.start() in opened or _in_error(job, match.start()):
             message = f"`{match.group()}` is a placeholder, but the shell reads redirections; write the value"

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Program, Simple
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.source.regex import Regex
@@ -75,10 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
     file = job.source.text
-    for node in nodes(program):
-        if isinstance(node, ArrayLiteral):
-            yield from _blank_elements(node, text, file)
-    commands = sorted((each for each in nodes(program) if isinstance(each, Simple)), key=lambda each: each.end)
+    for node in nodes_of(program, ArrayLiteral):
+        yield from _blank_elements(node, text, file)
+    commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)
     # by the command before, the place where it is cut
     breaks = {id(each.before): each for each in _breaks(commands, text.string)}
     inside = {id(each.after) for each in breaks.values()}
@@ -100,16 +99,16 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
     """Where a command that begins a line with an option follows another one."""
     ends = [each.end for each in commands]
     for after in commands:
-        number = bisect_right(ends, after.start) - 1
-        if number < 0 or after.assignments or not after.words:
+        if after.assignments or not after.words:
             continue
         first = after.words[0]
+        number = bisect_right(ends, after.start) - 1
+        if number < 0 or not _OPTION.match(string, first.start, first.end):
+            continue
         indent = string[string.rfind("\n", 0, first.start) + 1 : first.start]
         before = commands[number]
         gap = string[before.end : after.start]
-        if indent.strip(" \t") or not _OPTION.match(string, first.start, first.end):
-            continue
-        if not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
+        if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
         if _false_comment(before, string) is not None:
             yield Break(before, after, "comment")

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Program, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, is_open, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
@@ -99,8 +99,7 @@ def _parts(program: Program, string: str) -> list[Part]:
     if string.count('"') < 4:
         return parts  # only to be quick: two strings have four
     number = 0
-    commands = [each for each in nodes(program) if isinstance(each, Simple)]
-    for command in sorted(commands, key=lambda each: each.start):
+    for command in sorted(nodes_of(program, Simple), key=lambda each: each.start):
         number += 1
         for word in (*command.assignments, *command.words):
             number += 1

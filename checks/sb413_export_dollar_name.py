@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
@@ -40,8 +40,8 @@ _NAME = Regex(r"[A-Za-z_]\w*")
 
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
-        for node in nodes(program):
-            if not isinstance(node, Simple) or not node.words or node.assignments:
+        for node in nodes_of(program, Simple):
+            if not node.words or node.assignments:
                 continue
             first = node.words[0]
             command = text.string[first.start : first.end]
@@ -106,10 +106,10 @@ def _values(job: Job, name: str) -> set[str] | None:
 def _is_set_otherwise(job: Job, name: str) -> bool:
     """Whether a loop, `read` or the like sets the variable."""
     for text, program in programs(job):
-        for node in nodes(program):
-            if isinstance(node, For) and node.name == name:
-                return True
-            if isinstance(node, Simple) and node.words:
+        if any(node.name == name for node in nodes_of(program, For)):
+            return True
+        for node in nodes_of(program, Simple):
+            if node.words:
                 words = [text.string[word.start : word.end] for word in node.words]
                 if words[0] in _SETTING and name in words[1:]:
                     return True

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.bash.syntax.tree import For
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Submission
 from sbatchlint.bash.values import Expansion, Phase, shown_text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
@@ -172,9 +172,8 @@ def _first_assigned(job: Job) -> dict[str, int]:
         if any(expansion is not None and expansion.name == each.name for expansion in own):
             found.setdefault(each.name, len(job.source.text))  # `X=$X`: the wrapper's value is handed on
         found.setdefault(each.name, each.span.end)
-    for node in nodes(job.program):
-        if isinstance(node, For):
-            found.setdefault(node.name, job.text.offset(node.start))
+    for node in nodes_of(job.program, For):
+        found.setdefault(node.name, job.text.offset(node.start))
     return found
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
@@ -201,8 +201,8 @@ def _is_pipefail_safe(job: Job, hidden: list[Piped]) -> bool:
             return False
     written = {
         job.span(node.start, node.end).start
-        for node in nodes(job.program)
-        if isinstance(node, Pipeline) and len(node.commands) > 1
+        for node in nodes_of(job.program, Pipeline)
+        if len(node.commands) > 1
     }
     return written <= {ran.span.start for ran in pipelines}
 
@@ -327,7 +327,7 @@ def _is_alone(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation
     exits = [each for each in job.invocations if each.name == "exit" and each.index > workload.index]
     if any(each is not last for each in exits):
         return False
-    if any(isinstance(node, Heredoc) and not node.closed for node in nodes(job.program)):
+    if any(not node.closed for node in nodes_of(job.program, Heredoc)):
         return False
     before = source.text[source.line_of(ran.span.start).start : ran.span.start]
     behind = source.text[ran.span.end : source.line_of(ran.span.end).end].strip()

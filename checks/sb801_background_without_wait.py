@@ -30,7 +30,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
@@ -142,7 +142,7 @@ def _is_followed(job: Job) -> bool:
     """Whether all is known that the script runs, and in which shell; and no pipe of its own can make one wait."""
     if job.program.errors or job.limits.met:
         return False
-    if any(isinstance(each, Unparsed) for _, program in programs(job) for each in nodes(program)):
+    if any(nodes_of(program, Unparsed) for _, program in programs(job)):
         return False
     for each in job.invocations:
         if each.name == "mkfifo" or each.name == "shopt" and "lastpipe" in map(text_of, each.argv):
@@ -421,7 +421,7 @@ def _fix(job: Job, group: list[Left]) -> Fix | None:
     if last.home.parent is not None or job.is_embedded or is_templated(source.text) or _beside(job, group):
         return None
     statement = _statement(job, last)
-    if statement is None or any(isinstance(each, Heredoc) for each in nodes(statement)):
+    if statement is None or nodes_of(statement, Heredoc):
         return None
     span = job.span(statement.start, statement.end)
     line = source.line_of(span.end)

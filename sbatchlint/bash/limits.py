@@ -52,7 +52,9 @@ class Limits:
 
     def bounded(self, field: Pieces, most: int, span: Span, phase: Phase) -> Pieces:
         """A field of at most so many pieces, and of `MOST_CHARACTERS`: its beginning, and an unknown for the rest."""
-        if len(field) == 1 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS:
+        if len(field) == 1:
+            return field
+        if len(field) <= most and sum(map(len, [each.text for each in field if each.text])) <= MOST_CHARACTERS:
             return field
         self.note("value", span)
         size = 0

@@ -14,6 +14,7 @@ from sbatchlint.bash.values import Text, literal
 from sbatchlint.job import Job
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.once import once
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
@@ -54,7 +55,7 @@ def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, 
     if job.is_embedded or job.submits or not job.text.is_plain or not points or job.limits.exhausted:
         return None
     text = job.source.own.text
-    starts = [job.text.offset(each.statement.start) for each in points]
+    starts, before, last = _order(job)
 
     def begins_line(number: int) -> bool:
         return not text[text.rfind("\n", 0, starts[number]) + 1 : starts[number]].strip()
@@ -64,14 +65,20 @@ def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, 
         first -= 1
     if first < 0:
         return None
-    place = launch.launcher.span.start
-    commands = [each.invocation.index for each in job.launches if each.launcher.span.start == place]
-    behind = max(bisect_right([each.commands for each in points], max(commands)), 1)
+    behind = max(bisect_right(before, last[launch.launcher.span.start]), 1)
     ends = max(edit.span.end for edit in edits)
     while behind < len(points) and (starts[behind] < ends or not begins_line(behind)):
         behind += 1
     end = starts[behind] if behind < len(points) else len(text)
     return points[first], Span(starts[first], end)
+
+
+@once
+def _order(job: Job) -> tuple[list[int], list[int], dict[int, int]]:
+    """Where the top-level statements begin, how many commands ran before each, and the last command of each launch."""
+    starts = [job.text.offset(each.statement.start) for each in job.checkpoints]
+    last = {each.launcher.span.start: each.invocation.index for each in job.launches}
+    return starts, [each.commands for each in job.checkpoints], last
 
 
 def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -> list[Launch] | None:

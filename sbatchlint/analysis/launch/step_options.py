@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
 from sbatchlint.job import Job
@@ -44,18 +44,15 @@ class Words:
         self.heredocs: set[int] = set()
         self.words: list[tuple[Span, Word]] = []
         self.commands: list[Simple] = []
-        for node in nodes(job.program):
-            if isinstance(node, Simple):
-                self.commands.append(node)
-                for index, word in enumerate(node.words):
-                    self.simple[id(word)] = (node, index)
-            elif isinstance(node, ArrayLiteral):
-                for index, element in enumerate(node.elements):
-                    self.elements[id(element)] = (node, index)
-            elif isinstance(node, Heredoc):
-                self.heredocs.add(id(node.body))
-            elif isinstance(node, Word):
-                self.words.append((job.span(node.start, node.end), node))
+        for command in nodes_of(job.program, Simple):
+            self.commands.append(command)
+            for index, word in enumerate(command.words):
+                self.simple[id(word)] = (command, index)
+        for array in nodes_of(job.program, ArrayLiteral):
+            for index, element in enumerate(array.elements):
+                self.elements[id(element)] = (array, index)
+        self.heredocs.update(id(heredoc.body) for heredoc in nodes_of(job.program, Heredoc))
+        self.words.extend((job.span(word.start, word.end), word) for word in nodes_of(job.program, Word))
 
     def at(self, offset: int) -> Word | None:
         """The innermost word that holds a character of the file."""

@@ -1,28 +1,44 @@
 """Walking a syntax tree without evaluating it."""
 
+from collections import defaultdict
+from itertools import chain
+from typing import Any, TypeVar
+
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
+
+Kind = TypeVar("Kind", bound=Node)
 
 # The fields that may hold nodes, by class: all that are not annotated as text, number or flag.
 _PLAIN = frozenset(("str", "int", "bool", "str | None", "int | None", "bool | None"))
 _holding: dict[type[object], tuple[str, ...]] = {}
-# The nodes of the trees walked last, as several functions walk the same ones.
-_recent: list[tuple[object, list[Node]]] = []
-_MOST_RECENT = 8
+# The nodes by class of the trees that were walked last, by the identity of the tree: several functions walk the same.
+_recent: dict[int, tuple[object, dict[type[Node], list[Any]]]] = {}
+_MOST_RECENT = 64
 
 
 def nodes(tree: object) -> list[Node]:
-    """Every node of a tree, in no particular order. The list is shared: it is not to be changed."""
-    for root, known in _recent:
-        if root is tree:
-            return known
+    """Every node of a tree, in no particular order."""
+    return list(chain.from_iterable(_by_class(tree).values()))
+
+
+def nodes_of(tree: object, kind: type[Kind]) -> list[Kind]:
+    """Every node of one class, in no particular order. The list is shared: it is not to be changed."""
+    return _by_class(tree).get(kind, [])
+
+
+def _by_class(tree: object) -> dict[type[Node], list[Any]]:
+    known = _recent.get(id(tree))
+    if known is not None:
+        return known[1]
+    if len(_recent) == _MOST_RECENT:
+        _recent.clear()
     found = _collected(tree)
-    _recent.insert(0, (tree, found))
-    del _recent[_MOST_RECENT:]
+    _recent[id(tree)] = tree, found  # with the tree itself, so that its identity stays its own
     return found
 
 
-def _collected(tree: object) -> list[Node]:
-    found: list[Node] = []
+def _collected(tree: object) -> dict[type[Node], list[Any]]:
+    found: defaultdict[Any, list[Any]] = defaultdict(list)
     pending: list[object] = [tree]
     while pending:
         each = pending.pop()
@@ -35,7 +51,7 @@ def _collected(tree: object) -> list[Node]:
             if not isinstance(each, Node):
                 continue
             fields = _holding[kind] = _fields(type(each))
-        found.append(each)  # type: ignore[arg-type]
+        found[kind].append(each)
         if fields:
             values = each.__dict__
             for name in fields:
@@ -54,10 +70,6 @@ def _fields(kind: type[Node]) -> tuple[str, ...]:
 
 def quoted_ranges(program: Program) -> list[tuple[int, int]]:
     """The ranges of the text that are quoted, or the body of a heredoc."""
-    found: list[tuple[int, int]] = []
-    for node in nodes(program):
-        if isinstance(node, Literal) and node.quoted:
-            found.append((node.start, node.end))
-        elif isinstance(node, Heredoc):
-            found.append((node.body.start, node.body.end))
+    found = [(node.start, node.end) for node in nodes_of(program, Literal) if node.quoted]
+    found.extend((node.body.start, node.body.end) for node in nodes_of(program, Heredoc))
     return found
