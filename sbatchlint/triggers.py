@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.job.argv import basename
 from sbatchlint.job.launches import entered
-from sbatchlint.job.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,7 +55,11 @@ class Trigger:
         raise NotImplementedError
 
     def holds(self, job: "Job") -> bool:
-        found = _words_of(job, type(self))
+        # kept with the job's other answers, as there are many triggers of a kind
+        kind = type(self).__name__
+        found = job.answers.get(kind)
+        if found is None:
+            found = job.answers[kind] = frozenset(self.words_of(job))
         if not self.words:
             return bool(found)
         return not self.exact.isdisjoint(found) or any(_has_like(found, pattern) for pattern in self.patterns)
@@ -67,11 +70,6 @@ class Trigger:
     def __repr__(self) -> str:
         words = ", ".join(f'"{word}"' for word in self.words)
         return f"{type(self).__name__}({words})"
-
-
-@once
-def _words_of(job: "Job", kind: type[Trigger]) -> frozenset[str | None]:
-    return frozenset(kind().words_of(job))
 
 
 def _has_like(found: frozenset[str | None], pattern: str) -> bool:

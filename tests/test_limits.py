@@ -106,3 +106,38 @@ def test_nothing_is_left_to_the_collector() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+SHAPES = {
+    "lines": lambda size: "".join(f'CMD="$CMD --opt{i} $A"\nsrun -n1 a $A\n' for i in range(size)),
+    "turns": lambda size: f"for i in $(seq {size}); do X=$((i+1)); srun a $X; done\n" * 10,
+    "functions": lambda size: "".join(f"f{i}() {{\n  echo $1 {i}\n}}\nf{i} a\n" for i in range(size)),
+    "words": lambda size: "srun a" + "".join(f" --opt{i} $A" for i in range(10 * size)) + "\n",
+    "heredocs": lambda size: "cat > a.yaml <<EOF\na: $A\nEOF\n" * size,
+    "programs": lambda size: "".join(f'srun bash -c "echo $A; a --x {i}"\n' for i in range(size)),
+    "branches": lambda size: "".join(f'if [ "$A{i}" = x ]; then B="$B -{i}"; fi\n' for i in range(size)),
+    "directives": lambda size: "".join(f"#SBATCH --comment=x{i}\n" for i in range(size)),
+    "launchers": lambda size: "".join(
+        f"srun torchrun --nnodes=2 --nproc_per_node=8 t.py {i}\n" for i in range(size // 3)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_time_grows_with_the_length(shape: str) -> None:
+    """Ten times the script takes about ten times as long (at most twice that, as a machine may be busy)."""
+
+    def least(body: str, rounds: int) -> float:
+        found = []
+        for _ in range(rounds):
+            start = time.process_time()
+            findings(body)
+            found.append(time.process_time() - start)
+        return min(found)
+
+    make = SHAPES[shape]
+    findings(make(30))  # loads the checks
+    short, long = least(make(100), 5), least(make(1000), 1)
+    if long > 20 * short:
+        short, long = least(make(100), 20), least(make(1000), 3)
+    assert long < 20 * short

@@ -13,8 +13,8 @@ from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.bash.variables import Alternative
 
 # At most so many statements of a loop, and of all loops together, are walked without being recorded.
-MOST_SILENT = 600
-MOST_SILENT_OF_ALL = 30_000
+MOST_SILENT = 150
+MOST_SILENT_OF_ALL = 3_000
 
 
 class LoopBudgetExceeded(Exception):
