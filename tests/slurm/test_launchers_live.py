@@ -18,6 +18,7 @@ SBATCHLINT_ALL_LAUNCHES is set, which takes half as long again.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -116,7 +117,13 @@ def interpreters() -> Path:
 
 @cache
 def is_there(name: str) -> bool:
-    """Whether there is such a module, or such a command."""
+    """Whether there is such a module, such a command or such a library."""
+    if ".so" in name:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            return False
+        return True
     python = interpreters() / "python"
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     module = python.exists() and subprocess.run([python, "-c", code, name], capture_output=True).returncode == 0
