@@ -236,7 +236,11 @@ def seeds_of(target: str, folders: Iterable[Path] = ()) -> list[bytes]:
     found = [path.read_bytes() for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     if not found:
         found = [path.read_bytes() for path in sorted((ROOT / "examples").rglob("*.sbatch"))]
-        found += [case.example.text.encode() for check in registry().load_all() for case in check.cases]
+        found += [
+            case.example.text.encode("utf-8", "surrogateescape")
+            for check in registry().load_all()
+            for case in check.cases
+        ]
     return [*found, LOG.encode(), SHORT.encode()]
 
 

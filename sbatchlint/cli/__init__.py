@@ -39,7 +39,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        from sbatchlint.report.cells import escape
+
+        print(f"error: {escape(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # the buffered rest has nowhere to go, about which the interpreter would complain at exit

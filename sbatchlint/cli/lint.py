@@ -18,7 +18,7 @@ from sbatchlint.report.summary import count, statistics, statistics_json, summar
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
-from sbatchlint.source.files import InputError, reason
+from sbatchlint.source.files import InputError, content, reason
 from sbatchlint.source.text import Span, begins_as_script
 
 STANDARD_INPUT = "<stdin>"
@@ -64,11 +64,11 @@ class _Run:
 
     def error(self, text: str) -> None:
         self.errors += 1
-        print(f"error: {text}", file=sys.stderr)
+        print(f"error: {escape(text)}", file=sys.stderr)
 
     def note(self, text: str) -> None:
         if self.options.verbose:
-            print(f"note: {text}", file=sys.stderr)
+            print(f"note: {escape(text)}", file=sys.stderr)
 
     def scripts(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
         """Every batch script in or below the paths, with its content."""
@@ -107,7 +107,8 @@ class _Run:
             if (fault.where, fault.error) not in self._faults:
                 self._faults.add((fault.where, fault.error))
                 print(
-                    f"fault: sbatchlint itself failed in {fault.where} on {shown_path(fault.path)} ({fault.error});"
+                    f"fault: sbatchlint itself failed in {fault.where} on {escape(shown_path(fault.path))}"
+                    f" ({escape(fault.error)});"
                     f" please report this at {ISSUES}",
                     file=sys.stderr,
                 )
@@ -118,8 +119,8 @@ class _Run:
                 each = refused.diagnostic
                 row, column = each.source.position(each.span.start)
                 print(
-                    f"note: {shown_path(outcome.path)}:{row}:{column}: the fix of {each.code} {each.name} was taken"
-                    f" back: {refused.reason}",
+                    f"note: {escape(shown_path(outcome.path))}:{row}:{column}: the fix of {each.code} {each.name}"
+                    f" was taken back: {escape(refused.reason)}",
                     file=sys.stderr,
                 )
         if outcome.origin:
@@ -209,7 +210,7 @@ class _Run:
             for code, name in outcome.applied:
                 counts[f"{code} {name}"] = counts.get(f"{code} {name}", 0) + 1
             if counts:
-                print(f"fixed in {shown_path(outcome.path)}:", file=out)
+                print(f"fixed in {escape(shown_path(outcome.path))}:", file=out)
             for name, number in sorted(counts.items()):
                 print(f"  {number} x {name}", file=out)
 
@@ -238,9 +239,9 @@ def _keeps_nothing() -> bool:
 
 def _content(path: str, named: bool) -> bytes | None:
     """The bytes of a file; None for one of a folder that is not text, or too large for a script."""
+    if named:
+        return content(path)
     with open(path, "rb") as file:
-        if named:
-            return file.read()
         data = file.read(1 << 16)
         if b"\0" in data and not begins_as_script(data):
             return None

@@ -65,7 +65,7 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
             diff = unified_diff(before, source, shown_path(path))
     if mode.fix and source.text != before.text and not mode.standard_input:
         try:
-            write(path, Source.encode(source.text))
+            write(path, Source.encode(source.text), data)
         except InputError as error:
             return Outcome(path, [], faults=tuple(inspection.faults), error=str(error))
     shown = [each for each in inspection.diagnostics if settings.shows(each.code, each.severity)]

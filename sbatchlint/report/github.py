@@ -5,6 +5,7 @@ GitHub shows only ten errors and ten warnings of a step, so the worst come first
 
 import os
 
+from sbatchlint.report.cells import escape
 from sbatchlint.report.json import clean
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
@@ -41,7 +42,9 @@ def _path(path: str) -> str:
 
 
 def _data(text: str) -> str:
-    return clean(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """A text without control characters, which a log must not hold; a line feed is written as GitHub reads it."""
+    lines = clean(text).replace("\r\n", "\n").split("\n")
+    return "\n".join(map(escape, lines)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -4,6 +4,7 @@ A file is written to a temporary file in the same folder, which then replaces it
 written. Its mode and, where permitted, its owner are kept.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -20,11 +21,33 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+# No script is larger; a file that is named may be.
+LARGEST = 64 << 20
+# Where the shell puts what `<(command)` prints, and standard input.
+_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+
+
+def content(path: str) -> bytes:
+    """The bytes of a file. Raises `OSError` where it cannot be read; of a device or FIFO, too: it may never end."""
+    with open(path, "rb", opener=_opened) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise OSError(errno.EFBIG, "it is larger than 64 MB")
+    return data
+
+
+def _opened(path: str, flags: int) -> int:
+    handle = os.open(path, flags if path.startswith(_STREAMS) else flags | os.O_NONBLOCK)
+    if not path.startswith(_STREAMS) and not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return handle
+
+
 def read_bytes(path: str) -> bytes:
     """The bytes of a file. Raises `InputError` where it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return content(path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {reason(error)}") from None
 
@@ -45,8 +68,10 @@ def read_standard_input(path: str) -> Source:
         raise InputError(f"cannot read {path}: {error}") from None
 
 
-def write(path: str, data: bytes) -> None:
+def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """Replaces the contents of a file in one step. Raises `InputError` where that is not possible.
+
+    `before`: what was read; a file that holds something else by now is left alone.
 
     Of a symbolic link, the target is replaced. A file with several hard links is written in place, as a rename would
     separate it from the others.
@@ -59,6 +84,8 @@ def write(path: str, data: bytes) -> None:
         status = os.stat(target)
         if not os.access(target, os.W_OK):
             raise PermissionError(13, "the file is read-only")
+        if before is not None and content(target) != before:
+            raise OSError(errno.EBUSY, "it was changed meanwhile; run again")
         if status.st_nlink > 1:
             with open(target, "r+b") as file:
                 file.write(data)

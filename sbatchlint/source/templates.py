@@ -13,8 +13,8 @@ _WORDS = (
     "|endcall|filter|endfilter|do|with|endwith|autoescape|endautoescape"
 )
 _VALUE = r"\{\{-?[ \t]*[A-Za-z_][^{}\n]*\}\}"  # not `{{.Names}}` (docker), nor the braces of `{{1..3},9}`
-_STATEMENTS = rf"\{{%[-+]?\s*(?:{_WORDS})\b.*?%\}}|<%.*?%>"
-_MARK = Regex(rf"{_VALUE}|{_STATEMENTS}|(?<!\$)\{{#.*?#\}}", re.DOTALL)
+_STATEMENTS = rf"\{{%[-+]?\s*(?:{_WORDS})\b.{{0,1000}}?%\}}|<%.{{0,1000}}?%>"
+_MARK = Regex(rf"{_VALUE}|{_STATEMENTS}|(?<!\$)\{{#.{{0,1000}}?#\}}", re.DOTALL)
 _SIGN = Regex(rf"{_VALUE}|{_STATEMENTS}", re.DOTALL)
 _STATEMENT = Regex(r"\{%[-+]?\s*(\w+)")
 _ALTERNATIVES = ("else", "elif")

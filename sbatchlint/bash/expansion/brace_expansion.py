@@ -13,6 +13,9 @@ from sbatchlint.source.text import Span
 
 # A word that would become more words is left unknown.
 MOST_BRACES = 64
+# Braces in it, and how many characters may be searched for their ends.
+MOST_OPENED = 150
+MOST_SEARCHED = 1_000_000
 EMPTY_QUOTES = Regex(r"\"\"|''")
 SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 
@@ -41,11 +44,14 @@ def sequence(text: str) -> list[str] | None:
 def brace_words(text: str) -> list[list[int | str]] | None:
     """Brace expansion of a word given as characters, in which `\\0` stands for a quoted part or an expansion.
 
-    Each resulting word is a list of indices into `text` and of new texts. None where there are too many words; a single
+    Each resulting word is a list of indices into `text` and of new texts. None where there is too much; a single
     word with all indices where there are no braces to expand.
     """
     if "{" not in text:
         return [list(range(len(text)))]
+    opened = text.count("{")
+    if opened > MOST_OPENED or opened * len(text) > MOST_SEARCHED:
+        return None
     return _expanded(text, 0, len(text))
 
 

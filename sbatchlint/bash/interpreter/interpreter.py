@@ -73,14 +73,17 @@ class ScriptInterpreter(ControlFlow):
         self.expander = WordExpander(self)
         current: State | None = state or State()
         context = Context(phase)
-        try:
-            for statement in program.statements:
-                if current is None:
-                    break
-                self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
+        for statement in program.statements:
+            if current is None:
+                break
+            self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
+            try:
                 current = self.statement(statement, Scope(current, text, context))
-        except WorkBudgetExceeded:
-            pass  # noted in `limits`
+            except WorkBudgetExceeded:
+                break  # noted in `limits`
+            except RecursionError:  # brackets in brackets, thousands deep
+                self.limits.note("work", text.span(statement.start, statement.end))
+                break
         # These refer to each other and to the interpreter; without such circles it is freed as soon as nobody asks it.
         del self.expander.parameters
         del self.expander

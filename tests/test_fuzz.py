@@ -1,0 +1,85 @@
+"""Damaged input for a short while, and what longer runs of tools/fuzz.py have found."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from conftest import HEAD
+from damage import TARGETS, check_configuration, check_script, damaged, keys, seeds_of, words
+from sbatchlint.bash.expansion.patterns import is_affordable, matches, pattern_to_regex, removed_range, replaced
+from sbatchlint.bash.syntax.parser import parse
+
+LIMITS = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_damaged_input(target: str) -> None:
+    draw = random.Random(1)
+    seeds = [each for each in seeds_of(target) if len(each) < 3000]
+    for _ in range(60):
+        TARGETS[target](damaged(draw, seeds)[:5000])
+
+
+@seed(1)
+@LIMITS
+@given(st.binary(max_size=300))
+def test_bytes(data: bytes) -> None:
+    check_script(b"#!/bin/bash\n#SBATCH " + data)
+
+
+@seed(1)
+@LIMITS
+@given(st.lists(st.sampled_from(words()), max_size=60))
+def test_words(drawn: list[bytes]) -> None:
+    check_script(HEAD.encode() + b" ".join(drawn))
+
+
+@seed(1)
+@LIMITS
+@given(st.lists(st.sampled_from(words()), max_size=12))
+def test_directives(drawn: list[bytes]) -> None:
+    check_script(HEAD.encode() + b"".join(b"#SBATCH " + each + b"\n" for each in drawn) + b"srun a\n")
+
+
+@seed(1)
+@LIMITS
+@given(st.lists(st.sampled_from(keys()), max_size=20))
+def test_configuration(drawn: list[bytes]) -> None:
+    check_configuration(b"".join(drawn))
+
+
+def test_a_configuration_with_a_number_of_5000_digits() -> None:
+    check_configuration(b"[site]\ngpus-per-node = " + b"9" * 5000)
+    check_configuration(b"exclude = " + b"[" * 5000)
+
+
+def test_brackets_that_nothing_closes() -> None:
+    for opening in ("$((", "((", "$[", "a[", "a=(", "${a["):
+        assert parse(opening * 5000) is not None
+
+
+def test_what_one_text_matches_is_compared_at_any_length() -> None:
+    text = "ab" * 100_000
+    assert removed_range(text, "##", "ab") == (2, 200_000)
+    assert removed_range(text, "%", "\\ab") == (0, 199_998)
+    assert removed_range(text, "#", "x") == removed_range(text, "%", "x") == (0, 200_000)
+    assert replaced(text, "//", "b", "") == "a" * 100_000
+    assert replaced("aba", "/", "a", "c") == "cba"
+    assert replaced("aba", "/#", "a", "c") == "cba" and replaced("aba", "/%", "a", "c") == "abc"
+    assert replaced("", "//", "a", "b") == "" and replaced("aba", "/#", "b", "c") == "aba"
+    assert replaced(text, "//", "b", "c" * 1000) is None
+
+
+def test_patterns_that_may_take_for_ever_are_not_matched() -> None:
+    assert matches("*.py", "a" * 1000) is False
+    assert matches("*a*a*a*a*a*b", "a" * 100) is None
+    assert matches("+(+(+(a)))b", "a" * 5, True) is None
+    assert matches("+(ab)c", "ababc", True) is True
+    assert matches("+(a|aa)b", "a" * 40, True) is None
+    for pattern in ("[]a]*[!*]", "@(a|b)?c", r"\*[*]"):
+        regex = pattern_to_regex(pattern, True)
+        assert regex is not None and is_affordable(regex, 40)
