@@ -223,7 +223,10 @@ def _texts_beside(job: Job) -> list[str]:
     for folder in _project(job):
         for name in [each for each in lookups.names_in(folder) if not each.startswith(".")][:_MOST_FILES]:
             path = os.path.join(folder, name)
-            text = (lookups.read(path, _MOST_BYTES) or b"").decode("utf-8", "replace")
+            data = lookups.read(path, _MOST_BYTES) or b""
+            if not any(word in data for word in (b"mkdir", b"makedirs", b"install")):
+                continue  # only to be quick: most files have none of them
+            text = data.decode("utf-8", "replace")
             if _MAKING.search(text) and not lookups.is_same_file(path, job.source.path):
                 found.append(text)
     return found

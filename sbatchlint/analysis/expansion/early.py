@@ -168,7 +168,7 @@ def _uses_in(command: Invocation, step: Step, question: Question) -> Iterator[tu
     for name, field in command.variables:
         for expansion in _early(field, question):
             yield expansion, _variable_consumer(name, command, question), field
-    for field in command.argv[1:]:
+    for field in command.argv[1:] if command.state.files else ():
         for expansion, kind in _in_written_file(command, field, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
@@ -191,8 +191,11 @@ def _exports_to(step: Step, question: Question) -> Iterator[EarlyUse]:
                     continue  # the task sets it anew
                 yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, field, ())
         for name in question.variables:
-            now, old = command.state.variables.get(name), before.get(name)
-            if now is None or old is None or now.span != old.span or not now.exported:
+            now = command.state.variables.get(name)
+            if now is None or not now.exported:
+                continue
+            old = before.get(name)
+            if old is None or now.span != old.span:
                 continue
             value = exported(command, name) or ()
             for expansion in _early(value, question):
@@ -259,9 +262,11 @@ def _own_exports(command: Invocation, step: Step, question: Question) -> list[st
     before = step.invocation.state.variables
     found = []
     for name in question.variables:
-        now, old = command.state.variables.get(name), before.get(name)
-        own = now is not None and now.alternatives and (old is None or now.span != old.span)
-        if own and not any(name == variable for variable, _ in command.variables):
+        now = command.state.variables.get(name)
+        if now is None or not now.alternatives:
+            continue
+        old = before.get(name)
+        if (old is None or now.span != old.span) and not any(name == variable for variable, _ in command.variables):
             found.append(name)
     return found
 
