@@ -179,7 +179,7 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
         start, end = offsets.offset(each.span.start), offsets.offset(each.span.end, behind=False)
         others = [other for other in before if other.name == each.name and other is not each]
         stays = [d for d in after if d.name == each.name and _touch(d.span, start, end)]
-        expected = [o for o in others if o not in batch and _touch(o.span, *each.span)]
+        expected = [o for o in others if _touch(o.span, *each.span) and o not in batch]
         if len(stays) > len(expected):
             return "its finding would remain"
     for each in after:
