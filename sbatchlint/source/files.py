@@ -38,8 +38,11 @@ def content(path: str) -> bytes:
 
 def _opened(path: str, flags: int) -> int:
     handle = os.open(path, flags if path.startswith(_STREAMS) else flags | os.O_NONBLOCK)
-    if not path.startswith(_STREAMS) and not stat.S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not path.startswith(_STREAMS) and not stat.S_ISREG(mode):
         os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         raise OSError(errno.EINVAL, "it is not a regular file")
     return handle
 
