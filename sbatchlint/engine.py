@@ -52,7 +52,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
     """What the selected checks find in a job that was built of this file."""
     faults: list[Fault] = []
     errors = len(job.program.errors)
-    jobs = _with_submitted(job)
+    jobs = job.with_submitted()
     diagnostics: list[Diagnostic] = []
     for entry in settings.checks(source.path):
         try:
@@ -74,14 +74,6 @@ def _is_triggered(entry: Entry, jobs: list[Job]) -> bool:
     """Whether the trigger of a check holds for one of these jobs; without that the check is not even loaded."""
     trigger = TRIGGERS.get(entry.module)
     return trigger is None or any(map(trigger.holds, jobs))
-
-
-def _with_submitted(job: Job) -> list[Job]:
-    """A job, and the jobs that it submits from scripts inside its script."""
-    jobs = [job]
-    for each in jobs:
-        jobs.extend(each.submits)
-    return jobs
 
 
 def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:

@@ -73,9 +73,7 @@ def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault])
 def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
     """The findings of each step, on the lines of its words and of the commands that it runs."""
     steps: dict[tuple[str, int], set[Place]] = {}
-    jobs = [job]
-    for each in jobs:
-        jobs.extend(each.submits)
+    for each in job.with_submitted():
         _add_rows(each, steps)
     marks: dict[Place, list[Mark]] = {}
     for finding in findings:

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
@@ -10,6 +11,7 @@ from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
+from sbatchlint.bash.syntax.walk import quoted_ranges
 from sbatchlint.bash.trace import NOTHING, Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.hooks import JobHooks
@@ -79,9 +81,7 @@ class Job:
         self.checkpoints = interpreter.checkpoints
         self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
         self.steps: list[Step] = hooks.steps
-        self._launches: list[Launch] | None = None
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
-        self._quoted: tuple[list[int], list[int]] | None = None
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
 
@@ -130,11 +130,16 @@ class Job:
     def assignments(self) -> list[VariableAssignment]:
         return self.trace.assignments
 
-    @property
+    @cached_property
     def launches(self) -> list[Launch]:
-        if self._launches is None:
-            self._launches = find_launches(self.invocations)
-        return self._launches
+        return find_launches(self.invocations)
+
+    def with_submitted(self) -> "list[Job]":
+        """This job, and all jobs inside its script, however deep: those that submit others come before them."""
+        jobs = [self]
+        for each in jobs:
+            jobs.extend(each.submits)
+        return jobs
 
     def let_go(self) -> None:
         """Takes the picture apart once nobody asks it any more: its commands refer to each other, in circles."""
@@ -156,14 +161,15 @@ class Job:
 
     def in_quoted_text(self, offset: int) -> bool:
         """Whether a place of the file stands inside a heredoc's body or a quoted string."""
-        if self._quoted is None:
-            from sbatchlint.bash.syntax.walk import quoted_ranges
-
-            found = sorted(self.text.span(start, end) for start, end in quoted_ranges(self.program))
-            self._quoted = ([span.start for span in found], [span.end for span in found])
         starts, ends = self._quoted
         at = bisect_right(starts, offset) - 1
         return any(ends[index] > offset for index in range(at, max(at - 40, -1), -1))
+
+    @cached_property
+    def _quoted(self) -> tuple[list[int], list[int]]:
+        """Where quoted text begins and ends in the file."""
+        found = sorted(self.text.span(start, end) for start, end in quoted_ranges(self.program))
+        return [span.start for span in found], [span.end for span in found]
 
     def span(self, start: int, end: int) -> Span:
         """The place in the file of a range of this script's own text."""

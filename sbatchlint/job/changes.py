@@ -43,10 +43,7 @@ def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
     changed = Job.from_source(Source(apply(job.source.own.text, edits), job.source.own.path), job.site)
     if len(changed.program.errors) > len(job.program.errors):
         return None
-    jobs = [changed]
-    for each in jobs:
-        jobs.extend(each.submits)
-    return [each for other in jobs for each in other.launches]
+    return [each for other in changed.with_submitted() for each in other.launches]
 
 
 def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, Span] | None:
