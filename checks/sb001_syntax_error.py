@@ -20,6 +20,9 @@ import re
 from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Literal, Word
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import parse_integer
@@ -40,6 +43,10 @@ SECONDS = 10
 # Variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
 STEERING = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 
+# Lines that may have the quote which nobody closed, at most, and the characters that are parsed for all of them.
+MOST = 32
+MOST_CHARACTERS = 1 << 18
+
 CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
 
 
@@ -56,12 +63,16 @@ def check(job: Job) -> Iterator[Finding]:
     lines = string.split("\n")
     row = min(row, len(lines)) - 1
     start, end = _place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
+    unclosed = UNCLOSED.search(words)
+    opening = None if unclosed is None or unclosed[1] == "}" else _open_quote(string, unclosed[1])
+    if opening is not None:
+        start, end = opening, _line_end(string, opening)
     if any(PLACEHOLDER.search(lines[each]) for each in (row, string.count("\n", 0, start))):
         return
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1
-    message = f"bash runs the lines above, then stops here with a syntax error: {_fault(string[start:end], words)}"
-    yield Finding(job.span(start, end), message)
+    fault = _fault(string[start:end], words, opening is not None)
+    yield Finding(job.span(start, end), f"bash runs the lines above, then stops here with a syntax error: {fault}")
 
 
 def _complaint(string: str) -> tuple[int, str] | None:
@@ -88,8 +99,7 @@ def _place(string: str, errors: list[tuple[int, int]], line: int, words: str) ->
 
     Of an end of the file that comes too early, only the parser knows where it began.
     """
-    line_end = string.find("\n", line)
-    line_end = len(string) if line_end < 0 else line_end
+    line_end = _line_end(string, line)
     start, end = errors[0]
     token = UNEXPECTED.search(words)
     if token is not None:
@@ -103,12 +113,45 @@ def _place(string: str, errors: list[tuple[int, int]], line: int, words: str) ->
     return start, min(end, len(string) if first_end < 0 else first_end)
 
 
-def _fault(shown: str, words: str) -> str:
+def _line_end(string: str, at: int) -> int:
+    end = string.find("\n", at)
+    return len(string) if end < 0 else end
+
+
+def _open_quote(string: str, mark: str) -> int | None:
+    """Where the quote stands that is most likely the one which nobody closed.
+
+    bash names the last quote of the file, as all behind the open one have changed their parts. It is the one whose
+    line, closed at its end, makes a script that can be read, with the least text between quotes.
+    """
+    best: tuple[int, int] | None = None
+    at = tried = 0
+    for line in string.split("\n"):
+        quotes = [each.start() for each in re.finditer(rf"(?<!\\){re.escape(mark)}", line)]
+        if len(quotes) % 2 and (tried := tried + 1) <= min(MOST, 1 + MOST_CHARACTERS // len(string)):
+            end = at + len(line.rstrip(" \t\r\\"))
+            program = parse(string[:end] + mark + string[end:])
+            if not program.errors:
+                found = sum(map(_quoted_length, nodes_of(program, Word))), at + quotes[-1]
+                best = found if best is None else min(best, found)
+        at += len(line) + 1
+    return None if best is None else best[1]
+
+
+def _quoted_length(word: Word) -> int:
+    """How many characters of a word stand between quotes, at most."""
+    literals = [each for each in word.parts if isinstance(each, Literal) and each.quoted]
+    return literals[-1].end - literals[0].start if literals else 0
+
+
+def _fault(shown: str, words: str, found: bool) -> str:
     """What is wrong with the words at the place, and what to do about it."""
     token, unclosed = UNEXPECTED.search(words), UNCLOSED.search(words)
     if token is not None:
         return f"`{token[1]}` is unexpected; check with `bash -n`"
     if unclosed is not None:
+        if found:
+            return f"this `{unclosed[1]}` is never closed; close it, and check with `bash -n`"
         return f"no `{unclosed[1]}` closes what begins in this command; add it, and check with `bash -n`"
     opening = shown.split(maxsplit=1)[0]
     if "end of file" in words and opening in CLOSES:
@@ -131,10 +174,14 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        srun ./a.out "$HOME/in «"»
-        echo done
+        export OPTIONS="--epochs 3
+          --fast"
+        srun ./a.out «"$HOME/in»
+        for each in 1 2; do
+            srun ./b.out "$each"
+        done
         """,
-        missed=True,
+        title="bash blames the last quote of the file",
     ),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),
 ]

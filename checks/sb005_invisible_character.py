@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 
 CARD = Card(
-    "SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0",
+    "SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0", alone=True,
     seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 

@@ -127,7 +127,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         job.span(0, len(line)),
         f"{where} does not understand {listed}; write {instead}",
-        "error" if fatal else "warning",
+        "error" if fatal and shell == "dash" else "warning",  # sh is bash on most clusters
         [(spans[at], f"{_shown(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )
@@ -350,6 +350,7 @@ CASES = [
         if [[ -n "$1" ]]; then echo "$1"; fi
         srun ./a.out "${seeds[$SLURM_ARRAY_TASK_ID]}" &> log
         """,
+        severity="warning",
     ),
     Bad(
         """\

@@ -22,7 +22,7 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB102", "directive-continuation", severity="error", fix="always", since="0.1.0",
+    "SB102", "directive-continuation", severity="error", fix="always", since="0.1.0", alone=True,
     when=Written("quoted", "dropped"), seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
@@ -52,6 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if each.refused and refusing:
                 when = job.versions.in_brackets(refusing)
+                severity = job.versions.worst(refusing)
                 message = f"sbatch refuses the script{when}, as `\\` makes a word of the blank behind it; remove it"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"

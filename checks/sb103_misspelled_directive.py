@@ -23,7 +23,17 @@ from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.triggers import Written
 
-CARD = Card("SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0", when=Written("comments"))
+CARD = Card(
+    "SB103", "misspelled-directive", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Written("comments"),
+)  # fmt: skip
+
+# What a job runs without, as long as it is not asked for on purpose.
+_OPTIONAL = (
+    "array begin comment deadline dependency error exclude hold input job-name licenses mail-type mail-user nice"
+    " nodelist no-requeue open-mode output profile requeue reservation signal wckey"
+)
+DISPENSABLE = frozenset(_OPTIONAL.split())
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -49,6 +59,8 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
         "case": "sbatch wants `#SBATCH` in capitals",
     }[miss.kind]
     sure = miss.kind in ("spelling", "indented")
+    # A job that does without is switched so by a blank or small letters as often as by accident.
+    is_off = not sure and bool(job.directives.lines) and all(each.name in DISPENSABLE for each in miss.settings)
     off = "" if sure else ", or `##SBATCH` if it is off on purpose"
     advice = "remove the blanks before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     message = f"{why}, so this line is a comment and {unset}; {advice}"
@@ -58,8 +70,8 @@ def _unread(job: Job, miss: NearMiss) -> Finding:
     if hash_at > miss.start:
         edits.append(remove(text.span(miss.start, hash_at)))
     # A line that sbatch would refuse is better left alone until it is right.
-    fix = Fix("write #SBATCH", edits, sure) if miss.accepted else None
-    return Finding(text.span(hash_at, miss.last), message, None if sure else "warning", fix=fix)
+    fix = Fix("write #SBATCH", edits, sure) if miss.accepted and not is_off else None
+    return Finding(text.span(hash_at, miss.last), message, None if sure else "info" if is_off else "warning", fix=fix)
 
 
 def _read(job: Job, miss: NearMiss) -> Finding:

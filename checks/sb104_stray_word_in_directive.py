@@ -39,7 +39,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Problems, Written
 
 CARD = Card(
-    "SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0",
+    "SB104", "stray-word-in-directive", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("stray-word", "leading-colon") | Written("dropped"),
 )  # fmt: skip
 
@@ -73,6 +73,8 @@ def _is_explained(words: PositionalWords) -> bool:
         return True  # a backslash at the end of the line
     if words.line.magic == "#SLURM" and not words.before:
         return True
+    if setting is None and placeholder("", string[words.start : words.end]) is not None:
+        return True
     value = string[words.value_start : words.end]
     if BRACED.search(value) or setting is not None and placeholder(setting.name, value) is not None:
         return True
@@ -97,10 +99,10 @@ def _is_explained(words: PositionalWords) -> bool:
 def _finding(job: Job, words: PositionalWords) -> Finding:
     meant = words.meant()
     fault = meant.fault or f"`{words.words[0]}` is neither an option nor a value"
-    when = job.versions.in_brackets(words.problem.versions)
+    when, worst = job.versions.in_brackets(words.problem.versions), job.versions.worst(words.problem.versions)
     span = job.directives.text.span(words.start, meant.end or words.end)
     fix = Fix(meant.title, meant.edits, meant.safe) if meant.edits else None
-    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {meant.advice}", fix=fix)
+    return Finding(span, f"{fault}, and sbatch refuses the script{when}; {meant.advice}", worst, fix=fix)
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:
@@ -186,6 +188,7 @@ CASES = [
         #SBATCH -J "my job" -N 2
         srun ./a.out
         """,
+        severity="warning",
         title="joined only from 24.05 on",
     ),
     Bad(

@@ -25,7 +25,9 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.triggers import Written
 
-CARD = Card("SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0", when=Written("comment"))
+CARD = Card(
+    "SB105", "hash-in-value", severity="error", fix="sometimes", since="0.1.0", alone=True, when=Written("comment"),
+)  # fmt: skip
 
 # Kinds of options whose values never hold a `#`.
 WITHOUT_HASH = frozenset({
@@ -117,7 +119,7 @@ def _cut(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:
         yield Finding(
             text.span(start, hash_at + 1),
             f"sbatch ends the word at the `#`, and reads `{value}`; write a blank before a comment",
-            "warning",
+            "info",  # what is read is what was meant
             fix=Fix("write a blank before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
         )
         return
@@ -187,7 +189,7 @@ CASES = [
         #SBATCH --nodes=2 #two
         srun ./a.out
         """,
-        severity="warning",
+        severity="info",
         title="a comment was meant",
     ),
     Bad(

@@ -23,7 +23,7 @@ from sbatchlint.slurm.lines import BLANKS, TEMPLATED, DirectiveLine, read_words
 from sbatchlint.triggers import Problems
 
 CARD = Card(
-    "SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0",
+    "SB106", "unmatched-quote", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("unmatched-quote"), seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 

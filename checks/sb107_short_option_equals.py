@@ -17,44 +17,55 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import SHORT_EQUALS, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.job.command_lines import option_blocks
+from sbatchlint.slurm.directives import UNKNOWN, Directives
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0",
+    "SB107", "short-option-equals", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Written("equals"), seen="runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for setting in job.directives.settings:
+    for block in option_blocks(job):
+        yield from _of_block(job, block)
+
+
+def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+    for setting in block.settings:
         value = setting.value_span
-        if value is None or setting.value is None or typo(job.directives, setting) != SHORT_EQUALS:
+        if value is None or setting.value is None or typo(block, setting) != SHORT_EQUALS:
             continue
         given = setting.value[1:]
         shown = job.source.slice(value)[1:]
+        if block is not job.directives and shown != given:
+            shown = given if UNKNOWN not in given else "VALUE"
         optional = setting.option is not None and setting.option.argument(job.versions.last) == "optional"
         blank = "" if optional else " "
         fix = None
         if given:
             edit = replace(Span(value.start, value.start + 1), blank)
-            if job.source.text[value.start] != "=":  # in quotes with its option
-                edit, shown = replacement(job.directives, setting, given), given
-            fix = Fix("remove the `=`", [edit], safe=True)
+            plain = job.source.text[value.start] == "="
+            if not plain:  # in quotes with its option
+                edit, shown = replacement(block, setting, given), given
+            if plain or block is job.directives:
+                fix = Fix("remove the `=`", [edit], safe=True)
         advice = f"`{setting.written}{blank}{shown}`" if given else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
-            f"a short option takes no `=`, so --{setting.name} gets the value `{setting.value}`; write {advice}",
+            f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",
             fix=fix,
         )
-    for problem in job.directives.problems:
+    for problem in block.problems:
         token = problem.token
         if problem.written == "-=" and token is not None and problem.start > 1:
-            span = job.directives.text.span(token.offset(problem.start - 1), token.end)
+            span = block.text.span(token.offset(problem.start - 1), token.end)
             letter = token.text[problem.start - 1]
             edit = remove(Span(span.start + 1, span.end))
             repair = Fix("remove the `=`", [edit]) if job.source.slice(span)[:2] == f"{letter}=" else None
-            message = f"-{letter} takes no value, so sbatch refuses the script for the `=`; write -{letter} alone"
+            message = f"-{letter} takes no value, so {block.command} refuses it for the `=`; write -{letter} alone"
             yield Finding(span, message, fix=repair)
 
 

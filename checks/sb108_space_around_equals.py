@@ -19,7 +19,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0",
+    "SB108", "space-around-equals", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Written("equals"), seen="runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 

@@ -17,24 +17,31 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.command_lines import option_blocks
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB109", "single-dash-option", severity="error", fix="always", since="0.1.0",
+    "SB109", "single-dash-option", severity="error", fix="always", since="0.1.0", alone=True,
     when=Written("dashes"), seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.directives.text
-    written: list[Setting | Problem] = [*job.directives.settings, *job.directives.problems]
+    for block in option_blocks(job):
+        yield from _of_block(job, block)
+
+
+def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+    text = block.text
+    written: list[Setting | Problem] = [*block.settings, *block.problems]
     seen = set()
     for each in written:
         token = each.token
         if token is None or token.start in seen or each.written.startswith("--") and not each.written.startswith("---"):
             continue
-        name = dashed(token.text)
+        name = dashed(token.text, block.command)
         if name is None:
             continue
         dashes = len(token.text) - len(token.text.lstrip("-"))
@@ -43,9 +50,9 @@ def check(job: Job) -> Iterator[Finding]:
         if job.source.slice(span) != word:
             continue  # quotes or backslashes in it
         seen.add(token.start)
-        effect = f"sbatch has no option {word}"
+        effect = f"{block.command} has no option {word}"
         if dashes == 1 and isinstance(each, Setting):
-            effect = f"sbatch reads {word} as `{token.text[:2]} {token.text[2:]}`"
+            effect = f"{block.command} reads {word} as `{token.text[:2]} {token.text[2:]}`"
         fix = Fix("write two dashes", [replace(span, f"--{name}")], safe=True)
         yield Finding(span, f"{effect}; write --{name}, with two dashes", fix=fix)
 

@@ -25,6 +25,8 @@ from collections.abc import Iterator, Mapping
 
 from sbatchlint.analysis.directives.unknown_options import is_plausible, unknown_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.once import once
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.model import Problem
@@ -32,7 +34,7 @@ from sbatchlint.slurm.options import plugin_options, table
 from sbatchlint.triggers import Problems, Written
 
 CARD = Card(
-    "SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0",
+    "SB111", "unknown-option", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("unknown-option") | Written("plugin"),
 )  # fmt: skip
 
@@ -129,27 +131,30 @@ COMMON = ("no", "disable", "enable", "add", "auto", "power")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for problem, commands in unknown_options(job):
-        if "srun" not in commands and "sbatch" not in commands:
-            yield _finding(job, problem, commands)
+    for block, problem, commands in unknown_options(job):
+        if block.command not in commands and not (block.command != "salloc" and {"srun", "sbatch"} & commands.keys()):
+            yield _finding(job, block, problem, commands)
     yield from _unlisted(job)
 
 
-def _finding(job: Job, problem: Problem, commands: Mapping[str, tuple[str, ...]]) -> Finding:
+def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[str, tuple[str, ...]]) -> Finding:
     written, span = problem.written, problem.span
     if job.source.slice(span).startswith(written):
         span = Span(span.start, span.start + len(written))
-    what = f"sbatch has no option {written} and refuses the script"
-    meant = _meant(job, written)
+    what, refuses = f"sbatch has no option {written} and refuses the script", f"sbatch refuses the script for {written}"
+    if block is not job.directives:
+        what, refuses = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
+    meant = _meant(job, block.command, written)
     if meant is not None:
         name, replaced, sure = meant
         instead = f"--{name}=" if written[replaced - 1] == ":" else f"--{name}"
         fix = None
-        if _takes_what_follows(job, problem, instead) and span.end - span.start == len(written):
+        if _takes_what_follows(job, block.command, problem, instead) and span.end - span.start == len(written):
             fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=sure)
         return Finding(span, f"{what}; did you mean {instead}{written[replaced:]}?", fix=fix)
-    if "salloc" in commands:
-        return Finding(span, f"{what}: it is an option of salloc; remove it")
+    if commands:
+        other = next(iter(commands))
+        return Finding(span, f"{what}: it is an option of {other}; remove it")
     if job.site.plugins_listed:
         return Finding(span, f"{what}: neither Slurm nor a plugin of your site adds it; remove it")
     if not problem.name.strip("-"):
@@ -164,20 +169,18 @@ def _finding(job: Job, problem: Problem, commands: Mapping[str, tuple[str, ...]]
         return Finding(span, f"{what}; {advice}")
     plugin = _similar_plugin(problem.name)
     whose = f"the {plugin} plugin, whose options begin like it," if plugin else "a plugin of your site"
-    message = f"sbatch refuses the script for {written} unless {whose} adds it; then name it under plugin-options"
+    message = f"{refuses} unless {whose} adds it; then name it under plugin-options"
     return Finding(span, message, "warning")
 
 
-def _meant(job: Job, written: str) -> tuple[str, int, bool] | None:
+def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None:
     """The option that was probably meant; only one that all releases have.
 
     Its name, how many characters of the word it replaces, and whether only the case or `_` for `-` differ.
     """
     if not written.startswith("--"):
         return None
-    name, majors = written[2:], job.versions.majors
-    newest = table("sbatch", majors[-1])
-    names = [each for each in newest.names if all(each in table("sbatch", version).names for version in majors)]
+    name, newest, names = written[2:], table(command, job.versions.majors[-1]), _names(job, command)
     folded = name.replace("_", "-").lower()
     if folded != name and (folded in names or folded in plugin_options()):
         return folded, len(written), True
@@ -191,6 +194,13 @@ def _meant(job: Job, written: str) -> tuple[str, int, bool] | None:
     if meant not in names:
         meant = None if folded.startswith("-") else _nearest(folded, [*names, *plugin_options()])
     return None if meant is None else (meant, len(written), False)
+
+
+@once
+def _names(job: Job, command: str) -> list[str]:
+    """The options that a command has in all releases."""
+    first, *others = [table(command, version).names for version in reversed(job.versions.majors)]
+    return [each for each in first if all(each in names for names in others)]
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
@@ -209,10 +219,10 @@ def _nearest(name: str, names: list[str]) -> str | None:
     return best[0] if len(best) == 1 else None
 
 
-def _takes_what_follows(job: Job, problem: Problem, instead: str) -> bool:
+def _takes_what_follows(job: Job, command: str, problem: Problem, instead: str) -> bool:
     """Whether the option that was meant takes what is written behind the unknown one."""
     name = instead.strip("-=")
-    option = table("sbatch", job.versions.last).names.get(name) or plugin_options()[name]
+    option = table(command, job.versions.last).names.get(name) or plugin_options()[name]
     argument = option.argument(job.versions.last)
     follows = problem.value_token is not None
     if follows or instead.endswith("=") or problem.token is not None and "=" in problem.token.text:

@@ -18,13 +18,15 @@ getopt_long(3); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.
 from collections.abc import Collection, Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.command_lines import option_blocks
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import Option, matches, table
 from sbatchlint.triggers import Problems, Written
 
 CARD = Card(
-    "SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0",
+    "SB112", "abbreviated-option", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("ambiguous-option") | Written("short"),
 )  # fmt: skip
 
@@ -42,35 +44,51 @@ MISLEADING = {
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.directives.text
-    for written, token in _shortened(job):
-        found = {version: matches(written[2:], "sbatch", version) for version in job.versions.majors}
+    for block in option_blocks(job):
+        yield from _of_block(job, block)
+
+
+def _of_block(job: Job, block: Directives) -> Iterator[Finding]:
+    text, command = block.text, block.command
+    for written, token in _shortened(block):
+        found = {version: matches(written[2:], command, version) for version in job.versions.majors}
         if not all(found.values()):
             continue  # an option that some releases do not have: option-too-new or removed-option
         start = text.span(token.start, token.end).start
         span = Span(start, start + len(written))
-        message, severity, name, safe = _explained(job, written, found)
+        message, severity, name, safe = _explained(job, command, written, found)
+        if severity == "error" and name == "ntasks" and _is_the_same(block, token):
+            severity = "warning"
         fix = None
         if name and job.source.slice(span) == written:
             fix = Fix(f"write --{name}", [replace(span, f"--{name}")], safe=safe)
         yield Finding(span, message, severity, fix=fix)
 
 
-def _shortened(job: Job) -> Iterator[tuple[str, Token]]:
+def _shortened(block: Directives) -> Iterator[tuple[str, Token]]:
     """The long options that are not written in full; those of plugins have to be, to be known."""
     found: dict[int, tuple[str, Token]] = {}
-    oldest = table("sbatch", job.versions.first).names
-    for setting in job.directives.settings:
-        if setting.plugin is None and setting.written[:2] == "--" and not _is_full(job, setting, oldest):
+    oldest = table(block.command, block.versions.first).names
+    for setting in block.settings:
+        if setting.plugin is None and setting.written[:2] == "--" and not _is_full(block, setting, oldest):
             found[setting.token.start] = setting.written, setting.token
-    for problem in job.directives.problems:
+    for problem in block.problems:
         if problem.kind == "ambiguous-option" and problem.token is not None:
             found[problem.token.start] = problem.written, problem.token
     for start in sorted(found):
         yield found[start]
 
 
-def _is_full(job: Job, setting: Setting, oldest: Collection[str]) -> bool:
+def _is_the_same(block: Directives, token: Token) -> bool:
+    """Whether tasks per node are all of them: on one node, which one task is on in any case."""
+    tasks = next((each for each in block.settings if each.token is token), None)
+    if tasks is None:
+        return False
+    nodes = block.last("nodes", tasks.component)
+    return tasks.text == "1" if nodes is None else nodes.text == "1"
+
+
+def _is_full(block: Directives, setting: Setting, oldest: Collection[str]) -> bool:
     """Whether an option is written in full for all releases that know it.
 
     Where only newer ones have it, older ones may have taken it for the beginning of a longer one.
@@ -80,11 +98,13 @@ def _is_full(job: Job, setting: Setting, oldest: Collection[str]) -> bool:
         return False
     if name in oldest:
         return True
-    readings = [matches(name, "sbatch", version) for version in job.versions.majors]
+    readings = [matches(name, block.command, version) for version in block.versions.majors]
     return all(len(options) != 1 or options[0].name == name for options in readings)
 
 
-def _explained(job: Job, written: str, found: dict[str, list[Option]]) -> tuple[str, str, str, bool]:
+def _explained(
+    job: Job, command: str, written: str, found: dict[str, list[Option]]
+) -> tuple[str, str, str, bool]:
     """The message and its severity, the name to write ('' for none), and whether that is the one that was meant.
 
     `found`: what each release may take the option for.
@@ -95,10 +115,10 @@ def _explained(job: Job, written: str, found: dict[str, list[Option]]) -> tuple[
     candidates = [option.name for option in found[ambiguous[-1]]] if ambiguous else []
     names = ", ".join(f"--{name}" for name in candidates[:4]) + (", …" if len(candidates) > 4 else "")
     likely = MISLEADING.get(written[2:], "")
-    letter = table("sbatch", job.versions.last).letters.get(written[2:]) if ambiguous else None
+    letter = table(command, job.versions.last).letters.get(written[2:]) if ambiguous else None
     if letter is not None:
         likely = letter.canonical  # `--t` for `-t`
-    refused = f"sbatch refuses {written}{job.versions.said(ambiguous)}, as it may stand for {names}"
+    refused = f"{command} refuses {written}{job.versions.said(ambiguous)}, as it may stand for {names}"
     if not meanings:
         plural = f"{written[2:]}s"
         name = likely or (plural if plural in candidates else "")
@@ -107,15 +127,15 @@ def _explained(job: Job, written: str, found: dict[str, list[Option]]) -> tuple[
     if len(meanings) > 1:
         older, newer = meanings[0], meanings[-1]
         message = f"{written} means --{older} before Slurm {first_read[newer]}, and --{newer} from then on"
-        return f"{message}; write the one you mean in full", "error", "", False
+        return f"{message}; write the one you mean in full", "warning", "", False
     full = meanings[0]
     if ambiguous:
-        return f"{refused}; write --{full}", "error", likely or full, likely in ("", full)
+        return f"{refused}; write --{full}", job.versions.worst(ambiguous), likely or full, likely in ("", full)
     if likely not in ("", full):
-        message = f"sbatch reads {written} as --{full}, not as --{likely}; write the one you mean in full"
+        message = f"{command} reads {written} as --{full}, not as --{likely}; write the one you mean in full"
         return message, "error", likely, False
     message = f"{written} means --{full} only as long as no other option begins with it; write --{full}"
-    return message, "warning", full, True
+    return message, "info", full, True
 
 
 CASES = [
@@ -130,7 +150,7 @@ CASES = [
         #SBATCH --output=x.log --licenses=matlab
         srun ./a.out
         """,
-        severity="warning",
+        severity="info",
     ),
     Bad(
         """\
@@ -158,9 +178,14 @@ CASES = [
         #SBATCH --constraint=a100
         srun ./a.out
         """,
+        severity="warning",
         title="of several in newer releases",
     ),
-    Bad("#!/bin/bash\n#SBATCH «--extra»=2:8\nsrun ./a.out\n", title="another option in newer releases"),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--extra»=2:8\nsrun ./a.out\n",
+        severity="warning",
+        title="another option in newer releases",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -23,21 +23,20 @@ from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Problems
 
 CARD = Card(
-    "SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0",
+    "SB113", "step-option-in-directive", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("unknown-option"),
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    directives = job.directives
-    for problem, commands in unknown_options(job):
-        if "srun" not in commands or "sbatch" in commands:
+    for directives, problem, commands in unknown_options(job):
+        if directives.command != "sbatch" or "srun" not in commands or "sbatch" in commands:
             continue
         end = problem.span.end
         if problem.value_token is not None:
             end = directives.text.span(problem.value_token.start, problem.value_token.end).end
         span = Span(problem.span.start, end)
-        fix = _fix(job, problem, span)
+        fix = _fix(job, problem, span) if directives is job.directives else None
         if problem.name == "x11" and not job.site.plugins_listed:
             message = "sbatch refuses --x11, an option of srun, unless the old X11 plugin adds it"
             yield Finding(span, f"{message}; give it to the srun that needs it", "warning", fix=fix)

@@ -24,7 +24,7 @@ from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Problems, StepOptions
 
 CARD = Card(
-    "SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0",
+    "SB114", "submission-option-on-step", severity="error", fix="never", since="0.1.0", alone=True,
     when=Problems("unknown-option") | StepOptions("wait"), seen="src/common/slurm_opt.c of Slurm 20.11 to 26.05",
 )  # fmt: skip
 
@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
             when = job.versions.said(problem.versions)
             message = f"srun does not know `{problem.written}`, an option of sbatch, so the step does not start{when}"
             advice = f"remove `{problem.written}`" if name == "wrap" else f"write it as #SBATCH --{name}"
-            yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}")
+            yield Finding(span_of(argv[problem.word + 1]), f"{message}; {advice}", job.versions.worst(problem.versions))
         wait = step.option("wait")
         if wait is None or wait.word == wait.value_word or wait.text is None or _is_number(wait.text):
             continue

@@ -1,7 +1,8 @@
 """A directive is no shell text: `$USER` stays `$USER`.
 
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
-folder named `$HOME`; `--chdir=$HOME` lets the job run in /tmp; `--account=$ACCOUNT` and `--nodes=$N` are refused.
+folder named `$HOME`; `--chdir=$HOME` lets the job run in /tmp; `--nodes=$N` is refused. A warning where the site
+decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong.
 
 ## Fix
 
@@ -24,7 +25,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
 
 CARD = Card(
-    "SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0", when=Written("expansion")
+    "SB115", "expansion-in-directive", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Written("expansion"),
 )  # fmt: skip
 
 # An expansion that does not end, and a value of them and other characters.
@@ -32,6 +34,8 @@ OPEN = Regex(r"\$\([^()]*\Z|\$\{[^}]*\Z")
 CLOSED = Regex(r"(?:\$\([^()]{0,500}\)|\$\{[^}]{0,500}\}|`[^`]{0,500}`|[^\s`])*")
 HOME = Regex(r"[\"']?~(?:\w*/|[\"']?$)")
 TEXTS = ("comment", "extra")
+# What Slurm does not refuse everywhere, and no job fails of.
+UNCHECKED = (*TEXTS, "account", "job-name", "mail-user", "qos", "wckey")
 VARIABLE = Regex(r"\$\{?(\w+)\}?")
 PATTERNS = {
     "USER": "%u",
@@ -82,7 +86,9 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
         else:
             message = f"{message}; {_advice(setting.name)}"
-        yield Finding(span, message, fix=fix)
+        severity = "warning" if setting.name in UNCHECKED else None
+        # without a command it is the head of scripts that another program makes
+        yield Finding(span, message, severity if job.program.statements else "info", fix=fix)
 
 
 def _whole(job: Job, value: Span) -> Span:
@@ -142,7 +148,8 @@ CASES = [
         """,
     ),
     Bad("#!/bin/bash\n#SBATCH --output=«$SCRATCH/%j.out» --chdir=«${HOME}/run»\nsrun ./a.out\n"),
-    Bad('#!/bin/bash\n#SBATCH --nodes=«$NODES»\n#SBATCH -J «"run-$(date +%F)"»\nsrun ./a.out\n'),
+    Bad("#!/bin/bash\n#SBATCH --nodes=«$NODES»\nsrun ./a.out\n"),
+    Bad('#!/bin/bash\n#SBATCH -J «"run-$(date +%F)"» -A «$PROJECT»\nsrun ./a.out\n', severity="warning"),
     Bad("#!/bin/bash\n#SBATCH --error=«~/logs/%j.err»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --container-mounts=«$PWD:/work»\nsrun ./a.out\n", title="pyxis expands nothing"),
     Good("#!/bin/bash\n#SBATCH --output=logs/%x-%j.out --comment='costs 5$' -J \\$USER\nsrun ./a.out\n"),

@@ -22,9 +22,11 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.command_lines import command_lines
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import limit_seconds
+from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.slurm.versions import is_before
@@ -34,7 +36,9 @@ from sbatchlint.triggers import Written
 CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Written("again"))
 
 # Each of them counts.
-ADD_UP = frozenset(("verbose", "quiet", "container-mounts", "container-env", "container-unshare"))
+ADD_UP = frozenset(
+    ("verbose", "quiet", "cpu-bind", "mem-bind", "container-mounts", "container-env", "container-unshare")
+)
 # pyxis refuses a second value that is another one (pyxis args.c, 0.11 to 0.24).
 ONCE = frozenset(("container-image", "container-workdir", "container-name", "container-save"))
 # Values that are lists, so that a second one looks as if it were added.
@@ -44,6 +48,8 @@ LISTS = frozenset(
         "mail-user", "nodelist", "partition", "profile", "propagate", "reservation", "tres-per-task",
     )
 )  # fmt: skip
+# The job runs and is logged the same.
+HARMLESS = frozenset(("comment", "job-name", "wckey"))
 # A comment that says that one of the lines stands in for the other.
 ALTERNATIVE = Regex(
     r"\b(?:or|alternative(?:ly)?|instead|overrid\w*|overwrit\w*|replaces?|either|choose|pick|uncomment"
@@ -55,16 +61,40 @@ _COMMENT_LINE = Regex(r"^#(?!SBATCH).*", re.MULTILINE)
 
 def check(job: Job) -> Iterator[Finding]:
     string = job.directives.text.string
+    refused = {id(each.setting) for each in job.directives.refused if each.refusal.versions is None}
     for given in _by_option(job.directives):
         last = given[-1]
         comment = _last_comment(string, given[0].line.end, last.line.start)
+        templated = [match.start() for match in TEMPLATED.finditer(string, given[0].line.end, last.line.start)]
         for setting in given[:-1]:
             two_readings = setting.token.start == last.token.start  # of one word, in different releases
+            if id(last) in refused:
+                continue  # sbatch gives up at it
             if two_readings or not (_is_meant(job, setting) and _is_meant(job, last)):
                 continue
             # a comment beside one of the lines, or above the second, may say that it replaces the other
+            if templated and templated[-1] >= setting.line.end:
+                continue  # branches of a template
             if comment <= setting.line.end and not any(_is_alternative(string, each) for each in (setting, last)):
-                yield _finding(job, setting, given)
+                yield _finding(job, job.directives, setting, given)
+                if setting.name == "mail-type" and not _same_events(given):
+                    break  # one list of all of them cures it
+    for block in command_lines(job):
+        yield from _of_command(job, block)
+
+
+def _of_command(job: Job, block: Directives) -> Iterator[Finding]:
+    """Options that stand twice among a command's own words; one that is in a variable is there to be overridden."""
+    line = block.lines[0].span
+    for given in _by_option(block):
+        written = [each for each in given if line.start <= each.span.start < each.span.end <= line.end]
+        last = written[-1] if written else None
+        if last is None or last is not given[-1] or last.value is None:
+            continue
+        for setting in written[:-1]:
+            own = setting.known and typo(block, setting) is None and setting.token is not last.token
+            if own and last.known and job.source.slice(setting.span).startswith(setting.written):
+                yield _finding(job, block, setting, written)._replace(fix=None)
 
 
 def _by_option(directives: Directives) -> Iterator[list[Setting]]:
@@ -85,18 +115,18 @@ def _is_meant(job: Job, setting: Setting) -> bool:
     return setting.known and typo(job.directives, setting) is None
 
 
-def _finding(job: Job, setting: Setting, given: Sequence[Setting]) -> Finding:
+def _finding(job: Job, block: Directives, setting: Setting, given: Sequence[Setting]) -> Finding:
     last, name = given[-1], f"--{setting.name}"
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
     related = [(last.span, "this one counts")]
-    fix: Fix | None = Fix(f"remove the first {name}", removal(job.directives, [setting]))
-    if setting.name == "mail-type" and not all(_events(each) <= _events(last) for each in given):
-        message, fix = _mail(job, given, place)
+    fix: Fix | None = Fix(f"remove the first {name}", removal(block, [setting]))
+    if setting.name == "mail-type" and not _same_events(given):
+        message, fix = _mail(block, given, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" or _meaning(setting) == _meaning(last):
         message = f"{name} is given again {place} with the same value; remove one of the two"
-        fix = Fix(f"remove the first {name}", removal(job.directives, [setting]), safe=True)
+        fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name in ONCE:
         message = f"{name} is given again {place} with another value, which pyxis refuses; remove one of the two"
@@ -105,16 +135,17 @@ def _finding(job: Job, setting: Setting, given: Sequence[Setting]) -> Finding:
         message = f"{name} is given again {place}: the lists do not add up, and only the last counts"
         message += "; write one list" if merged else "; keep one of them, or write all of it there"
         if merged:
-            edits = [*removal(job.directives, [setting]), replacement(job.directives, last, merged)]
+            edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
     else:
         message = f"{setting.shown} has no effect, because {name} is given again {place}; remove one of the two"
-    return Finding(setting.span, message, related=related, fix=fix)
+    severity = "info" if setting.name in HARMLESS else None
+    return Finding(setting.span, message, severity, related, fix)
 
 
-def _mail(job: Job, given: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
+def _mail(block: Directives, given: Sequence[Setting], place: str) -> tuple[str, Fix | None]:
     """Up to 24.11 the lists of several --mail-type add up."""
-    majors = job.versions.majors
+    majors = block.versions.majors
     adding = [each for each in majors if is_before(each, "25.05")]
     message = f"--mail-type is given again {place}"
     if not adding:
@@ -129,7 +160,7 @@ def _mail(job: Job, given: Sequence[Setting], place: str) -> tuple[str, Fix | No
             if not re.fullmatch(r"[A-Za-z0-9_]+", word) or word.upper() == "NONE":
                 return message, None
             words.setdefault(word.upper(), word)
-    edits = [*removal(job.directives, given[:-1]), replacement(job.directives, given[-1], ",".join(words.values()))]
+    edits = [*removal(block, given[:-1]), replacement(block, given[-1], ",".join(words.values()))]
     return message, Fix("write one list", edits, safe=True)
 
 
@@ -138,6 +169,11 @@ def _events(setting: Setting) -> set[str]:
     if "ALL" in words:
         words |= {"BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"}
     return words
+
+
+def _same_events(given: Sequence[Setting]) -> bool:
+    """Whether the last of several --mail-type names all events that the others name."""
+    return all(_events(each) <= _events(given[-1]) for each in given)
 
 
 def _one_list(setting: Setting, last: Setting) -> str | None:

@@ -5,8 +5,14 @@ combination specified`, or mails go to `username@uni.edu`. Where a number belong
 blank (`-A <project id>`), sbatch refuses the script. In the commands of the script the shell even takes
 `HF_HOME=<SHARED_FS>/cache` for two redirections: `SHARED_FS: No such file or directory`.
 
+In the words of commands too: a program, an image, a file to source or a folder that is still `/path/to/x`, `<image>`
+or `your_script.py` is not there, and what a program gets as its argument it takes literally.
+
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are left alone; `{ nodes }` is none of them. In
-files whose path says that they are templates, examples or documentation, and for `/path/to`, it is only advice.
+templates, examples and documentation it is only advice: what counts is the folder and the name of the script in its
+project, and what its first comments say. So it is with arguments such as `--data /path/to/data`. Whether an account or
+a QOS is checked depends on the site: a warning. No folder is refused as `--chdir`: the job then runs in /tmp.
+What the commands of a script get is one finding, on the first that makes one fail.
 
 ## Fix
 
@@ -19,21 +25,54 @@ sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.placeholders import find_placeholder, may_open_placeholder, placeholder_around
+from sbatchlint.analysis.directives.placeholders import (
+    find_placeholder,
+    may_open_placeholder,
+    placeholder_around,
+)
+from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
-from sbatchlint.bash.syntax.tree import Redirect
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.script.samples import sample_kind
+from sbatchlint.analysis.script.unfilled import Unfilled, unfilled
+from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.bash.values import Text
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.slurm.lines import BLANKS
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
-CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0")
+CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
-# Where a value is to be filled in by whoever copies the file.
-SAMPLE = Regex(r"(?i)template|example|tutorial|(?<![a-z])docs?(?![a-z])|\.(?:md|mdx|rst|txt|in|tmpl|tpl)$")
-# The job runs all the same.
-HARMLESS = frozenset(("job-name", "mail-user"))
+# What becomes of a value that Slurm does not refuse for certain, by option; "error" where none is named here.
+SEVERITIES = {
+    "account": "warning",
+    "partition": "warning",  # the command line may name another
+    "chdir": "warning",
+    "qos": "warning",
+    "mail-user": "warning",
+    "output": "warning",
+    "error": "warning",
+    "bb": "warning",
+    "mcs-label": "warning",
+    "network": "warning",
+    "job-name": "info",
+    "wckey": "info",
+}
+REFUSED = "Slurm refuses the job"
+DOES = {
+    "partition": REFUSED,
+    "licenses": REFUSED,
+    "clusters": REFUSED,
+    "reservation": REFUSED,
+    "constraint": REFUSED,
+    "nodelist": REFUSED,
+    "account": "Slurm refuses the job wherever accounts are checked",
+    "qos": "Slurm refuses the job wherever a QOS is checked",
+    "chdir": "the job runs in /tmp instead",
+    "mail-user": "mails go nowhere, or to a stranger",
+}
 WANTED = {
     "account": "your account",
     "array": "the indexes",
@@ -51,7 +90,7 @@ WANTED = {
 IN_SHELL = Regex(
     # The sign comes first, so that the rest of a text is passed by quickly.
     r"<(?:(?<=[=/:]<)[A-Za-z](?:[\w .-]*\w)?>"
-    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|[ \t]--?[A-Za-z]|[ \t]#|[ \t]<))"
+    r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
@@ -59,15 +98,47 @@ QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 def check(job: Job) -> Iterator[Finding]:
     seen: set[int] = set()  # a word may be read as two settings, by different releases
+    for finding in _all(job, seen):
+        yield finding._replace(severity="info") if sample_kind(job) else finding
+
+
+def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     for setting in job.directives.settings:
         if setting.value_token is not None and setting.value_token.part(setting.value_start)[0] not in seen:
             seen.add(setting.value_token.part(setting.value_start)[0])
             yield from _in_value(job, setting)
-    yield from _in_commands(job)
+    for problem in job.directives.problems:
+        if problem.kind == "stray-word":
+            yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
+    redirected = list(_redirected(job))
+    places = {each.span.start for each in redirected}
+    given = [each for each in unfilled(job) if each.span.start not in places]
+    plain = [each for each in given if each.kind == "path" and each.use in ("argument", "environment")]
+    yield from _one_of([*redirected, *(_given(each) for each in given if each not in plain)])
+    if plain:
+        message = f"`{plain[0].text}` is a path from an example, and the program gets it as it stands; write your own"
+        others = [Finding(each.span, "", "info") for each in plain[1:]]
+        yield from _one_of([Finding(plain[0].span, message, "info"), *others])
 
 
-def _is_sample(job: Job) -> bool:
-    return SAMPLE.search(job.source.path) is not None
+def _one_of(findings: list[Finding]) -> Iterator[Finding]:
+    """The worst of what the commands of a script get, for all of it: there may be dozens."""
+    if findings:
+        first = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
+        others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
+        begin, _, advice = first.message.rpartition("; ")
+        more = f"; so {'is' if len(others) == 1 else 'are'} {len(others)} more" if others else ""
+        related = [(span, "left to be filled in, too") for span in others[:3]]
+        yield first._replace(message=f"{begin}{more}; {advice}", related=related)
+
+
+def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
+    """`#SBATCH <options>`."""
+    written = words.string[words.start : words.end]
+    found = find_placeholder("", written) if words.setting is None else None
+    if found is not None and found.kind == "blank":
+        span = job.directives.text.span(words.start, words.end)
+        yield Finding(span, f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it")
 
 
 def _in_value(job: Job, setting: Setting) -> Iterator[Finding]:
@@ -96,49 +167,80 @@ def _in_value(job: Job, setting: Setting) -> Iterator[Finding]:
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
-    does = "Slurm refuses the script" if refused else "Slurm takes it literally"
+    does = "Slurm refuses the script" if refused else DOES.get(setting.name, "Slurm takes it literally")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
-    severity = "info" if _is_sample(job) else "warning" if setting.name in HARMLESS and not refused else None
     message = f"`{string[left:right]}` is a placeholder, and {does}; write {wanted}"
-    yield Finding(job.directives.text.span(left, right), message, severity)
+    yield Finding(job.directives.text.span(left, right), message, None if refused else SEVERITIES.get(setting.name))
 
 
-def _in_commands(job: Job) -> Iterator[Finding]:
-    """Where bash certainly reads a placeholder as redirections."""
+# --- in commands -------------------------------------------------------------------------------------
+
+# What happens to the command that gets a placeholder, and what to write.
+USES = {
+    "run": ("there is no such program", "write the one to run"),
+    "source": ("there is no such file", "write the one to source"),
+    "folder": ("there is no such folder", "write the one that is meant"),
+    "image": ("there is no such image", "write the one to use"),
+    "login": ("the login fails", "write the value, or read it from a file"),
+    "argument": ("the program gets it as it stands", "write the value"),
+    "environment": ("programs read it as it stands", "write the value"),
+}
+
+
+def _given(found: Unfilled) -> Finding:
+    """A placeholder that a command gets as a word."""
+    does, advice = USES[found.use]
+    fails = found.use not in ("argument", "environment")
+    severity = "error" if fails and found.certain else "warning"
+    return Finding(found.span, f"`{found.text}` is a placeholder, and {does}; {advice}", severity)
+
+
+def _redirected(job: Job) -> Iterator[Finding]:
+    """Where bash certainly reads a placeholder as redirections, also in a text that a shell reads again."""
     string = job.text.string
     is_script = string.startswith("#!") or job.is_embedded or bool(job.directives.lines)
     if "<" not in string or not job.is_shell or not is_script or IN_SHELL.search(string) is None:
         return
-    opened = {node.start for node in nodes_of(job.program, Redirect) if node.operator == "<"}
+    seen: set[Span] = set()
+    for text, program in programs(job):
+        for span in _read_as_redirections(text, program):
+            if span not in seen:
+                seen.add(span)
+                written = job.source.slice(span)
+                message = f"`{written}` is a placeholder, but the shell reads redirections; write the value"
+                yield Finding(span, message)
+
+
+def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:
+    string = text.string
+    if "<" not in string or IN_SHELL.search(string) is None:
+        return
+    opened = {node.start for node in nodes_of(program, Redirect) if node.operator == "<"}
     for match in IN_SHELL.finditer(string):
-        if match.start() in opened or _in_error(job, match.start()):
-            message = f"`{match.group()}` is a placeholder, but the shell reads redirections; write the value"
-            yield Finding(job.span(*match.span()), message, "info" if _is_sample(job) else None)
+        if match.start() in opened or _in_error(string, program, match.start()):
+            yield text.span(*match.span())
 
 
-def _in_error(job: Job, at: int) -> bool:
+def _in_error(string: str, program: Program, at: int) -> bool:
     """Whether the place is one that the parser could not read, outside of quotes and comments as far as one can see."""
-    if not any(start <= at < end for start, end in job.program.errors):
+    if not any(start <= at < end for start, end in program.errors):
         return False
-    line = job.text.string.rfind("\n", 0, at) + 1
-    return QUOTE_OR_COMMENT.search(job.text.string[line:at]) is None
+    line = string.rfind("\n", 0, at) + 1
+    return QUOTE_OR_COMMENT.search(string[line:at]) is None
 
 
 CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --account=«<your-account>»
-        #SBATCH -p «your_partition» --time=«HH:MM:SS»
+        #SBATCH --nodelist=«<your-node>»
+        #SBATCH --time=«HH:MM:SS»
         srun ./a.out
         """
     ),
     Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", title="with a blank in it"),
-    Bad(
-        "#!/bin/bash\n#SBATCH --mail-type=END --mail-user=«someone@example.com»\nsrun ./a.out\n",
-        severity="warning",
-        title="an address that nobody has",
-    ),
+    Bad("#!/bin/bash\n#SBATCH -A «my_account»\nsrun ./a.out\n", severity="warning", title="not every site looks"),
+    Bad("#!/bin/bash\n#SBATCH --chdir=/work/«<project>»\nsrun ./a.out\n", severity="warning", title="runs in /tmp"),
     Bad(
         """\
         #!/bin/bash
@@ -148,7 +250,26 @@ CASES = [
         """,
         title="redirections to the shell",
     ),
-    Bad("#!/bin/bash\n#SBATCH --output=«/path/to/»%j.out\nsrun ./a.out\n", severity="info"),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        IMAGE="«<REGISTRY>»/team/train:latest"
+        source /path/to/venv/bin/activate
+        srun --container-image="$IMAGE" python your_script.py
+        """,
+        title="what is to be run is not there",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        # An example of a job script: fill in what is yours.
+        #SBATCH --partition=«your_partition»
+        srun ./a.out
+        """,
+        severity="info",
+        title="an example",
+    ),
     Good("#!/bin/bash\n#SBATCH --account={{ account }} -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n", title="templates"),
     Good("#!/bin/bash\n#SBATCH -A example -p test -J todo --output=example.com/%j.out\nsrun ./a.out < in > out\n"),
 ]

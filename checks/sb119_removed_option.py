@@ -25,7 +25,7 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.triggers import Problems, StepOptions, Written
 
 CARD = Card(
-    "SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0",
+    "SB119", "removed-option", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Problems("unknown-option", "unexpected-value") | StepOptions("cpu-bind", "het-group") | Written("dropped"),
 )  # fmt: skip
 
@@ -41,26 +41,27 @@ def check(job: Job) -> Iterator[Finding]:
             exact = job.source.slice(problem.span).startswith(f"{problem.written}=")
             message = f"--get-user-env takes no value any more, so sbatch refuses the script{when}; drop the value"
             fix = Fix("drop the value", [remove(span)], safe=True) if exact else None
-            yield Finding(problem.span, message, fix=fix)
+            yield Finding(problem.span, message, job.versions.worst(problem.versions), fix=fix)
     yield from _separators(job)
     for span, missing in missing_step_options(job):
         if missing.kind != "new":
             message = f"srun has no `{missing.written}` from Slurm {missing.since} on, so the step fails; remove it"
-            yield Finding(span, message)
+            yield Finding(span, message, job.versions.worst(missing.absent))
     yield from _steps(job)
 
 
 def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
-    written = missing.written
+    written, worst = missing.written, job.versions.worst(missing.absent)
     if missing.gone is not None and missing.gone.name is not None:
         name = f"--{missing.gone.name}"
         message = f"`{written}` is called `{name}` now, and sbatch refuses the old name; write `{name}`"
         exact = job.source.slice(span) == written
-        return Finding(span, message, fix=Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None)
+        fix = Fix(f"write {name}", [replace(span, name)], safe=True) if exact else None
+        return Finding(span, message, worst, fix=fix)
     if missing.kind == "gap":
         message = f"sbatch has no `{written}`{job.versions.said(missing.absent)}, and refuses the script there"
-        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it")
-    return Finding(span, f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it")
+        return Finding(span, f"{message}; remove it, or set slurm-version to releases that have it", worst)
+    return Finding(span, f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it", worst)
 
 
 def _separators(job: Job) -> Iterator[Finding]:
@@ -119,9 +120,10 @@ CASES = [
         #SBATCH --get-user-env  # from 25.05 on without a value
         srun ./a.out
         """,
+        severity="warning",
     ),
-    Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", title="removed for good"),
-    Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", title="on srun"),
+    Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", severity="warning", title="removed for good"),
+    Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", severity="warning", title="on srun"),
     Bad(
         """\
         #!/bin/bash

@@ -20,12 +20,14 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.directives.wrong_values import wrong_values
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.slurm.versions import DEFAULT
 from sbatchlint.triggers import Problems, Refused
 
 CARD = Card(
-    "SB120", "option-too-new", severity="error", fix="never", since="0.1.0",
-    when=Problems("unknown-option", "unexpected-value") | Refused("constraint"),
+    "SB120", "option-too-new", severity="warning", fix="never", since="0.1.0", alone=True,
+    when=Problems("unknown-option", "unexpected-value") | Refused("constraint", "release"),
     seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
@@ -34,23 +36,30 @@ def check(job: Job) -> Iterator[Finding]:
     for span, missing in missing_options(job):
         if missing.kind == "new":
             refused = _refused(job, "sbatch", missing.absent)
-            yield Finding(span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
+            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
     for span, missing in missing_step_options(job):
         if missing.kind == "new":
             refused = _refused(job, "srun", missing.absent)
-            yield Finding(span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
+            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}")
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
             value = problem.token.text.partition("=")[2]
             if value.lower() == "expedite":
                 refused = _refused(job, "sbatch", problem.versions)
-                yield Finding(problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}")
+                yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}")
+    for wrong in wrong_values(job, "release"):
+        yield _new(job, wrong.span, f"{wrong.fault}; remove it, or set slurm-version if yours is new enough")
     for setting, refusal in job.directives.refused:
         if refusal.kind == "constraint" and typo(job.directives, setting) is None:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = job.versions.said(refusal.versions)
             message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
-            yield Finding(setting.value_span or setting.span, message)
+            yield _new(job, setting.value_span or setting.span, message)
+
+
+def _new(job: Job, span: Span, message: str) -> Finding:
+    """An error where the site has said which releases it has, or none of all has it."""
+    return Finding(span, message, None if job.versions == DEFAULT else "error")
 
 
 def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
@@ -66,6 +75,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH «--stepmgr»\n#SBATCH «--segment»=4\nsrun ./a.out\n",
         settings={"slurm-version": "23.11"},
+        severity="error",
         title="the site's only release",
     ),
     Bad("#!/bin/bash\n#SBATCH -n 8\nsrun «--async» ./a.out\n", title="on srun"),
@@ -73,6 +83,10 @@ CASES = [
     Bad(
         '#!/bin/bash\n#SBATCH --nodes=6\n#SBATCH --constraint=«"a*2&b*4"»\nsrun ./a.out\n',
         title="counts without brackets",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -n 8 --gpus=4\nsrun --gres-flags=«allow-task-sharing» ./a.out\n",
+        title="a value of srun's option",
     ),
     Good("#!/bin/bash\n#SBATCH --prefer=fast --requeue --exclusive=user\nsrun --exact -n 1 ./a.out\n"),
     Good(

@@ -23,7 +23,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
 from sbatchlint.triggers import Refused
 
 CARD = Card(
-    "SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0",
+    "SB121", "invalid-time", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Refused("time"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 

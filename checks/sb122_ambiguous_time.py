@@ -31,7 +31,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0",
+    "SB122", "ambiguous-time", severity="warning", fix="sometimes", since="0.1.0", alone=True,
     when=Options("time", "time-min"),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Refused
 
 CARD = Card(
-    "SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0",
+    "SB123", "invalid-memory", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Refused("memory"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def check(job: Job) -> Iterator[Finding]:
         message, fix = wrong.fault, None
         if wrong.instead is not None:
             message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
-            fix = Fix(f"write {wrong.instead}", wrong.edits)
+            fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
         yield Finding(wrong.span, message, fix=fix)
 
 

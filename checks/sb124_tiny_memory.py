@@ -26,7 +26,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0",
+    "SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0", alone=True,
     when=Options("mem", "mem-per-cpu", "mem-per-gpu"),
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ from sbatchlint.slurm.versions import is_before
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
-    "SB125", "invalid-count", severity="error", fix="never", since="0.1.0",
+    "SB125", "invalid-count", severity="error", fix="never", since="0.1.0", alone=True,
     when=Options("nodelist") | Refused("count"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
@@ -55,7 +55,8 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"
             f" {allowed.maximum}, so sbatch refuses the script{job.versions.said(versions)}; write --nodes={len(named)}"
         )
-        yield Finding(listed.value_span or listed.span, message, related=[(nodes.span, "--nodes")])
+        worst = job.versions.worst(versions)
+        yield Finding(listed.value_span or listed.span, message, worst, related=[(nodes.span, "--nodes")])
 
 
 CASES = [
@@ -63,7 +64,11 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -n «4x»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --nodes=«4-2»\nsrun ./a.out\n", title="the smaller number comes first"),
     Bad("#!/bin/bash\n#SBATCH -N «2,4,8»\nsrun ./a.out\n", title="lists came with 23.02"),
-    Bad("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --nodelist=«node[01-03]»\nsrun ./a.out\n", title="too many hosts"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --nodelist=«node[01-03]»\nsrun ./a.out\n",
+        severity="warning",
+        title="too many hosts",
+    ),
     Bad("#!/bin/bash\n#SBATCH --exclude=«node[1-4»\nsrun ./a.out\n", title="half a bracket"),
     Good("#!/bin/bash\n#SBATCH -N 2-4 --ntasks-per-node=08\nsrun ./a.out\n"),
     Good(

@@ -22,11 +22,11 @@ from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
-    "SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("array"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+    "SB126", "invalid-array", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Options("array") | Refused("array"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 

@@ -22,11 +22,12 @@ from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_val
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import mail
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
-    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("mail-type"), seen="NREL/HPC, applications/plexos; live runs of Slurm 22.05 and 26.05",
+    "SB127", "unknown-mail-type", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Options("mail-type") | Refused("mail-type"),
+    seen="NREL/HPC, applications/plexos; live runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
 EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE or ALL"
@@ -35,7 +36,7 @@ EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE or ALL"
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "mail-type"):
         advice = EVENTS if wrong.instead is None else f"write {wrong.instead}"
-        fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
+        fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
         yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix)
     yield from _dropped_words(job)
 

@@ -20,7 +20,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, corrected
 from sbatchlint.triggers import Refused
 
 CARD = Card(
-    "SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0",
+    "SB128", "invalid-signal", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Refused("signal"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 

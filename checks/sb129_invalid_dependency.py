@@ -24,17 +24,17 @@ from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_val
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar.dependencies import DependencyFault, parse
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
-    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("dependency"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
+    "SB129", "invalid-dependency", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Options("dependency") | Refused("dependency"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "dependency"):
-        fix = None if wrong.instead is None else Fix(f"write {wrong.instead}", wrong.edits)
+        fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
         advice = "write TYPE:JOB, such as afterok:1234" if wrong.instead is None else f"write {wrong.instead}"
         if "mixed" in wrong.reason:
             advice = "use only `,` or only `?`"

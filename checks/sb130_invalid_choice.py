@@ -1,10 +1,13 @@
 """An option knows only certain words or forms, needs a value, or takes none.
 
 `--exclusive=yes`, `--hint=no_multithread`, `--distribution=plane:4`, `--kill-on-invalid-dep=true`, `--gres=gpu:`:
-sbatch or the controller refuses the script, and nothing is submitted. Some words are known from a later release on:
-`--exclusive=topo` (24.05), `--gres=gpu=4` (23.11). `--wait=60` has a value too much. A `--job-name` that ends its line
-takes the next word of the block for its value: the job is called `--nodes=2`, and has no such option.
-Names that only the site knows (GRES, features, licences) are not judged.
+sbatch or the controller refuses the script, and nothing is submitted. Some forms are known from a later release on:
+`--gres=gpu=4` (23.11). `--wait=60` has a value too much. A `--job-name` that ends its line takes the next word of the
+block for its value: the job is called `--nodes=2`, and has no such option. Names that only the site knows (GRES,
+features, licences) are not judged.
+
+Words of srun, sbatch and salloc on a command line are judged alike. Two options without a blank between them are one:
+`--container-image=train.sqsh--gres=gpu:8` names an image, and no GPUs are asked for.
 
 ## Fix
 
@@ -21,15 +24,20 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.typos import took_an_option
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.job.command_lines import option_blocks
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Problem
+from sbatchlint.slurm.options import find
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Problems, Refused, Written
 
 CARD = Card(
-    "SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0",
-    when=Refused("choice", "resource") | Problems("missing-value", "unexpected-value") | Written("later"),
+    "SB130", "invalid-choice", severity="error", fix="sometimes", since="0.1.0", alone=True,
+    when=Refused("choice", "resource") | Problems("missing-value", "unexpected-value") | Written("later", "glued"),
 )  # fmt: skip
 
 # Options whose value came or went with a release: their own checks report them.
+GLUED = Regex(r"[^-\s,:=/]--([a-z][a-z-]+)(?==)")
 CHANGED = ("get-user-env", "requeue")
 
 
@@ -43,45 +51,65 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.instead is not None:
             written = f"{option}={wrong.instead}" if wrong.instead else option
             message = f"{message}; write {written}"
-            fix = Fix(f"write {written}", wrong.edits)
+            fix = Fix(f"write {written}", wrong.edits) if wrong.edits else None
         yield Finding(wrong.span, message, fix=fix)
-    for problem in job.directives.problems:
-        if problem.kind == "missing-value":
-            yield from _missing(job, problem)
-        elif problem.kind == "unexpected-value" and problem.candidates[0] not in CHANGED:
-            yield _unexpected(job, problem)
+    for block in option_blocks(job):
+        for problem in block.problems:
+            if problem.kind == "missing-value":
+                yield from _missing(job, block, problem)
+            elif problem.kind == "unexpected-value" and problem.candidates[0] not in CHANGED:
+                yield _unexpected(job, block, problem)
+        yield from _glued(job, block)
     for setting in job.directives.settings:
         if took_an_option(setting):
             message = f"--{setting.name} has no value, so sbatch takes `{setting.text}` of a later line for it"
             yield Finding(setting.option_span, f"{message}; write the value")
 
 
-def _missing(job: Job, problem: Problem) -> Iterator[Finding]:
-    unknown = [each.token for each in job.directives.problems if each.kind == "unknown-option"]
-    if any(token is problem.token for token in unknown) or _is_cut_off(job, problem):
+def _glued(job: Job, block: Directives) -> Iterator[Finding]:
+    """Options that are part of a value, as the blank in front of them is missing: `--output=log--gres=gpu:1`."""
+    for setting in block.settings:
+        match = None if not setting.value else GLUED.search(setting.value)
+        if match is None or setting.value_span is None or find(match[1], block.command) is None:
+            continue
+        option = f"--{match[1]}"
+        yield Finding(
+            setting.value_span,
+            f"the value of --{setting.name} holds `{option}`, which is no option without a blank in front of it; write "
+            f"`{setting.written} … {option}`",
+        )
+
+
+def _missing(job: Job, block: Directives, problem: Problem) -> Iterator[Finding]:
+    unknown = [each.token for each in block.problems if each.kind == "unknown-option"]
+    if any(token is problem.token for token in unknown) or _is_cut_off(block, problem):
         return
     when = job.versions.said(problem.versions)
-    message = f"--{problem.candidates[0]} needs a value, so sbatch refuses the script{when}; write the value"
-    yield Finding(problem.span, message)
+    message = f"--{problem.candidates[0]} needs a value, so {_refuses(job, block)}{when}; write the value"
+    yield Finding(problem.span, message, job.versions.worst(problem.versions))
 
 
-def _unexpected(job: Job, problem: Problem) -> Finding:
+def _unexpected(job: Job, block: Directives, problem: Problem) -> Finding:
     option, when = f"--{problem.candidates[0]}", job.versions.said(problem.versions)
     fix = None
-    if problem.token is not None and problem.token.positions is None:
+    if problem.token is not None and job.source.slice(problem.span) == problem.token.text:
         surplus = Span(problem.span.start + len(problem.written), problem.span.end)
         fix = Fix("take the value away", [remove(surplus)])
-    message = f"{option} takes no value, so sbatch refuses the script{when}; write {option} alone"
-    return Finding(problem.span, message, fix=fix)
+    message = f"{option} takes no value, so {_refuses(job, block)}{when}; write {option} alone"
+    return Finding(problem.span, message, job.versions.worst(problem.versions), fix=fix)
 
 
-def _is_cut_off(job: Job, problem: Problem) -> bool:
+def _refuses(job: Job, block: Directives) -> str:
+    return "sbatch refuses the script" if block is job.directives else f"{block.command} refuses it"
+
+
+def _is_cut_off(block: Directives, problem: Problem) -> bool:
     """Whether a fault of the line keeps the value from being read: a quote, an empty word, a `#` in front of it."""
     line = problem.line
     if not line.tokens or line.tokens[-1] is not problem.token:
         return False
     behind = line.comment_start + 1
-    hidden = line.comment is not None and job.directives.text.string[behind : behind + 1] not in " \t#\n"
+    hidden = line.comment is not None and block.text.string[behind : behind + 1] not in " \t#\n"
     return line.fault is not None or line.dropped is not None or hidden
 
 
@@ -136,7 +164,6 @@ CASES = [
         title="`=` before a number, from 23.11 on",
     ),
     Bad("#!/bin/bash\n#SBATCH --constraint=«[a|b»\nsrun ./a.out\n", title="signs that do not match"),
-    Bad("#!/bin/bash\n#SBATCH --exclusive=«topo»\nsrun ./a.out\n", title="a word of later releases"),
     Bad("#!/bin/bash\n#SBATCH --gres=«gpu:»\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH --hint=«help»\nsrun ./a.out\n", title="ends sbatch"),
     Good("#!/bin/bash\n#SBATCH --exclusive=user --open-mode=append --no-kill\nsrun ./a.out\n"),

@@ -11,8 +11,8 @@ GPUs without asking.
 
 ## Fix
 
-Inserts `#SBATCH --gpus-per-node=N`, with as many GPUs as the launcher starts workers. Unsafe: the count is a guess, and
-there are sites where any GPU option is refused.
+Inserts `#SBATCH --gpus-per-node=N` where the launcher says how many workers it starts, or the settings how many GPUs a
+node has. Unsafe: the workers may share GPUs, and there are sites where any GPU option is refused.
 
 ## References
 
@@ -26,23 +26,24 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import NoGpus
 
-CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="always", since="0.1.0", when=NoGpus())
+CARD = Card("SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0", when=NoGpus())
 
 
 def check(job: Job) -> Iterator[Finding]:
     need = gpu_need(job)
     if need is None or unseen_gpus(job) is not None:
         return  # exclusive-without-gpus reports a step of an exclusive job
-    option = f"--gpus-per-node={need.per_node}"
+    option = f"--gpus-per-node={need.per_node or 'N'}"
     sign = need.signs[0]
     given = "at many sites its steps then see none" if need.whole_nodes else "most clusters then give it none"
+    write = f"write #SBATCH {option}" + ("" if need.per_node else ", with the number that it needs")
+    advice = need.whole_nodes or not need.certain
     yield Finding(
         need.place.span,
-        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; write "
-        f"#SBATCH {option}",
-        "info" if need.whole_nodes else "error" if job.site.gpus_required else "warning",
+        f"the job asks for no GPU, but line {job.line(sign.span.start)} uses one ({sign.words}), and {given}; {write}",
+        "info" if advice else "error" if job.site.gpus_required else "warning",
         related=[(each.span, each.words) for each in need.signs],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)]),
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if need.per_node else None,
     )
 
 
@@ -68,15 +69,7 @@ CASES = [
         #SBATCH «--partition=gpu»
         #SBATCH --mem=64G
         nvidia-smi
-        python predict.py --device 0
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --partition=gpu
-        #SBATCH --mem=64G
-        #SBATCH --gpus-per-node=1
-        nvidia-smi
-        python predict.py --device 0
+        python predict.py --gpus 1
         """,
         title="in a GPU partition, which is not enough",
     ),
@@ -104,14 +97,6 @@ CASES = [
         #!/bin/bash
         #SBATCH -N 1
         #SBATCH «--cpus-per-task=8»
-        ARGS=(exec --nv image.sif)
-        apptainer "${ARGS[@]}" python train.py
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -N 1
-        #SBATCH --cpus-per-task=8
-        #SBATCH --gpus-per-node=1
         ARGS=(exec --nv image.sif)
         apptainer "${ARGS[@]}" python train.py
         """,

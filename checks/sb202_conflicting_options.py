@@ -63,6 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
         if conflict.kind == "arbitrary-without-nodes" and "arbitrary" in kinds:
             continue
         if conflict.kind == "hint":
+            if any(each.setting in conflict.settings for each in job.directives.refused):
+                continue  # sbatch gives up at it
             yield _dropped_hint(job, conflict)
         elif conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
             if conflict.kind != "tres-per-task" or not conflict.setting("gpus-per-task"):
@@ -80,7 +82,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     else:
         reason, advice = REASONS[conflict.kind]
         message = f"{conflict.refuser} refuses {shown}{when}: {reason}; {advice}"
-    severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
+    severity = job.versions.worst(conflict.refused or None)
     return Finding(last.span, message, severity, related)
 
 
@@ -112,6 +114,7 @@ CASES = [
         #SBATCH «--oversubscribe»
         srun ./a.out
         """,
+        severity="warning",
         title="refused since 23.02; before, the last one counts",
     ),
     Bad(

@@ -6,6 +6,8 @@ even with equal numbers; before, the number in `--gres` counted. `--ntasks-per-g
 needs `--sockets-per-node`, `--mem-per-gpu` and `--cpus-per-gpu` need GPUs. And the numbers have to come out: `--gpus=8`
 with `--gpus-per-node=3` is refused, and so are fewer GPUs than nodes.
 
+srun in a job with `--gpus-per-node` takes that over, so that its own `--gres=gpu:1` is the second of the two.
+
 A finding names the releases that refuse the request. It is a warning where most of the range still take it as it is
 meant, and where the command line of sbatch may well add what is missing.
 
@@ -24,20 +26,22 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import Conflict, conflicts, named
 from sbatchlint.analysis.gpus.gpu_use import gpu_need
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.job.gpus import refuses_gres
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
 from sbatchlint.slurm.grammar.resources import Item
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
-from sbatchlint.triggers import Options, Written
+from sbatchlint.triggers import Options, StepOptions, Written
 
 CARD = Card(
     "SB205", "gpu-request-conflict", severity="error", fix="sometimes", since="0.1.0",
     when=Options(
         "cpus-per-gpu", "gpus", "gpus-per-socket", "gpus-per-task", "mem-per-gpu", "ntasks-per-gpu", "ntasks-per-tres",
         "tres-per-task",
-    ) | Written("foreign", "gpus"),
+    ) | Written("foreign", "gpus") | StepOptions("gres"),
 )  # fmt: skip
 
 # Those of which one has to go.
@@ -79,6 +83,31 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if conflict.kind in EXCLUSIVE or conflict.kind in REASONS:
             yield _finding(job, conflict)
+    if job.phase is Phase.BATCH:
+        yield from _steps(job)
+
+
+def _steps(job: Job) -> Iterator[Finding]:
+    """Steps whose own --gres meets the GPUs per node of the job."""
+    reported = set()
+    for step in job.steps:
+        gres, setting = step.option("gres"), step.request.given("gpus-per-node")
+        if gres is None or setting is None or not step.certain or step.elsewhere or gres.span in reported:
+            continue
+        refused = tuple(each for each in job.versions.majors if refuses_gres(step, each))
+        text = gres.text or ""
+        if not refused or "gpus-per-node" in step.options or text.lower() == "none":
+            continue
+        reported.add(gres.span)
+        items = [each for each in resources_of(text, job.versions.last) if each.name == "gpu"]
+        own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in items)
+        yield Finding(
+            gres.span,
+            f"srun refuses `{gres.as_written}`{job.versions.said(refused)}, as it takes over {setting.shown} (line "
+            f"{job.line(setting.span.start)}); write --gpus-per-node={own}",
+            job.versions.worst(refused),
+            related=[(setting.span, "with this")],
+        )
 
 
 def _finding(job: Job, conflict: Conflict) -> Finding:
@@ -89,7 +118,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         fix = _without_gres(job, gres, per_node) if equal else None
     shown, when = named(job, conflict.settings, at), job.versions.said(conflict.refused)
     related = [(each.span, "with this") for each in conflict.settings if each is not at]
-    severity = "error" if 2 * len(conflict.refused) > len(job.versions.majors) else "warning"
+    severity = job.versions.worst(conflict.refused or None)
     reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
     if equal is False:
         severity = "error"
@@ -179,6 +208,11 @@ CASES = [
         "#!/bin/bash\n#SBATCH --ntasks-per-node=4 «--gpus-per-task=1»\nsrun ./a.out\n",
         severity="warning",
         title="for `sbatch --nodes=8`",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8\nsrun --nodes=1 --ntasks=1 «--gres=gpu:1» ./a.out\n",
+        severity="warning",
+        title="of the job and of a step",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus=16 --gpus-per-node=8\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-task=1\nsrun ./a.out\n", title="two nodes, so two tasks"),

@@ -1,10 +1,13 @@
-"""A step asks for GPUs that the job does not have, or waits for nodes on which it does not run.
+"""A step asks for GPUs, CPUs, memory or nodes that the job does not have, or waits for nodes on which it does not run.
 
 srun takes its resources from the job. `srun --gpus-per-node=8` in a job with four GPUs a node starts nothing: `Unable
 to create step: Invalid generic resource (gres) specification`; without `set -e` the script goes on as if it had run.
 The same happens to a step on one node of a job that asked for its GPUs in total: it inherits `--gpus=16`, and wants
 all sixteen on its one node. And torchrun with `--nnodes=2` in an `srun -N1` waits for a second node that nothing
-starts, until its rendezvous times out.
+starts, until its rendezvous times out. `srun -n16` in a job of eight CPUs, and `srun -N2` in a job of one node, start
+nothing either, nor does a step of more components (`srun -n1 ./server : -n7 ./worker`) than the job has nodes, as each
+gets nodes of its own; where srun takes over the job's `--cpus-per-task` (not in 22.05 and 23.02), `srun -n8` in a job
+of one task with eight CPUs wants 64.
 
 A job that asks for no GPU at all gets all of them at sites that hand out whole nodes: then it is a warning, and nothing
 is said of a job with `--exclusive`, nor of one that asks for nodes alone and starts more on them than one CPU can run.
@@ -25,13 +28,19 @@ from sbatchlint.analysis.gpus.step_limits import TooManyGpus, steps_with_too_man
 from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.gpus import FORMS
+from sbatchlint.job.request import fixed_nodes
+from sbatchlint.job.step_cpus import missing_cpus, too_much_memory
+from sbatchlint.job.steps import Step, lacking_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
-from sbatchlint.triggers import Launchers, Options, StepOptions
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
 
 CARD = Card(
     "SB206", "step-exceeds-job", severity="error", fix="never", since="0.1.0",
-    when=StepOptions(*FORMS) | Options("gpus") | Launchers(),
+    when=StepOptions(*FORMS, "mem", "nodes", "ntasks", "cpus-per-task", "ntasks-per-node") | Options("gpus")
+    | Launchers() | Variables("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"),
 )  # fmt: skip
 
 
@@ -39,6 +48,105 @@ def check(job: Job) -> Iterator[Finding]:
     for each in steps_with_too_many_gpus(job):
         yield _too_many_gpus(job, each)
     yield from _launchers_with_too_many_nodes(job)
+    if job.phase is Phase.BATCH:
+        reported = set()
+        for step in job.steps:
+            finding = _too_many_nodes(job, step) or _too_many_components(job, step)
+            finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
+            if finding is not None and finding.span not in reported:
+                reported.add(finding.span)
+                yield finding
+
+
+def _too_many_nodes(job: Job, step: Step) -> Finding | None:
+    """A step on more nodes than the job has; where there are fewer tasks, these count."""
+    option, request = step.option("nodes"), step.request
+    asked, held = None if option is None else fixed_nodes(option.text), job_nodes(request)
+    if option is None or asked is None or held is None or step.elsewhere or not step.certain or request.heterogeneous:
+        return None
+    tasks = step.option("ntasks")
+    least = asked.minimum
+    if tasks is not None or request.asked("ntasks"):
+        number = whole(tasks.text) if tasks is not None else request.tasks
+        if number is None:
+            return None
+        least = min(least, number)
+    setting = request.given("nodes")
+    if least <= held:
+        return None
+    nodes = "one node" if held == 1 else f"{held} nodes"
+    has = f"the job has {nodes}"
+    has += ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
+    return Finding(
+        option.span,
+        f"srun refuses `{option.as_written}`: {has}; write #SBATCH --nodes={asked.minimum}",
+        None if setting is not None else "warning",
+        related=[] if setting is None else [(setting.span, "what the job has")],
+    )
+
+
+def _too_many_components(job: Job, step: Step) -> Finding | None:
+    """A step whose components (`srun a : b`) want more nodes together than the job has."""
+    found = lacking_nodes(step)
+    if found is None or step is not step.parts[-1]:
+        return None
+    if not any({"nodes", "ntasks"} & each.options.keys() for each in step.parts):
+        return None
+    asked, held = found
+    setting = step.request.given("nodes")
+    nodes = "one node" if held == 1 else f"{held} nodes"
+    has = f"the job has {nodes}"
+    has += ", unless sbatch is given --nodes" if setting is None else f" (line {job.line(setting.span.start)})"
+    return Finding(
+        step.place,
+        f"srun refuses these {len(step.parts)} components: each gets nodes of its own, {asked} in all, and {has}; "
+        f"write #SBATCH --nodes={asked}, or start each by an srun of its own",
+        None if setting is not None else "warning",
+        related=[] if setting is None else [(setting.span, "what the job has")],
+    )
+
+
+def _too_many_cpus(job: Job, step: Step) -> Finding | None:
+    found = missing_cpus(step, job.versions)
+    if found is None:
+        return None
+    option = step.option("cpus-per-task")
+    if option is None or found.each == 1:
+        option = step.option("ntasks") or option
+    option = found.variable or option
+    words = "srun" if option is None else option.as_written
+    tasks = f"{found.tasks} task{'' if found.tasks == 1 else 's'}"
+    wants = f"{tasks} of {found.each} CPUs" if found.each > 1 else f"{found.asked} CPUs"
+    line = job.line(found.setting.span.start)
+    refuses = f"srun refuses `{words}`{job.versions.said(found.versions)}"
+    if found.inherited:
+        wants += ", as it takes over --cpus-per-task,"
+        advice = f"write srun --cpus-per-task={max(1, found.held // found.tasks)}"
+    else:
+        advice = "ask for more in the job, or for fewer here"
+    if found.variable is not None:
+        refuses = f"srun takes `{words}` for its --cpus-per-task, and{job.versions.said(found.versions)} refuses it"
+    return Finding(
+        step.place if option is None else option.span,
+        f"{refuses} unless the site gives whole nodes: it wants {wants} and the job has {found.held} "
+        f"(line {line}); {advice}",
+        "warning",
+        related=[(found.setting.span, "what the job has")],
+    )
+
+
+def _too_much_memory(job: Job, step: Step) -> Finding | None:
+    """A step with more memory than its job has on a node: "Memory required by task is not available"."""
+    found = too_much_memory(step)
+    if found is None:
+        return None
+    option, setting = found
+    return Finding(
+        option.span,
+        f"srun refuses `{option.as_written}`, as the job has {setting.shown} (line {job.line(setting.span.start)}); "
+        "ask for more in the job, or for less here",
+        related=[(setting.span, "what the job has")],
+    )
 
 
 def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:

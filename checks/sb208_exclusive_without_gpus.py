@@ -5,6 +5,9 @@ CUDA_VISIBLE_DEVICES. A step however gets the GPUs that somebody asked for, and 
 CUDA_VISIBLE_DEVICES is unset, and where the cluster constrains devices `torch.cuda.is_available()` is False, though
 `nvidia-smi` in the batch script shows eight GPUs.
 
+What says that a step uses GPUs: its launcher, program or options; and, where none of these tells, exported variables of
+NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless all that runs in it prepares data.
+
 Advice only: clusters that do not manage their GPUs as GRES show them to every step, and some of those refuse a job that
 asks.
 
@@ -20,28 +23,29 @@ sbatch(1), --exclusive; runs on Slurm 22.05, 23.11, 24.11 and 26.05.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.gpus.gpu_use import gpu_need, unseen_gpus
+from sbatchlint.analysis.gpus.gpu_use import gpus_wanted, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB208", "exclusive-without-gpus", severity="info", fix="always", since="0.1.0", when=Options("exclusive")
+    "SB208", "exclusive-without-gpus", severity="info", fix="sometimes", since="0.1.0", when=Options("exclusive")
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    need, unseen, place = gpu_need(job), unseen_gpus(job), job.request.given("exclusive")
-    if need is None or unseen is None or place is None:
+    unseen, place = unseen_gpus(job), job.request.given("exclusive")
+    if unseen is None or place is None:
         return
     step, sign = unseen
-    option = f"--gpus-per-node={need.per_node}"
+    number = gpus_wanted(job)
+    option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
         f"with --exclusive alone the srun of line {job.line(step.span.start)} gets no GPU ({sign.words}), unless the "
         f"site does not manage GPUs; write #SBATCH {option} too",
         related=[(sign.span, sign.words)],
-        fix=Fix("ask for GPUs", [insertion(job.directives, option)]),
+        fix=Fix("ask for GPUs", [insertion(job.directives, option)]) if number else None,
     )
 
 

@@ -36,7 +36,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_o
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.gpus import BINDINGS, DEVICE_VARIABLES, FORMS, StepGpus, step_gpus
 from sbatchlint.job.launchers import is_python
-from sbatchlint.job.steps import Step, written
+from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.numbers import is_number
@@ -159,7 +159,7 @@ def _bound_ranks(job: Job) -> Iterator[Finding]:
             continue
         span, words = sharing.reason
         for invocation in step.program:
-            taken = _taken(invocation)
+            taken = _taken(job, invocation)
             if taken is None or (span, taken.how) in seen:
                 continue
             seen.add((span, taken.how))
@@ -179,7 +179,7 @@ def _has_launcher(job: Job, step: Step) -> bool:
     return any(launch.step is step and launch.launcher.spawns for launch in job.launches)
 
 
-def _taken(invocation: Invocation) -> Taken | None:
+def _taken(job: Job, invocation: Invocation) -> Taken | None:
     if not invocation.argv or invocation.context.restricted:
         return None
     for name in DEVICE_VARIABLES:
@@ -197,7 +197,7 @@ def _taken(invocation: Invocation) -> Taken | None:
         value = field if equals else invocation.argv[at + 1] if at + 1 < len(invocation.argv) else None
         if DEVICE_OPTION.fullmatch(name) and value is not None and _is_local_number(value):
             return Taken(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
-    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
         how = f"Lightning looks for {sign.devices} devices in each task"
         return Taken(sign.span, how, consequence="Lightning finds one and refuses to start")
@@ -248,7 +248,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     if any(sign.strength == PROCESSORS for sign in gpu_signs(invocation.argv)):
         return None
     sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
-    sign = rank_sign(invocation.argv, lambda name: exported(invocation, name))
+    sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "jax":
         sign = None
     related = [(step.invocation.name_span, f"starts {tasks} tasks on a node")]
@@ -269,7 +269,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         return None
     option = step.option("gres") or step.option("gpus-per-node")
     if option is not None and (job.request.gpus_per_node() or 1) >= tasks:
-        span, words = option.span, written(option)
+        span, words = option.span, option.as_written
     elif sign is None or option is not None:
         return None
     else:

@@ -3,7 +3,9 @@
 Slurm sets CUDA_VISIBLE_DEVICES to the GPUs that the job got. `export CUDA_VISIBLE_DEVICES=2` in a job with one GPU,
 left over from a workstation, names one that is not there: `No CUDA GPUs are available`; where the cluster does not hide
 the GPUs of others it names one that another job is using. A shorter list leaves GPUs idle that the job waited for, and
-one that the batch shell exports does not reach the tasks of an srun at all: Slurm sets the variable anew for each.
+one that the batch shell exports does not reach the tasks of an srun at all: Slurm sets the variable anew for each. A
+script that takes the GPUs which nvidia-smi shows as idle may take those of another job, and `$SLURM_JOB_GPUS` has the
+numbers of the node, which programs that see only the job's GPUs do not know.
 
 Nothing is said where each process is given its own GPU (in a loop, in the background, by several values), of an empty
 value, and of jobs with `--exclusive`.
@@ -25,12 +27,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Context, Invocation, is_set
-from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.ranks import QUIET
+from sbatchlint.job.steps import step_around
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.triggers import Variables
 
@@ -53,8 +56,13 @@ class Choice(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.BATCH and not job.request.asked("exclusive"):
+        yield from _computed(job)
     held = job.request.gpus_per_node()
-    if not held or job.request.asked("exclusive") or job.request.heterogeneous or job.phase is not Phase.BATCH:
+    if not held or job.request.heterogeneous or job.phase is not Phase.BATCH:
+        return
+    yield from _all_in_tasks(job, held)
+    if job.request.asked("exclusive"):
         return
     choices = {each.span: each for each in _choices(job)}
     several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
@@ -86,6 +94,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"Slurm sets {name} anew for the tasks of srun, so that this does not reach them; give srun "
                 f"--gpus-per-node={len(ids)}, or remove this"
             )
+            severity = "info" if _is_set_in_tasks(job, name) else None
         elif _works_in_batch_shell(job):
             message = (
                 f"{name} shows programs {number} of the job's {held} GPUs, and the others stay idle; leave it to "
@@ -97,6 +106,63 @@ def check(job: Job) -> Iterator[Finding]:
         safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # it is read nowhere
         fix = None if span is None else Fix(f"leave {name} to Slurm", [remove(span)], safe)
         yield Finding(choice.span, message, severity, fix=fix)
+
+
+def _computed(job: Job) -> Iterator[Finding]:
+    """GPUs that the batch shell picks itself: by numbers of the node, or those that it finds idle."""
+    if job.request.asks_for_gpus is False or not job.request.gpu_settings():
+        return
+    seen: set[Span] = set()
+    for assigned in job.assignments:
+        if assigned.name not in DEVICE_VARIABLES or assigned.context.phase is not Phase.BATCH or assigned.span in seen:
+            continue
+        fields = [field for each in assigned.alternatives for field in each.fields or ()]
+        sources = [one for field in fields for each in expansions(field) for one in each.all()]
+        names = {each.name for each in sources}
+        if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
+            message = "these are numbers of the node, but where Slurm hides the GPUs of others programs count from 0"
+        elif any(_asks_for_idle(each.name) for each in sources) or _is_scanned(job, names):
+            message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
+        else:
+            continue
+        seen.add(assigned.span)
+        severity = "info" if _only_steps(job) or assigned.context.conditional else None
+        yield Finding(assigned.span, f"{message}; leave {assigned.name} to Slurm", severity)
+
+
+def _asks_for_idle(text: str) -> bool:
+    return "nvidia-smi" in text and ("query" in text or "utilization" in text or "pids" in text)
+
+
+def _is_scanned(job: Job, names: set[str]) -> bool:
+    """Whether one of these variables is set where nvidia-smi was asked."""
+    found = (each for each in job.assignments if each.name in names)
+    branches = (branch for each in found for branch, _ in each.context.guards if isinstance(branch, tuple))
+    return any(_asks_for_idle(str(branch[1])) for branch in branches if branch[0] == "if")
+
+
+def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
+    """Tasks that choose all GPUs, which they see anyway where nothing gives each its own."""
+    of_tasks = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
+    if any(job.request.asked(name) for name in of_tasks[:4]):
+        return
+    seen: set[Span] = set()
+    for command in job.invocations:
+        step = step_around(command.context) if command.phase is Phase.TASK else None
+        if step is None or any(name in step.options for name in of_tasks):
+            continue
+        for name, field in command.variables:
+            span = span_of(field)
+            if name in DEVICE_VARIABLES and _ids(field) == tuple(range(held)) and span not in seen:
+                seen.add(span)
+                yield Finding(span, f"each task sees all {held} GPUs of its node anyway; leave {name} out", "info")
+
+
+def _is_set_in_tasks(job: Job, name: str) -> bool:
+    """Whether the tasks set it themselves, so that it does not matter what the batch shell set."""
+    if any(each.name == name and each.context.phase is Phase.TASK for each in job.assignments):
+        return True
+    return any(name == own for each in job.invocations if each.phase is Phase.TASK for own, _ in each.variables)
 
 
 def _choices(job: Job) -> Iterator[Choice]:

@@ -131,7 +131,7 @@ def _change_option(job: Job, step: Step) -> Fix | None:
         return None
     title, cpus = "run one task per node in this step", step.option("cpus-per-task")
     if cpus is None:
-        within = all(step.span.start <= each.span.start and each.span.end <= step.span.end for each in edits)
+        within = all(step.span.holds(each.span) for each in edits)
         return Fix(title, edits, within and _runs_only_launchers(job, step) and not READS_TASKS.search(job.source.text))
     span = literal_span(cpus.value)
     number = literal_number(job, span)

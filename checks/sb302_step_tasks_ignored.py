@@ -3,7 +3,8 @@
 A job with `--ntasks-per-node=8` on 8 nodes has SLURM_NTASKS=64 in its environment, and each srun reads that as `-n 64`.
 An srun with `--ntasks-per-node=1`, meant for a launcher, then starts 64 tasks all the same: "can't honor
 --ntasks-per-node set to 1 which doesn't match the requested tasks 64", and goes on. With `-N` beside it srun drops the
-inherited number since 23.02, and honours the option.
+inherited number since 23.02, and honours the option. Before, a step on fewer nodes than the job has, such as one for
+the workers of Ray beside its head, starts all tasks of the job on these, or is refused for want of CPUs.
 
 ## Fix
 
@@ -17,8 +18,10 @@ Adds `--ntasks`, the number of nodes times the tasks on each. Safe: it says what
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.step_options import add_step_option, knows_all_steps
+from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
-from sbatchlint.job.steps import Step, is_node_count
+from sbatchlint.job.geometry import is_node_count
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import StepOptions
 
@@ -35,7 +38,8 @@ def check(job: Job) -> Iterator[Finding]:
         if option is None or step.geometry.ignored is False or not step.certain or option.span in reported:
             continue
         asked, inherited = whole(option.text), _inherited(step)
-        if asked is None or inherited is None or asked >= inherited:
+        crowded = _crowded(step, asked)
+        if asked is None or crowded is None and (inherited is None or asked >= inherited):
             continue
         reported.add(option.span)
         always = step.geometry.ignored is True
@@ -46,9 +50,10 @@ def check(job: Job) -> Iterator[Finding]:
             reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
             related.append((setting.span, "the tasks that srun inherits"))
         totals = _totals(step, asked)
+        starts = f"{inherited} tasks on a node" if crowded is None else crowded
         yield Finding(
             option.span,
-            f"{ignores} `{option.written}={asked}`: {reason} makes it start {inherited} tasks on a node; "
+            f"{ignores} `{option.written}={asked}`: {reason} makes it start {starts}; "
             f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
             None if always else "warning",
             related=related,
@@ -65,11 +70,20 @@ def _inherited(step: Step) -> int | None:
     return -(-request.tasks // nodes) if request.tasks is not None and nodes else None
 
 
+def _crowded(step: Step, asked: int | None) -> str | None:
+    """The tasks of the job on fewer nodes than it has, where these are more than the option says."""
+    tasks, nodes, in_job = step.request.effective_tasks(), step.nodes, step.request.exact_nodes()
+    if not tasks or not nodes or not in_job or nodes >= in_job or asked is None or asked * nodes >= tasks:
+        return None
+    return f"all {tasks} tasks of the job on {nodes} node{'' if nodes == 1 else 's'}"
+
+
 def _totals(step: Step, per_node: int) -> list[str]:
     """What `--ntasks` must be: counted from the job's nodes, and as a number, as far as either is known."""
     nodes = step.option("nodes")
     if nodes is not None and not is_node_count(nodes.value or ()):
-        number = whole(nodes.text)
+        # a number that is counted from the job's holds for another job, too
+        number = None if expansions(nodes.value or ()) else whole(nodes.text)
         return [] if number is None else [str(number * per_node)]
     counted = "$SLURM_NNODES" if per_node == 1 else f"$((SLURM_NNODES * {per_node}))"
     number = step.request.exact_nodes()

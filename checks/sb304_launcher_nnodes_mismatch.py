@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.launcher_options import replace_words
 from sbatchlint.analysis.launch.literal_counts import literal_digits
+from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.analysis.launch.node_counts import (
     WORLD_LAUNCHERS,
     fills_node,
@@ -26,11 +27,15 @@ from sbatchlint.analysis.launch.node_counts import (
     is_told_job_nodes,
 )
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
+from sbatchlint.analysis.launch.step_options import commands_with
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
-from sbatchlint.job.argv import Argv, program_options
+from sbatchlint.job.argv import program_options
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.steps import Step, job_nodes
+from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -78,7 +83,7 @@ def _has_one_node(job: Job, world: LaunchWorld) -> bool:
     if job.directives.unread:
         return False  # the number of nodes may stand where sbatch does not read it
     if world.step is None:
-        return world.in_batch_shell and not world.invocation.context.conditional
+        return world.in_batch_shell and not is_for_some_jobs(world.invocation)
     return fills_node(job, world)
 
 
@@ -112,15 +117,16 @@ def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
     edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", is_told_job_nodes)
     if edits is None:
         return None
-    own = launch.invocation.span.start <= number.start and number.end <= launch.invocation.span.end
+    own = launch.invocation.span.holds(number)
     return Fix("write the job's number of nodes", edits, world.nodes != 1 and (own or _is_for(job, number, launch)))
 
 
 def _is_for(job: Job, number: Span, launch: Launch) -> bool:
     """Whether no other command gets the value."""
+    commands = dict.fromkeys(each for at in range(number.start, number.end) for each in commands_with(job, at))
     return not any(
         piece.start < number.end and number.start < piece.end and piece.expansion is None
-        for each in job.invocations
+        for each in commands
         if each is not launch.invocation and each not in launch.invocation.ancestors() and each.name != "echo"
         for field in each.argv
         for piece in field
@@ -146,7 +152,7 @@ def _of_programs(job: Job) -> Iterator[Finding]:
         if job.request.exact_nodes() not in (None, nodes):
             continue
         for each in step.program:
-            told = _told_nodes(each.argv, step.tasks_per_node)
+            told = _told_nodes(job, step, each)
             if told is None or told[0] in (0, nodes) or each.context.restricted:
                 continue
             number, argument, written = told
@@ -165,14 +171,19 @@ def _of_programs(job: Job) -> Iterator[Finding]:
             )
 
 
-def _told_nodes(argv: Argv, tasks_per_node: int | None) -> tuple[int, Span, str] | None:
+def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
     """How many nodes a Python program that is one rank a task is told to be on, where that stands, and how.
 
-    It is one where Lightning's options say so, or where its devices are as many as its node has tasks.
+    It is one where Lightning's options say so, or where its devices are as many as its node has tasks; or its own text
+    says the number, where Lightning finds its ranks in Slurm.
     """
+    argv = program.argv
     python = python_command(argv)
     if python is None or python.kind not in ("script", "module"):
         return None
+    sign = sign_of_rank(job, program, step)
+    if sign is not None and sign.kind == "lightning" and sign.nodes is not None and sign.source:
+        return sign.nodes, sign.span, f"num_nodes={sign.nodes}` in `{sign.source}"
     found, is_rank = None, False
     for option, value, field in program_options(argv[python.after :]):
         text = None if value is None else text_of(value)
@@ -184,7 +195,7 @@ def _told_nodes(argv: Argv, tasks_per_node: int | None) -> tuple[int, Span, str]
             found = parse_integer(text), span_of(field), f"{option}{glue}{text}"
             is_rank = is_rank or lightning
         elif _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option):
-            is_rank = is_rank or parse_integer(text) == tasks_per_node and parse_integer(text) > 1
+            is_rank = is_rank or parse_integer(text) == step.tasks_per_node and parse_integer(text) > 1
     return found if is_rank else None
 
 

@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         if step.geometry.ignored is not False or not step.certain or is_spread(job, step):
             continue
         for each in step.program:
-            sign = sign_of_rank(each, step)
+            sign = sign_of_rank(job, each, step)
             if sign is None or sign.kind != "lightning" or each.span in reported:
                 continue
             found = _refused(job, step, each, sign)

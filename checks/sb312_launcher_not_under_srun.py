@@ -5,6 +5,8 @@ there waits for three nodes that nobody starts, until its time-out; without `--n
 the others are idle, and paid for. srun starts a command on every node. Lightning without srun finds one process of its
 own, and waits for the rest or goes on alone.
 
+A program of one's own, by its path, gets a warning where nothing else in the script has to do with other nodes.
+
 Nothing is reported where something else may start processes on the other nodes: ssh and its like, an MPI launcher, a
 step with work of its own, a script that cannot be read.
 
@@ -20,20 +22,25 @@ https://github.com/meta-llama/llama-cookbook/issues/491
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
+from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rank_signs import rank_sign
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.analysis.launch.repeatable import REPEATABLE, is_repeatable_step
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.argv import basename
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.steps import Step, job_nodes
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -50,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     idle = [place for place in by_place(find_worlds(job)) if all(map(_is_in_batch_shell, place))]
     found = [each for place in idle if (each := _of_launcher(job, place, nodes)) is not None]
-    yield from found or _of_programs(job, nodes)
+    yield from found or list(_of_programs(job, nodes)) or _of_own_programs(job, nodes)
 
 
 def _others(nodes: int) -> str:
@@ -94,7 +101,7 @@ def _is_all_that_runs(job: Job, place: list[LaunchWorld]) -> bool:
             return False
         if world.launcher.hostfile is not None or not world.certain:
             return False
-    return not place[0].invocation.context.conditional and not _others_may_work(job)
+    return not is_for_some_jobs(place[0].invocation) and not _others_may_work(job)
 
 
 def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
@@ -133,9 +140,9 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
         context = each.context
         if each.phase is not Phase.BATCH or each.children or each.span in reported:
             continue
-        if context.captured or context.looped or context.conditional or context.background:
+        if context.captured or context.looped or is_for_some_jobs(each) or context.background:
             continue
-        sign = rank_sign(each.argv, partial(exported, each))
+        sign = rank_sign(job, each)
         if sign is None and not (job.request.asks_for_gpus and _trains_alone(each)) or sign and sign.kind == "jax":
             continue
         reported.add(each.span)
@@ -163,6 +170,56 @@ def _trains_alone(invocation: Invocation) -> bool:
     return not any(_ELSEWHERE.search(each) for each in (*words, *names))
 
 
+# --- programs of one's own --------------------------------------------------------------------------------
+
+# Programs that find the job's nodes by themselves, and interpreters, whose scripts may.
+_FINDING = Regex(
+    r"python[\d.]*|R|Rscript|julia|matlab|octave|perl|ruby|java|node|g\d\d|orca|qchem|molpro|ams|abaqus|fluent|cfx5?\w*"
+    r"|ansys\w*|star\w*|comsol|lsdyna|nextflow|snakemake|cromwell|h?adoop|make|ninja|ctest|pytest|uv|conda|mamba|pixi"
+    r"|docker|podman|apptainer|singularity|vagrant|ansible\w*|jupyter\w*"
+)
+_TELLING = Regex(r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server", re.IGNORECASE)
+_COUNTS = frozenset({
+    "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_NPROCS",
+    "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_HOSTFILE",
+})  # fmt: skip
+
+
+def _of_own_programs(job: Job, nodes: int) -> Iterator[Finding]:
+    """A program of one's own that the batch shell starts, where nothing in the script has to do with other nodes."""
+    if _others_may_work(job) or any(each.name == "scontrol" for each in job.invocations) or job.steps:
+        return
+    reads = (each for each in job.trace.reads if each.name in _COUNTS)
+    if any(use_of(job, each).kind != "print" for each in reads) or is_templated(job.source.text):
+        return
+    works = [each for each in job.invocations if _is_own_program(each)]
+    if not works or any(map(is_for_some_jobs, works)):
+        return
+    yield Finding(
+        works[0].span,
+        f"nothing in this script runs on {_others(nodes)}, though the job has {nodes}: the batch script, and "
+        f"{works[0].name} with it, runs on the first; start it with srun, or ask for one node",
+        "warning",
+    )
+
+
+def _is_own_program(invocation: Invocation) -> bool:
+    """Whether a command is a program by its path, or one that starts such a program."""
+    if invocation.phase is not Phase.BATCH or invocation.children or invocation.context.captured:
+        return False
+    name = basename(invocation.argv[0]) if invocation.argv else None
+    if name is None or name in UTILITIES or name in REPEATABLE or _FINDING.fullmatch(name) or "." in name:
+        return False
+    words = [shown_text(field) for field in invocation.argv]
+    if any(_TELLING.search(each) for each in words[0 if "/" in words[0] else 1 :]):
+        return False
+    # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a folder that some tool is given
+    return "/" in words[0] or len(words) > 1 and words[1].startswith(("./", "/")) and name not in _STAGING
+
+
+_STAGING = frozenset({"unzip", "gzip", "gunzip", "bzip2", "dd", "scp", "rclone", "diff", "file", "stat", "less", "vi"})
+
+
 # --- who may start something on the other nodes ----------------------------------------------------------
 
 # Commands that start others on other machines, or hand work to daemons there.
@@ -171,12 +228,15 @@ ssh pdsh clush pssh parallel-ssh prsync dsh psh rsh blaunch ibrun aprun jsrun or
 dask-mpi dask-scheduler horovodrun sbatch salloc sbcast parsl spark-submit start-all.sh deepspeed xargs parallel wwrun
 dshbak"""
 REMOTE = frozenset(_REMOTE.split())
+# Options of srun that may lead to another node than the first.
+PLACING = frozenset({"nodelist", "exclude", "relative", "nodefile"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "csh", "tcsh", "source", ".", "eval", "exec"})
 _ENDINGS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".csh")
 # Words in the names of files that set up a shell.
 _SETUP = ("env", "setup", "activate", "module", "conda", "rc", "profile", "config", "init", "load", "secret", "path")
 
 
+@once
 def _others_may_join(job: Job) -> bool:
     """Whether something may start the launchers of the other nodes: by ssh, or in the background."""
     if any(each.name in REMOTE and each.phase is Phase.BATCH for each in job.invocations):
@@ -186,6 +246,7 @@ def _others_may_join(job: Job) -> bool:
     return any(_is_unread(each) and each.context.background for each in job.invocations)
 
 
+@once
 def _others_may_work(job: Job) -> bool:
     """Whether something else may use the other nodes, at any time."""
     for each in job.invocations:
@@ -197,8 +258,11 @@ def _others_may_work(job: Job) -> bool:
 
 
 def _is_at_work(step: Step) -> bool:
-    """Whether a step may use several nodes for more than looking around."""
-    return step.nodes != 1 and not is_repeatable_step(step) and not step.invocation.context.captured
+    """Whether a step may use several nodes, or another one than the first, for more than looking around."""
+    context = step.invocation.context
+    if is_repeatable_step(step) or context.captured:
+        return False
+    return step.nodes != 1 or context.background is not None or not PLACING.isdisjoint(step.options)
 
 
 def _is_unread(invocation: Invocation) -> bool:

@@ -19,7 +19,8 @@ https://github.com/deepspeedai/DeepSpeed/issues/3419
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes
+from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile
+from sbatchlint.analysis.launch.launcher_refusals import is_refused
 from sbatchlint.analysis.launch.literal_counts import task_edits
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
@@ -51,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             happens = f"each of {count} {name} runners starts the workers of all nodes in the hostfile"
             fix = _one_runner(job, step)
             instead = "start one: `srun --nodes=1 --ntasks=1`"
-        elif wants_several_nodes(runner):
+        elif is_refused(job, world.launch, "hostfile"):
             happens = f"{name} stops with an error in every task: `--num_nodes` above 1 needs a hostfile"
         elif several_on_a_node:
             if _has_own_gpus(world, runner):
@@ -72,6 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(step.invocation.name_span, "starts a runner in every task")],
             fix=fix,
         )
+
 
 
 def _has_own_gpus(world: World, runner: DeepSpeed) -> bool:

@@ -17,7 +17,8 @@ https://github.com/deepspeedai/DeepSpeed/issues/2958, https://github.com/deepspe
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile, wants_several_nodes
+from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile
+from sbatchlint.analysis.launch.launcher_refusals import is_refused
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.worlds import World, find_worlds
@@ -36,6 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.request.nodes is None or job.request.nodes.minimum < 2:
         return
     reported = set()
+    several = [each for each in find_worlds(job) if each.several_nodes]
     for world, runner in deepspeed_runners(job):
         if not world.in_batch_shell or world.apart or has_hostfile(job, runner) or runner.span in reported:
             continue
@@ -46,11 +48,11 @@ def check(job: Job) -> Iterator[Finding]:
         context = world.invocation.context
         if context.background and context.looped:
             continue
-        if any(other.several_nodes and other is not world for other in find_worlds(job)):
+        if several not in ([], [world]):
             continue  # a stage of one node before or after the others
         reported.add(runner.span)
         happens = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only"
-        if wants_several_nodes(runner):
+        if is_refused(job, world.launch, "hostfile"):
             happens = "`--num_nodes` above 1 stops it with an error"
         yield Finding(
             runner.span,
@@ -58,6 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             "write one from `scontrol show hostnames`, and add `--hostfile`",
             fix=_with_hostfile(world, runner),
         )
+
 
 
 def _with_hostfile(world: World, runner: DeepSpeed) -> Fix | None:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, span_of
@@ -183,7 +184,7 @@ def _launcher_in_launcher(launch: Launch) -> Finding | None:
 
 
 def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | None:
-    if invocation.context.conditional or invocation.context.restricted or not outer.certain:
+    if is_for_some_jobs(invocation) or invocation.context.restricted or not outer.certain:
         return None
     if any(name in outer.options for name in LEAVING) or _is_told(outer.invocation.state, LEAVING_VARIABLES):
         return None

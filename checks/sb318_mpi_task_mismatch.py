@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.analysis.launch.mpi_slots import Slots, mpi_modules, takes_slots, tasks_of_job, too_few_slots
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
@@ -34,17 +35,6 @@ CARD = Card(
     when=Launchers("mpi") | StepOptions("mpi"),
 )  # fmt: skip
 
-# Launchers of one vendor's machines, whose options mean other things.
-VENDORS = frozenset({"jsrun", "aprun", "ibrun", "prun"})
-OVERSUBSCRIBING = frozenset({"oversubscribe", "overcommit", "use-hwthread-cpus", "app", "configfile", "do-not-launch"})
-PLACING = frozenset({"hostfile", "host", "hosts", "rankfile", "default-hostfile", "add-host", "dvm", "dvm-uri",
-                     "cpus-per-proc", "cpus-per-rank", "launcher", "bootstrap"})  # fmt: skip
-VARIABLES = ("OMPI_MCA_rmaps_base_oversubscribe", "PRTE_MCA_rmaps_default_mapping_policy", "SLURM_NTASKS",
-             "OMPI_MCA_rmaps_default_mapping_policy", "SLURM_TASKS_PER_NODE", "OMPI_MCA_rmaps_base_mapping_policy",
-             "PRTE_MCA_ras_slurm_use_all", "OMPI_MCA_ras")  # fmt: skip
-# Options by which the number of tasks follows from what the script does not say.
-UNCLEAR = ("ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus-per-task", "threads-per-core",
-           "ntasks-per-tres", "extra-node-info")  # fmt: skip
 THREAD_OPTIONS = frozenset({"nt", "ntomp", "t", "threads", "nthreads", "sf"})
 OPEN_MPI_5 = Regex(r"open-?mpi[/@-]?5(?:[._-]|$)|ompi[/@-]5(?:[._-]|$)", re.IGNORECASE)
 NO_PMIX = frozenset({"pmi2", "none", "pmi1", "openmpi", "cray_shasta"})
@@ -59,46 +49,49 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _mpirun(job: Job, launch: Launch) -> Finding | None:
-    launcher, request, context = launch.launcher, job.request, launch.invocation.context
-    if not isinstance(launcher, Mpi) or launch.step is not None or launcher.program is None or not launcher.certain:
+    launcher = launch.launcher
+    if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
         return None
-    if launcher.name.rsplit("/", 1)[-1] in VENDORS or launch.container is not None or context.shell.depth:
-        return None
-    if request.heterogeneous or not request.directives.certain or launch.restricted or context.conditional:
-        return None
-    words = [shown_text(field) for field in launcher.argv]
-    if ":" in words or any("subscribe" in word.lower() for word in words[: launcher.program]):
-        return None
-    if launcher.flags.keys() & OVERSUBSCRIBING or launcher.options.keys() & PLACING:
-        return None
-    if any(name in launch.invocation.state.variables for name in VARIABLES):
-        return None
-    if request.exclusive is not None and not request.asked("ntasks") and not request.asked("ntasks-per-node"):
-        return None  # a slot for each CPU of the nodes
-    return _on_all_nodes(job, launch, launcher) or _on_each_node(job, launcher)
-
-
-def _on_all_nodes(job: Job, launch: Launch, launcher: Mpi) -> Finding | None:
-    tasks, setting = _tasks(job)
+    found = too_few_slots(job, launch)
+    if found is not None:
+        return _too_many(job, launcher, found)
+    tasks, setting = tasks_of_job(job)
     total = launcher.total_processes
     if tasks is None:
         return None
     if total is None:
         return _without_a_number(job, launch, launcher, tasks)
     number = total.number
-    if number is None or number < 1:
+    if number is None or setting is None or not 1 < number < tasks or not _is_hardly_meant(job, launch, launcher):
         return None
-    slots = f"{tasks} task{'' if tasks == 1 else 's'}{_place(job, setting)}"
-    if number > tasks:
-        message = f"`{launcher.name}` starts {number} processes in a job of {slots}: Open MPI refuses, others "
-        message += f"share the CPUs; write {_as_many_tasks(job, number)}"
-    elif setting is not None and 1 < number < tasks and _is_hardly_meant(job, launch, launcher):
-        message = f"`{launcher.name}` starts {number} processes in a job of {slots}, and the other CPUs stay idle; "
-        message += "write `-np $SLURM_NTASKS`, or request fewer tasks"
-    else:
-        return None
+    return Finding(
+        total.span,
+        f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, tasks, setting)}, and the other CPUs "
+        "stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
+        related=[(setting.span, "what the job requests")],
+        fix=_from_slurm(job, launcher),
+    )
+
+
+def _too_many(job: Job, launcher: Mpi, found: Slots) -> Finding:
+    number, setting = found.processes, found.setting
     related = [] if setting is None else [(setting.span, "what the job requests")]
-    return Finding(total.span, message, related=related, fix=_from_slurm(job, launcher))
+    if found.each:
+        message = f"`{launcher.name}` starts {number} processes on each node, which has {found.number} tasks"
+        message += f"{_place(job, setting)}: Open MPI refuses, others share the CPUs; write "
+        message += f"`--ntasks-per-node={number}`"
+        return Finding(found.told.span, message, related=related)
+    message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: Open MPI "
+    message += "refuses, others share the CPUs"
+    # a job of nodes alone counts on a site that gives whole ones
+    alone = setting is None and job.request.asked("nodes") and not job.request.asked("cpus-per-task")
+    message += f"{', unless the site gives whole nodes' if alone else ''}; write {_as_many_tasks(job, number)}"
+    severity = "info" if alone else None
+    return Finding(found.told.span, message, severity, related, _from_slurm(job, launcher))
+
+
+def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
+    return f"{tasks} task{'' if tasks == 1 else 's'}{_place(job, setting)}"
 
 
 def _without_a_number(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Finding | None:
@@ -117,36 +110,6 @@ def _without_a_number(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Fi
         f"slot, not {number}; write `--ntasks={number}` instead, or set `OMP_NUM_THREADS`",
         related=[(cpus.span, "what the job requests")],
     )
-
-
-def _on_each_node(job: Job, launcher: Mpi) -> Finding | None:
-    each, told = launcher.processes_per_node, launcher.setting("ppn", "map-by")
-    limit, setting = job.request.tasks_per_node, job.request.given("ntasks-per-node")
-    if each is None or told is None or limit is None or setting is None or each <= limit:
-        return None
-    return Finding(
-        told.span,
-        f"`{launcher.name}` starts {each} processes on each node, which has {limit} tasks{_place(job, setting)}: "
-        f"Open MPI refuses, others share the CPUs; write `--ntasks-per-node={each}`",
-        related=[(setting.span, "what the job requests")],
-    )
-
-
-def _tasks(job: Job) -> tuple[int | None, Setting | None]:
-    """The job's tasks, which are mpirun's slots, and the directive that asks for them."""
-    request = job.request
-    if request.asked("ntasks"):
-        return request.tasks, request.given("ntasks")
-    if request.asked("ntasks-per-node"):
-        nodes, each = request.exact_nodes(), request.tasks_per_node
-        nodes = 1 if nodes is None and not request.asked("nodes") else nodes
-        tasks = None if nodes is None or each is None else nodes * each
-        return request.tasks or tasks, request.given("ntasks-per-node")
-    if any(request.asked(name) for name in UNCLEAR):
-        return None, None
-    if not request.asked("cpus-per-task") and not request.asked("nodes"):
-        return None, None  # a job of defaults, which the command line is likely to change
-    return (request.exact_nodes() if request.asked("nodes") else 1), None
 
 
 def _place(job: Job, setting: Setting | None) -> str:
@@ -225,16 +188,9 @@ def _step(job: Job, step: Step) -> Finding | None:
 
 def _loads_open_mpi_5(job: Job, step: Step) -> bool:
     """Whether the last MPI that is loaded before the step is Open MPI 5."""
-    found = False
-    for each in job.invocations:
-        if each is step.invocation:
-            break
-        if each.name not in ("module", "ml", "spack") or each.context.conditional:
-            continue
-        for word in map(shown_text, each.argv[1:]):
-            if "mpi" in word.lower():
-                found = OPEN_MPI_5.search(word) is not None
-    return found
+    end = step.invocation.index
+    before = [word for command, word in mpi_modules(job) if command.index < end and not command.context.conditional]
+    return bool(before) and OPEN_MPI_5.search(before[-1]) is not None
 
 
 CASES = [

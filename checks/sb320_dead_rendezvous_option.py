@@ -19,7 +19,7 @@ from functools import partial
 
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN
-from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.analysis.launch.step_options import words_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, remove
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.triggers import Launchers
@@ -70,7 +70,7 @@ def _take_out(job: Job, launch: Launch, name: str) -> Fix | None:
     given = launcher.options[name]
     if [each.name for each in launcher.given].count(name) > 1:
         return None
-    place = Words(job).behind(given.span.start, given.value_at != given.at, launch.invocation.span)
+    place = words_of(job).behind(given.span.start, given.value_at != given.at, launch.invocation.span)
     if place is None or place.offset <= given.span.start:
         return None
 

@@ -20,7 +20,7 @@ from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.rendezvous import PORT
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
-from sbatchlint.job.steps import job_nodes
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Launchers, Variables

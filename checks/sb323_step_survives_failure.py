@@ -18,16 +18,21 @@ https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.launch.rank_signs import rank_sign
+from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.analysis.launch.step_options import add_step_option
-from sbatchlint.bash.trace import exported, is_set
+from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
 CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", since="0.1.0", when=Steps())
 
+# What programs on several nodes find each other by, and what they talk through.
+MEETING = Regex(r"(?:MASTER_ADDR|NCCL_\w+|RCCL_\w+)$")
 OPTION = "--kill-on-bad-exit=1"
 # Launchers whose other nodes cannot go on when one is lost.
 COLLECTIVE = frozenset({"torchrun", "ft_launcher", "torch.distributed.launch", "accelerate", "swift", "composer",
@@ -86,9 +91,26 @@ def _distributed_program(job: Job, step: Step) -> str | None:
             return None
         return launcher.name
     for each in step.program:
-        if rank_sign(each.argv, partial(exported, each)) is not None:
+        if rank_sign(job, each) is not None or _is_one_of_many(job, step, each):
             return each.name
     return None
+
+
+def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
+    """Whether a Python program of a step talks to those of other nodes: the script says where they meet, or how.
+
+    One for each node may as well tidy up there, or look after its own.
+    """
+    python = python_command(command.argv)
+    if (step.tasks_per_node or 1) < 2 or python is None or python.kind not in ("script", "module"):
+        return False
+    if spawns_others(job, command):
+        return False
+    return bool(command.state.variables.where(_is_meeting))
+
+
+def _is_meeting(name: str, value: Variable) -> bool:
+    return value.exported and bool(value.alternatives) and MEETING.match(name) is not None
 
 
 def _fix(job: Job, step: Step) -> Fix | None:

@@ -19,7 +19,6 @@ deepspeed/launcher/launch.py, 0.17
 """
 
 from collections.abc import Iterator
-from functools import partial
 
 from sbatchlint.analysis.launch.lone_ranks import lone_ranks, more_tasks
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
@@ -102,12 +101,13 @@ def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
     context = invocation.context
     if field is None or number is None or number == step.tasks or not invocation.argv:
         return None
-    if step.tasks is None or context.restricted or context.background or step.geometry.ignored is not False:
+    outer = step.invocation.context
+    if context.restricted or context.background is not outer.background or context.loops != outer.loops:
         return None
-    if job.request.heterogeneous or step.invocation.context.looped:
+    if step.tasks is None or step.geometry.ignored is not False or job.request.heterogeneous:
         return None
-    sign = rank_sign(invocation.argv, partial(exported, invocation))
-    if sign is None and not _may_be_rank(invocation) or sign is not None and sign.kind in FROM_SLURM:
+    sign = rank_sign(job, invocation)
+    if sign is None and not _may_be_rank(job, invocation) or sign is not None and sign.kind in FROM_SLURM:
         return None
     meets = exported(invocation, "MASTER_ADDR") is not None
     who = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
@@ -138,12 +138,12 @@ def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
     )
 
 
-def _may_be_rank(invocation: Invocation) -> bool:
+def _may_be_rank(job: Job, invocation: Invocation) -> bool:
     """Whether it is a Python program that may be one rank of many, and does not say that it starts more."""
     python = python_command(invocation.argv)
     if python is None or python.kind not in ("script", "module") or python.text is None:
         return False
-    return not spawns_others(invocation.argv)
+    return not spawns_others(job, invocation)
 
 
 def _place(job: Job, name: str, field: Pieces) -> Span:

@@ -7,7 +7,8 @@ processes, EP times ETP times PP, where ETP is TP unless `--expert-tensor-parall
 right after the job has waited for its nodes. A layout that was made for another number of nodes, or for nodes of
 another size, is the common cause.
 
-A warning where a size is the default of `${TP:-8}`, which the environment may replace. What a recipe (Megatron
+A warning where a size is the default of `${TP:-8}`, which the environment may replace, and where a Megatron before
+core 0.9 would lower TP and PP to what fits instead. What a recipe (Megatron
 Bridge, NeMo) fills in is not known; the sizes that are given must divide the world in any case.
 
 ## Fix
@@ -23,7 +24,7 @@ swift/megatron/arguments/megatron_args.py, 4.6
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.training.layouts import broken_layouts
+from sbatchlint.analysis.training.layouts import Layout, broken_layouts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import Launchers, Steps
 
@@ -49,7 +50,8 @@ def check(job: Job) -> Iterator[Finding]:
         processes = "the one process" if world == 1 else f"the {world} processes"
         line = job.line(layout.world.invocation.span.start)
         message = f"{processes} of line {line} cannot be divided by {grid}, so every rank stops"
-        if fault.rule == "world" and product > world and own:
+        lowered = fault.rule == "world" and own and _was_lowered(layout, world)
+        if lowered:
             message += " (before core 0.9 Megatron lowers TP and PP instead)"
         message += f"; write sizes whose product divides {world}"
         if fault.rule != "world" and layout.default("expert_tensor") and own:
@@ -57,9 +59,17 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             layout.place(fault),
             message,
-            severity=None if certain else "warning",
+            severity=None if certain and not lowered else "warning",
             related=[(layout.told[name].span, SHORT[name]) for name in fault.parts if name in layout.told],
         )
+
+
+def _was_lowered(layout: Layout, world: int) -> bool:
+    """Whether a Megatron before core 0.9 ran with smaller sizes: TP up to the world, PP up to the rest of it."""
+    tensor = min(layout.number("tensor"), world)
+    pipeline = min(layout.number("pipeline"), world // tensor)
+    smaller = tensor < layout.number("tensor") or pipeline < layout.number("pipeline")
+    return smaller and world % tensor == 0 and world % (tensor * pipeline * layout.number("context")) == 0
 
 
 CASES = [

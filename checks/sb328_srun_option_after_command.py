@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.launch.repeatable import REPEATABLE
-from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.analysis.launch.step_options import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
@@ -212,7 +212,7 @@ def _moved(job: Job, step: Step, words: list[int]) -> Fix | None:
     names = {known_prefix(argv[at])[2:].partition("=")[0] for at in words}
     if names & step.options.keys() or not step.certain:
         return None
-    known = Words(job)
+    known = words_of(job)
     starts = [argv[step.command], argv[words[0]]]
     if any(not field or field[0].expansion is not None or field[0].text is None for field in starts):
         return None

@@ -25,10 +25,13 @@ from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
+from sbatchlint.job.geometry import held_cpus
 from sbatchlint.job.launchers import python_command
-from sbatchlint.job.steps import Step, held_cpus
+from sbatchlint.job.step_cpus import NOT_INHERITING
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, StepOptions
@@ -41,8 +44,6 @@ CARD = Card(
 # Options and variables that count the tasks of a step, or of the job.
 COUNTING = (*COUNTING_OPTIONS, "ntasks-per-socket", "ntasks-per-core", "multi-prog")
 COUNTING_VARIABLES = (*TASK_COUNTS, "SLURM_NTASKS_PER_NODE", "SLURM_TRES_PER_TASK")
-# Releases whose srun inherits the job's --cpus-per-task by SRUN_CPUS_PER_TASK alone.
-NOT_INHERITING = ("22.05", "23.02")
 # A node that is the job's alone has at least twice so many CPUs: likely, and hardly.
 LIKELY, HARDLY = 32, 128
 MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
@@ -110,7 +111,7 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
     if any(_knows_tasks(each) for each in step.program) or _speaks_mpi(job, step):
         return None
     plain = [(each, command) for each in step.program if (command := python_command(each.argv)) is not None]
-    if any(rank_sign(each.argv, partial(exported, each)) for each, _ in plain):
+    if any(rank_sign(job, each) for each, _ in plain):
         return None
     if plain:
         each, command = plain[0]
@@ -123,10 +124,17 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
 def _knows_tasks(invocation: Invocation) -> bool:
     """Whether a command's words or variables tell the tasks of a node apart."""
     names = [each.expansion.name for field in invocation.argv for each in field if each.expansion is not None]
-    set_here = [each.expansion.name for variable in invocation.state.variables.values()
-                for alternative in variable.alternatives for field in alternative.fields or ()
-                for each in field if each.expansion is not None and each.expansion.phase is Phase.TASK]  # fmt: skip
-    return any("SLURM_LOCALID" in name or "SLURM_PROCID" in name for name in (*names, *set_here))
+    return any(map(_is_of_one_task, names)) or bool(invocation.state.variables.where(_is_set_by_task))
+
+
+def _is_of_one_task(name: str) -> bool:
+    return "SLURM_LOCALID" in name or "SLURM_PROCID" in name
+
+
+def _is_set_by_task(_: str, variable: Variable) -> bool:
+    values = [field for each in variable.alternatives for field in each.fields or ()]
+    found = [each.expansion for field in values for each in field if each.expansion is not None]
+    return any(each.phase is Phase.TASK and _is_of_one_task(each.name) for each in found)
 
 
 def _speaks_mpi(job: Job, step: Step) -> bool:

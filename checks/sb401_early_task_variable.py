@@ -6,14 +6,16 @@ give every task the same rank. Nothing fails loudly: all nodes claim rank 0 and 
 or all tasks write the same file.
 
 The severity follows what uses the value: an error where it tells a process who it is, is tested or names a file that
-every task writes; a warning elsewhere in a command; only advice where the launcher ignores it (a node rank under c10d)
-or where it merely labels a log line.
+every task writes; a warning elsewhere in a command; only advice where the launcher ignores it (a node rank under c10d),
+where the step has one task, for which 0 is right, or where it merely labels a log line. The first node's name is left
+alone where all may be meant to meet there (`--rdzv-endpoint=$SLURMD_NODENAME:29500`).
 
 ## Fix
 
-One backslash before the `$`, so that the shell in each task expands it. Safe where just one shell reads the text again
-in the task and nothing in the batch script itself uses it. An argument that srun hands over directly is never read
-again, so the command has to be started by a shell in the task; that rewrites the command, and is unsafe.
+As many backslashes before the `$` as it takes for the shell in each task to expand it: mostly one. Where no shell in
+the task reads the words again, as with `srun $CMD`, the command has to be started by one as well (`srun bash -c
+"$CMD"`), which is unsafe. A fix is offered where it leaves all words of all commands as they are, but for that
+variable in the tasks.
 
 ## References
 
@@ -31,17 +33,19 @@ from sbatchlint.analysis.expansion.early import (
     value_in_batch,
     worst_by_place,
 )
-from sbatchlint.analysis.expansion.escapes import escape, is_plain
-from sbatchlint.bash.trace import exported
-from sbatchlint.bash.values import shown_text, span_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.analysis.expansion.escapes import is_plain, left_to_tasks, started_by_shell
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.launchers import recognise
 from sbatchlint.triggers import Steps
 
 CARD = Card(
     "SB401", "early-task-variable", severity="error", fix="sometimes",
     since="0.1.0", when=Steps(),
 )  # fmt: skip
+
+# What srun puts in place of a variable in the name of a log.
+_PATTERNS = {"SLURM_PROCID": "%t", "SLURM_LOCALID": "%t", "SLURM_NODEID": "%n", "SLURMD_NODENAME": "%N"}
 
 CONSEQUENCE = {
     "rank": "gets the same rank",
@@ -55,7 +59,10 @@ CONSEQUENCE = {
 
 def check(job: Job) -> Iterator[Finding]:
     # what stands in a variable such as RANK is early-rank-export
-    uses = [use for use in early_uses(job, RANKS) if use.harms and not is_of_rank_variable(job, use.expansion)]
+    uses = [use for use in early_uses(job, RANKS) if not is_of_rank_variable(job, use.expansion)]
+    uses = [use for use in uses if use.harms and use.consumer != "meeting"]
+    yield from _right_by_luck(job)
+    yield from _in_log_names(job)
     for use in worst_by_place(uses):
         name = use.expansion.name
         advice, fix = _repair(job, use)
@@ -69,49 +76,58 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
+def _right_by_luck(job: Job) -> Iterator[Finding]:
+    """Ranks of a launcher for several nodes that are right while the step has one task, as far as the script tells."""
+    uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.harms]
+    for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1)):
+        launcher = recognise(use.command.argv)
+        ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
+        if not any(rank is not None and use.expansion in expansions(rank.value or ()) for rank in ranks):
+            continue
+        luck = "which is right only " + ("while it has one task" if use.step.tasks == 1 else "if it has just one task")
+        if use.consumer == "ignored":
+            luck = f"so every task {CONSEQUENCE['ignored']}"
+        yield Finding(
+            place_of(job, use.expansion),
+            f"the batch shell expands ${use.expansion.name} to {value_in_batch(use.expansion.name)} before the srun on "
+            f"line {job.line(use.step.span.start)} starts, {luck}; {_repair(job, use)[0]}",
+            "info",
+            related=[(use.step.invocation.name_span, "the tasks start here")],
+        )
+
+
+def _in_log_names(job: Job) -> Iterator[Finding]:
+    """The name of a log among srun's own options, which no shell in the task can expand: srun has patterns for that."""
+    for step, option in [(step, step.option(name)) for step in job.steps for name in ("output", "error")]:
+        if option is None or not (step.several_nodes or step.geometry.several):
+            continue
+        for expansion in expansions(option.value or ()):
+            if expansion.phase is not Phase.BATCH or expansion.name not in _PATTERNS:
+                continue
+            pattern = _PATTERNS[expansion.name]
+            place = place_of(job, expansion)
+            inside = step.invocation.span.holds(place) and is_plain(expansion, job.source.text)
+            yield Finding(
+                place,
+                f"the batch shell expands ${expansion.name} to {value_in_batch(expansion.name)} before srun starts, so "
+                f"the output of all tasks goes to one file; write `{pattern}`, which srun itself replaces",
+                "warning",
+                fix=Fix(f"write {pattern}", [replace(place, pattern)]) if inside else None,
+            )
+
+
 def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     name = use.expansion.name
-    if use.shells:
-        escaped = escape(job, use)
-        if escaped is None:
-            return "let each task's own shell expand it", None
-        fix = Fix("let the task expand it", [insert(use.expansion.span.start, "\\")], safe=escaped.safe)
-        return f"write `{escaped.text}`", fix
-    if not use.word:
+    if not use.shells and not use.word:
         return "let each task write a file of its own", None
-    words = _words_to_wrap(job, use)
-    advice = f"run it by `bash -c '… ${name} …'`"
-    if words is None:
-        return advice, None
-    edits = [insert(words.start, "bash -c 'exec "), insert(words.end, ' "$@"\' _')]
-    return advice, Fix("start the command by a shell in the task", edits)
-
-
-def _words_to_wrap(job: Job, use: EarlyUse) -> Span | None:
-    """The words of srun's command up to the one with the variable, where they can become a program of bash.
-
-    All of them have to stand literally in one place, or be variables that the tasks have too.
-    """
-    command, file = use.command, job.source.text
-    if command.kind != "srun" or job.is_wrapped or not is_plain(use.expansion, file):
-        return None
-    number = next((number for number, field in enumerate(command.argv) if field is use.word), None)
-    if number is None:
-        return None
-    end = 0
-    for field in command.argv[: number + 1]:
-        span = span_of(field)
-        if span.start < end or not shown_text(field):
-            return None
-        end = span.end
-        for name in [piece.expansion.name for piece in field if piece.expansion is not None]:
-            if not name.startswith("SLURM_") and name not in TASK_VARIABLES and exported(command, name) is None:
-                return None
-    start = span_of(command.argv[0]).start
-    escaped = job.is_embedded and file[start - 1 : start] == "\\"
-    if escaped or "'" in file[start:end] or not start <= use.expansion.span.start < end:
-        return None
-    return Span(start, end)
+    repair = None if use.shells else started_by_shell(job, use)
+    repair = repair or left_to_tasks(job, use)
+    if repair is not None:
+        title = "let the task expand it" if use.shells else "start the command by a shell in the task"
+        return repair.text, Fix(title, repair.edits, repair.safe)
+    if use.shells:
+        return "let each task's own shell expand it", None
+    return f"start the command by a shell in each task, `srun … bash -c '… ${name} …'`", None
 
 
 CASES = [

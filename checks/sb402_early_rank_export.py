@@ -6,13 +6,15 @@ time-out, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NO
 of srun.
 
 An error where the value tells a process who it is; advice where the launcher sets the variable itself, as torchrun does
-with RANK, and where the step has one task on one node, for which 0 is right.
+with RANK, where a word or variable beside it tells the program rightly, and where the step has one task on one node,
+for which 0 is right.
 
 ## Fix
 
 The assignment moves into the tasks: `srun bash -c 'RANK=$SLURM_PROCID exec "$@"' _ python train.py`. Unsafe, because
-it rewrites the command, and the program may read SLURM_PROCID itself. There is none where the rank is an argument of
-srun, or more is computed than a copy of the variable. What the launcher sets itself is removed, which is unsafe too.
+it rewrites the command, and the program may read SLURM_PROCID itself. Where the rank is an argument of srun, a shell in
+the task has to expand it: a backslash before the `$`, and `bash -c "…"` around the command. What the launcher sets
+itself is removed, which is unsafe too. Offered is only what leaves all other words of all commands as they are.
 
 ## References
 
@@ -21,6 +23,7 @@ setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.expansion.early import (
     RANK_VARIABLES,
@@ -33,12 +36,16 @@ from sbatchlint.analysis.expansion.early import (
     value_in_batch,
     worst_by_place,
 )
+from sbatchlint.analysis.expansion.escapes import commands_of, left_to_tasks
 from sbatchlint.analysis.expansion.reads import assignment_around
-from sbatchlint.bash.trace import VariableAssignment
-from sbatchlint.bash.values import Phase, is_open, span_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.analysis.expansion.varying import of_task, tells_rank
+from sbatchlint.bash.trace import VariableAssignment, exported
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job import Step
 from sbatchlint.job.launchers import recognise
+from sbatchlint.job.once import once
+from sbatchlint.job.proofs import keeps_words
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -48,23 +55,35 @@ CARD = Card(
 )  # fmt: skip
 
 # A copy of the variable, with or without quotes.
-_COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)\}))\2")
+_COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)(?::?-\w*)?\}))\2")
 
 
 def check(job: Job) -> Iterator[Finding]:
     exports = early_exports(job, RANKS)
     in_words = [use for use in early_uses(job, RANKS) if is_of_rank_variable(job, use.expansion)]
+    # What one step gets from several variables is one mistake, and is repaired at once.
+    groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.harms):
-        name = use.expansion.name
-        assigned = assignment_around(job, use.expansion.span)
-        rank = "the rank" if assigned is None else assigned.name
-        advice, fix = _repair(job, use, rank)
+        alone = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
+        key = (use.step.span, use.consumer, "info" if _is_told_rightly(use) else use.severity, alone)
+        groups.setdefault(key, []).append(use)
+    for (_, _, level, handed), found in groups.items():
+        uses = sorted(found, key=lambda use: use.expansion.span)
+        names = list(dict.fromkeys(use.expansion.name for use in uses))
+        ranks = list(dict.fromkeys(map(partial(_rank, job), uses)))
+        advice, fix = _repair(job, uses, ranks, handed is not None)
+        first = uses[0]
+        line = job.line(first.step.span.start)
+        known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have one value"
         yield Finding(
-            place_of(job, use.expansion),
-            f"${name} is {value_in_batch(name)} in the batch shell, and every task of the srun on line "
-            f"{job.line(use.step.span.start)} gets the same {rank}; {advice}",
-            use.severity,
-            related=[(use.step.invocation.name_span, "the tasks start here")],
+            place_of(job, first.expansion),
+            f"{_listed(names, '$')} {known} in the batch shell, and every task of the srun on line {line} gets the "
+            f"same {_listed(ranks)}; {advice}",
+            level,
+            related=[
+                *((place_of(job, use.expansion), "expanded here, too") for use in uses[1:]),
+                (first.step.invocation.name_span, "the tasks start here"),
+            ],
             fix=fix,
         )
     for use in worst_by_place(use for use in exports if use.step.tasks == use.step.nodes == 1):
@@ -77,29 +96,53 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _repair(job: Job, use: EarlyUse, rank: str) -> tuple[str, Fix | None]:
-    advice = f"set it in the task: `bash -c '{rank}=${use.expansion.name} exec …'`"
-    copies = _copies(job)
-    assigned = next((each for each in copies if _holds(each, use)), None)
+def _is_told_rightly(use: EarlyUse) -> bool:
+    """Whether the program is told who it is beside that, by a word or a variable that its own shell expands."""
+    fields = [*use.command.argv, *(field for _, field in use.command.variables)]
+    fields.extend(exported(use.command, name) or () for name in RANK_VARIABLES)
+    return any(each.phase is Phase.TASK and of_task(each) for field in fields for each in expansions(field))
+
+
+def _rank(job: Job, use: EarlyUse) -> str:
+    """The variable in which the tasks get the value."""
+    assigned = assignment_around(job, use.expansion.span)
+    return use.variable or ("the rank" if assigned is None else assigned.name)
+
+
+def _listed(names: list[str], sign: str = "") -> str:
+    return " and ".join((", ".join(sign + name for name in names[:-1]), sign + names[-1])).removeprefix(" and ")
+
+
+def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) -> tuple[str, Fix | None]:
+    use, rank = uses[0], _listed(ranks)
+    settings = " ".join(f"{_rank(job, each)}=${each.expansion.name}" for each in uses)
+    advice = f"set {'it' if len(ranks) == 1 else 'them'} in the task: `bash -c '{settings} exec …'`"
+    held = [each for each in _copies(job) if any(_holds(each, use) for use in uses)]
     if use.consumer == "ignored":
         launcher = recognise(use.command.argv)
-        if launcher is None or any(use.word is word for word in use.command.argv):
+        if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
             return f"the rendezvous numbers the nodes itself, so leave {rank} out", None
-        edits = [] if assigned is None else _removals(job, [assigned])
+        edits = _removals(job, held)
         fix = Fix(f"remove {rank}", edits) if edits else None
-        return f"{launcher.name} sets {rank} itself, so remove this assignment", fix
-    steps = _steps_with(job, copies) if use.command.kind == "srun" else []
-    moved = _moved(job, assigned, steps) if assigned is not None else None
-    return advice, Fix("set it in the tasks", moved) if moved else None
+        these = "this assignment" if len(ranks) == 1 else "these assignments"
+        return f"{launcher.name} sets {rank} itself, so remove {these}", fix
+    if in_words:  # the shell that hands it on has to be one of the tasks
+        repair = left_to_tasks(job, use, RANK_VARIABLES)
+        if repair is not None:
+            return repair.text, Fix("let the task expand it", repair.edits, safe=False)
+        return f"set it in the task, whose shell must expand it: `bash -c '{rank}=${use.expansion.name}; …'`", None
+    steps = _steps_with_ranks(job) if held and use.command.phase is Phase.TASK else []
+    for moved in _moves(job, held[0] if held else None, steps):
+        if keeps_words(job, moved, (), RANK_VARIABLES | set(ranks)):
+            return advice, Fix(f"set {'it' if len(ranks) == 1 else 'them'} in the tasks", moved)
+    return advice, None
 
 
+@once
 def _copies(job: Job) -> list[VariableAssignment]:
     """The assignments of ranks in the batch shell that are mere copies of a variable of the tasks."""
-    return [
-        each
-        for each in job.assignments
-        if each.name in RANK_VARIABLES and each.context.phase is Phase.BATCH and _written(job, each) is not None
-    ]
+    own = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
+    return [each for each in own if each.name in RANK_VARIABLES or tells_rank(each.name)]
 
 
 def _written(job: Job, assigned: VariableAssignment) -> str | None:
@@ -112,15 +155,18 @@ def _holds(assigned: VariableAssignment, use: EarlyUse) -> bool:
     return assigned.span.start <= use.expansion.span.start < assigned.span.end
 
 
-def _steps_with(job: Job, copies: list[VariableAssignment]) -> list[tuple[Step, list[VariableAssignment]]]:
-    """The steps that get some of these ranks, and which."""
-    found = []
-    for step in job.steps:
-        uses = [use for use in early_exports(job, RANKS) if use.step is step]
-        ranks = {each for use in uses for each in copies if _holds(each, use)}
-        if ranks:
-            found.append((step, sorted(ranks, key=lambda each: each.span)))
-    return found
+@once
+def _steps_with_ranks(job: Job) -> list[tuple[Step, list[VariableAssignment]]]:
+    """The steps that get ranks from the batch shell, and which."""
+    holding: dict[Span, list[VariableAssignment]] = {}
+    ranks: dict[int, set[VariableAssignment]] = {}
+    for use in early_exports(job, RANKS):
+        place = use.expansion.span
+        if place not in holding:
+            holding[place] = [each for each in _copies(job) if _holds(each, use)]
+        ranks.setdefault(id(use.step), set()).update(holding[place])
+    found = [(step, sorted(ranks.get(id(step), ()), key=lambda each: each.span)) for step in job.steps]
+    return [(step, own) for step, own in found if own]
 
 
 def _program(job: Job, ranks: list[VariableAssignment]) -> str:
@@ -128,34 +174,23 @@ def _program(job: Job, ranks: list[VariableAssignment]) -> str:
     return " ".join(_written(job, each) or "" for each in ranks) + ' exec "$@"'
 
 
-def _moved(
-    job: Job, wanted: VariableAssignment, steps: list[tuple[Step, list[VariableAssignment]]]
-) -> list[Edit] | None:
-    """Moves all ranks of these steps into their tasks; None where a step is not plain enough."""
-    edits: dict[Span, Edit] = {}
-    for step, ranks in steps:
-        at = _start_of_program(job, step)
-        if at is None or wanted not in ranks and len(steps) > 1:
-            return None
-        edits[Span(at, at)] = insert(at, f"bash -c '{_program(job, ranks)}' _ ")
-    for edit in _removals(job, [each for _, ranks in steps for each in ranks]):
-        edits[edit.span] = edit
-    return sorted(edits.values(), key=lambda edit: edit.span)
+def _moves(
+    job: Job, wanted: VariableAssignment | None, steps: list[tuple[Step, list[VariableAssignment]]]
+) -> Iterator[list[Edit]]:
+    """Moves all ranks of these steps into their tasks, each way that is to be tried."""
+    if wanted is None or len(steps) > 1 and any(wanted not in ranks for _, ranks in steps):
+        return
+    removals = _removals(job, [each for _, ranks in steps for each in ranks])
+    ways = [[job.span(words[0].start, words[0].start) for words in commands_of(job, step)] for step, _ in steps]
+    for turn in range(min(map(len, ways), default=0)):
+        edits = {edit.span: edit for edit in removals}
+        for way, (_, ranks) in zip(ways, steps, strict=True):
+            edits[way[turn]] = Edit(way[turn], f"bash -c '{_program(job, ranks)}' _ ")
+        yield sorted(edits.values(), key=lambda edit: edit.span)
 
 
 def _read_by_batch_shell(job: Job) -> set[str]:
     return {each.name for each in job.trace.reads if each.context.phase is not Phase.TASK}
-
-
-def _start_of_program(job: Job, step: Step) -> int | None:
-    """Where the command of an srun begins in the file, where it is written behind the srun itself."""
-    if step.command is None or not step.certain:
-        return None
-    field = step.invocation.argv[step.command]
-    start, end = span_of(field)
-    outside = not step.invocation.span.start <= start < end <= step.invocation.span.end
-    quoted = job.in_quoted_text(start) and job.source.text[start] not in "\"'"
-    return None if is_open(field) or outside or quoted else start
 
 
 def _removals(job: Job, moved: list[VariableAssignment]) -> list[Edit]:
@@ -191,7 +226,7 @@ CASES = [
         #SBATCH --nodes=2
         #SBATCH --ntasks-per-node=4
         export RANK=«$SLURM_PROCID»
-        export LOCAL_RANK=«$SLURM_LOCALID»
+        export LOCAL_RANK=$SLURM_LOCALID
         srun python train.py
         """,
         unsafe_fixed="""\
@@ -209,6 +244,13 @@ CASES = [
         NODE_RANK=«$SLURM_NODEID»
         srun torchrun --nnodes=2 --node_rank=$NODE_RANK --master_addr=$HOST train.py
         """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        NODE_RANK=\\$SLURM_NODEID
+        srun bash -c "torchrun --nnodes=2 --node_rank=$NODE_RANK --master_addr=$HOST train.py"
+        """,
         title="by way of an argument",
     ),
     Bad(
@@ -220,7 +262,16 @@ CASES = [
         ARGS=(--nnodes=2 --master_addr=$HOST)
         ARGS+=(--node_rank "$NODE_RANK")
         srun torchrun "${ARGS[@]}" train.py
-        """
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=1
+        NODE_RANK=\\${SLURM_NODEID}
+        ARGS=(--nnodes=2 --master_addr=$HOST)
+        ARGS+=(--node_rank "$NODE_RANK")
+        srun bash -c "torchrun ${ARGS[*]} train.py"
+        """,
     ),
     Bad(
         """\
@@ -230,6 +281,14 @@ CASES = [
         setup() { export CUDA_VISIBLE_DEVICES=«$SLURM_LOCALID»; }
         setup
         srun bash -c 'python train.py'
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --ntasks-per-node=8
+        setup() { export CUDA_VISIBLE_DEVICES=$SLURM_LOCALID; }
+        setup
+        srun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID exec "$@"' _ bash -c 'python train.py'
         """,
     ),
     Bad(

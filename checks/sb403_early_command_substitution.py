@@ -29,10 +29,10 @@ from sbatchlint.analysis.expansion.early import (
     is_of_own_variable,
     worst_by_place,
 )
-from sbatchlint.analysis.expansion.escapes import escape
+from sbatchlint.analysis.expansion.escapes import left_to_tasks
 from sbatchlint.analysis.expansion.varying import NODE, of_task, variation
 from sbatchlint.bash.values import Expansion
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -70,11 +70,10 @@ def check(job: Job) -> Iterator[Finding]:
     for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.harms and _is_fault(use)):
         name = use.expansion.name
         does = f"runs {name}" if name.startswith("$(") else f"expands ${name}"
-        escaped = escape(job, use)
+        repair = left_to_tasks(job, use)
         fix, advice = None, "let each task's own shell do it"
-        if escaped is not None:
-            fix = Fix("let the task expand it", [replace(use.expansion.span, escaped.text)], safe=escaped.safe)
-            advice = f"write `{escaped.text}`"
+        if repair is not None:
+            fix, advice = Fix("let the task expand it", repair.edits, repair.safe), repair.text
         yield Finding(
             use.expansion.span,
             f"the batch shell {does} on the first node before the srun on line {job.line(use.step.span.start)} starts, "

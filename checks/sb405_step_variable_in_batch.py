@@ -4,7 +4,7 @@ srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLUR
 SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There they are empty (SLURM_STEP_ID is -5
 in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
 
-A warning where the value is only printed.
+A warning where the value is only printed. Silent where the script has a default, or tests what it has read.
 
 ## Fix
 
@@ -16,6 +16,7 @@ job or the step was meant.
 env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; environments of live jobs on 22.05 to 26.05.
 """
 
+import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
@@ -38,6 +39,10 @@ CARD = Card(
 # Languages of short programs, and how these take a variable from the environment without a default.
 _LANGUAGES = frozenset({"perl", "python", "awk", "gawk", "ruby"})
 _TAKEN = Regex(r"(?:\bENV\{\s*|\benviron\[\s*|\bENVIRON\[\s*|\bENV\[\s*)[\"']?(SLURM_\w+)[\"']?\s*[\]}]")
+# A default right behind it; what takes the value, and a test of that.
+_DEFAULT = Regex(r"\s*\)?\s*(?:\|\||//|or\b|\?)")
+_TARGET = Regex(r"[$@]?\b([A-Za-z_]\w*)\s*=(?![=~])[^=;\n]*\Z")
+_TEST = r"(?:\b(?:if|unless|while|until)\b|\?)[^;\n]{{0,40}}\b{name}\b|\b{name}\s*(?:\|\||//|or\b|\?)"
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -64,8 +69,19 @@ def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
         for text in texts:
             for match in _TAKEN.finditer(text.string):
                 entry = OF_STEPS.get(match[1])
-                if entry is not None and not entry.batch:
+                if entry is not None and not entry.batch and not _is_tested(text.string, match):
                     yield text.span(*match.span(1)), entry
+
+
+def _is_tested(text: str, read: re.Match[str]) -> bool:
+    """Whether a default follows at once, or a test of the variable that takes the value: `$n = 8 if $n == 0`."""
+    if _DEFAULT.match(text, read.end()):
+        return True
+    taken = _TARGET.search(text, max(0, read.start() - 100), read.start())
+    if taken is None:
+        return False
+    tested = _TEST.format(name=taken[1])
+    return re.compile(tested).search(text, read.end()) is not None
 
 
 def _finding(span: Span, entry: Entry, severity: str) -> Finding:
@@ -101,6 +117,15 @@ CASES = [
         severity="warning",
         title="only printed",
     ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        hosts=$(perl -e 'print join "\\n", split /,/, $ENV{"«SLURM_STEP_NODELIST»"}')
+        mpirun --host "$hosts" ./solve
+        """,
+        title="perl goes on with an empty text",
+    ),
     Good(
         """\
         #!/bin/bash
@@ -117,5 +142,16 @@ CASES = [
         scontrol show hostnames "$NODES" > hostfile
         """,
         title="with a default",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        perl -e '$n = split /,/, $ENV{"SLURM_STEP_GPUS"};
+        $n = 4 if $n == 0;
+        print "slots=$n\\n"; print "on ", $ENV{SLURM_STEP_NODELIST} || "any node"' > hostfile
+        mpirun --hostfile hostfile ./solve
+        """,
+        title="perl tests what it has read",
     ),
 ]

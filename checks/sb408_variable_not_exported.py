@@ -155,11 +155,12 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
         if entry is not None and entry.batch or words[each.name] != 1:
             continue
         for index in sorted(starters):
-            starter = starters[index]
-            variable = starter.state.variables.get(each.name)
-            if index < each.order or variable is None or variable.span != each.span or variable.exported:
+            around = (starters[index], *starters[index].ancestors())
+            starter = next((command for command in around if command.parent is each.context.parent), None)
+            variable = None if starter is None else starter.state.variables.get(each.name)
+            if starter is None or variable is None or index < each.order or variable.span != each.span:
                 continue
-            if starter.context.parent is each.context.parent and all(way.fields for way in variable.alternatives):
+            if not variable.exported and all(way.fields for way in variable.alternatives):
                 yield each, starter
                 break
 

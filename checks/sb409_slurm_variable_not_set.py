@@ -6,8 +6,9 @@ calls them: SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both to nothing, or 
 processes, `--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
 
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
-where an option's variable is only printed. Names that the script sets, tests or gives a default are left alone. The
-option may still come from the command line of sbatch.
+where an option's variable is only printed, for the count of restarts before the first one, and for an input of sbatch
+(SBATCH_GPUS_PER_NODE) in place of what it sets. Names that the script sets, tests or gives a default are left alone.
+The option may still come from the command line of sbatch.
 
 ## Fix
 
@@ -30,7 +31,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.slurm.environment import Entry, find, is_plain_misspelling, misspelling_of
+from sbatchlint.slurm.environment import Entry, find, glued_to, is_plain_misspelling, misspelling_of
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -46,8 +47,12 @@ def check(job: Job) -> Iterator[Finding]:
     environment = JobEnvironment(job.request)
     for read in unprepared_reads(job):
         entry = find(read.name)
-        if entry is None:
+        if read.name.startswith("SBATCH_"):
+            yield from _input_of_sbatch(job, read, environment)
+        elif entry is None:
             yield from _misspelled(job, read, environment)
+        elif entry.when in ("requeue", "array"):
+            yield from _not_yet(job, read, entry)
         elif entry.when == "options" and environment.lookup(read.name, read.context) is False:
             yield from _without_option(job, read, entry)
 
@@ -55,6 +60,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """A name that Slurm never sets, and that is close to one that it does."""
     misspelling = misspelling_of(read.name)
+    if glued_to(read.name) is not None:
+        return  # `$SLURM_JOB_ID_$X`, which another check speaks of
     if misspelling is None or unclear_sources(job) and not is_plain_misspelling(read.name, misspelling):
         return  # a file that is not known may set it
     # unless the right one would not be set either
@@ -68,6 +75,43 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
         "error" if misspelling.certain and use_of(job, read).kind != "print" else "warning",
         fix=fix,
     )
+
+
+def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
+    """A variable that sbatch reads, where the one is meant that it sets."""
+    meant = "SLURM_" + read.name.partition("_")[2]
+    if find(meant) is None or environment.lookup(meant, read.context) is False or unclear_sources(job):
+        return
+    instead = _renamed(job, read, meant)
+    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)])
+    yield Finding(
+        read.span,
+        f"sbatch reads {read.name}, and does not set it: it is {_result(read)} here unless it was exported before; "
+        f"write `${meant}`",
+        "info",
+        fix=fix,
+    )
+
+
+def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
+    """A variable of jobs that were requeued, or of those of an array, where the sbatch is seen that submits none."""
+    name, written = entry.name, job.source.slice(read.span)
+    if read.operator or use_of(job, read).kind == "guard" or read.context.conditional:
+        return
+    if entry.when == "requeue":
+        instead = f"${{{name}:-0}}" if written in (f"${name}", f"${{{name}}}") else None
+        fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=True)
+        message = f"{name} is empty until the job is requeued for the first time; write `${{{name}:-0}}`"
+        yield Finding(read.span, message, "info", fix=fix)
+    elif job.submission is not None and job.submission.command is not None and job.request.array is None:
+        if job.directives.certain and not job.directives.unread:
+            kind = use_of(job, read).kind
+            yield Finding(
+                read.span,
+                f"{name} is empty here: the sbatch on line {job.line(job.submission.command.span.start)} submits "
+                "no array; give it --array, or write a default",
+                "info" if kind == "print" else "error",
+            )
 
 
 def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
@@ -101,8 +145,7 @@ def _result(read: VariableRead) -> str:
 
 def _is_in_launcher(job: Job, span: Span) -> bool:
     """Whether what is read becomes part of a launcher's command line."""
-    commands = [launch.invocation.span for launch in job.launches]
-    return any(command.start <= span.start and span.end <= command.end for command in commands)
+    return any(launch.invocation.span.holds(span) for launch in job.launches)
 
 
 def _renamed(job: Job, read: VariableRead, name: str) -> str | None:

@@ -68,9 +68,18 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         string = text.string
         escaped = "\\ " in string or "\\\t" in string
-        if len(text.field) == 1 and not escaped and _OPTION_LINE.search(string) is None:
+        if len(text.field) == 1 and not escaped and not _has_loose_option(string):
             continue  # only to be quick: most programs have neither an escaped blank nor a line that begins so
         yield from _in_program(job, text, program)
+
+
+def _has_loose_option(string: str) -> bool:
+    """Whether a line begins with an option, and the one before does not plainly continue there."""
+    for found in _OPTION_LINE.finditer(string):
+        before = string[string.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if before[-1:] != "\\" or before[-2:] == "\\\\" or "#" in before:
+            return True
+    return False
 
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
@@ -99,8 +108,8 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
     """Where a command that begins a line with an option follows another one."""
     ends = [each.end for each in commands]
     for after in commands:
-        if after.assignments or not after.words:
-            continue
+        if not after.words or after.words[0].start > after.start:
+            continue  # an assignment or a redirect comes first
         first = after.words[0]
         number = bisect_right(ends, after.start) - 1
         if number < 0 or not _OPTION.match(string, first.start, first.end):

@@ -1,9 +1,10 @@
 r"""Double quotes inside of a double-quoted string end it.
 
 `"--rdzv_conf "a=b,c=d" --nnodes 2"` is a string, a bare text and another string, glued together. The program never sees
-the inner quotes, which nobody notices as long as the text between them is one plain word: a warning. With a blank in
-it, or in the value of a variable in it, the string ends there. In `--wrap="…"` sbatch then refuses the job (`Script
-arguments not permitted with --wrap option`), in an assignment the rest of the line is run as a command: an error.
+the inner quotes, which does no harm as long as the text between them is one plain word: advice, and a warning for JSON,
+which is none without its quotes. With a blank in it, or in the value of a variable in it, the string ends there. In
+`--wrap="…"` sbatch then refuses the job (`Script arguments not permitted with --wrap option`), in an assignment the
+rest of the line is run as a command: an error.
 
 Not reported: a variable alone between the quotes (`"run "$NAME" now"`), and strings that no command of the job gets,
 such as those of `echo`.
@@ -81,13 +82,15 @@ def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
     if rejected:
         message = "these quotes end the text of `--wrap` at the blank, and sbatch refuses the rest as script arguments"
     fix, advice = None, 'write `\\"` for each'
-    if effect == "lost" and _is_plain(parts):
+    json = _is_json(parts)
+    if effect == "lost" and _is_plain(parts) and not json:
         advice = f"leave them out, or {advice}"
         edits = [remove(Span(first, first + 1)), remove(Span(last, last + 1))]
         fix = Fix("leave the inner quotes out", edits, safe=True)
     elif job.source.text[first - 1] != "\\":
         fix = Fix("escape the inner quotes", [insert(first, "\\"), insert(last, "\\")])
-    return Finding(span, f"{message}; {advice}", "warning" if effect == "lost" else "error", fix=fix)
+    severity = "error" if effect != "lost" else "warning" if json else "info"
+    return Finding(span, f"{message}; {advice}", severity, fix=fix)
 
 
 # --- bare texts within strings -------------------------------------------------------------------------
@@ -180,8 +183,13 @@ def _are_halves(first: Part, inner: list[Part], last: Part, string: str) -> bool
     blank_after = after in ("", " ", "\t", "\n") or last.text.startswith("\\\n")
     if before in " \t\n=" and blank_after:
         return bool(after) or string[last.end + 1 : last.end + 2] in ("", " ", "\t", "\n", ";", "&", "|", ")")
-    # JSON: `{"key": 1, "other": 2}`
-    return before in "{," and after == ":" or before == " " and after == ":" and first.text.rstrip()[-1:] in ("{", ",")
+    return _is_json([first, *inner, last])
+
+
+def _is_json(parts: list[Part]) -> bool:
+    """`{"key": 1, "other": 2}`, which is no JSON without its quotes."""
+    before, after = parts[0].text, parts[-1].text[:1]
+    return after == ":" and (before[-1] in "{," or before[-1] == " " and before.rstrip()[-1:] in ("{", ","))
 
 
 def _is_written_so(job: Job, span: Span) -> bool:
@@ -221,7 +229,7 @@ def _is_plain(parts: list[Part]) -> bool:
 
 
 def _command_at(job: Job, span: Span) -> Invocation | None:
-    found = [each for each in job.invocations if each.span.start <= span.start and span.end <= each.span.end]
+    found = [each for each in job.invocations if each.span.holds(span)]
     return next((each for each in reversed(found) if not each.kind), None)
 
 
@@ -281,7 +289,7 @@ CASES = [
             --nnodes 2"
         srun bash -c "$LAUNCHER train.py"
         """,
-        severity="warning",
+        severity="info",
         title="the quotes are lost",
     ),
     Bad(

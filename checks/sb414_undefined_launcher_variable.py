@@ -1,11 +1,17 @@
-"""A launcher's option is given a variable that nothing sets.
+"""A variable is read that nothing sets, where a command is lost or changed by that.
 
 `--nnodes $NNODES` without an NNODES loses its value, takes the next option for it, or becomes `--nnodes=`: the launcher
-stops with an error about another option, or starts fewer processes than asked. It is easily done by copying the launch
+stops with an error about another option, or starts fewer processes than asked. An array that nobody fills makes a
+command without arguments, a `$IMAGE` that is not there makes the next word the image. It is easily done by copying a
 line of another script, or by renaming a variable in one place.
 
-Only scripts that set other variables of the same command are looked at. Names that are set, tested or given a default,
-that a comment or a directive mentions, that come with modules or a login, or that a sourced file may set are no faults.
+Names that are set, tested or given a default, that a comment or a directive mentions, that come with modules or a
+login, or that a sourced file may set are no faults. Of the others those are reported that a launcher needs, in scripts
+that set other variables of the same command; those where a variable of nearly the same name is set and never read;
+arrays, which no environment can hold; and the only name in small letters that the script does not set.
+
+An error for an array where a like-named one is set and never read; else a warning, as the submit environment may set
+anything; advice where it is only printed.
 
 ## Fix
 
@@ -13,23 +19,35 @@ None: nobody knows the value. `${NNODES:?}` stops the script at once where it is
 
 ## References
 
-torch/distributed/run.py: `--nnodes ""` is a ValueError.
+torch/distributed/run.py: `--nnodes ""` is a ValueError; bash(1), "Parameters".
 """
 
-import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assigned_names, assignment_around, guarded_names
-from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.expansion.nobody_sets import (
+    glued_name,
+    is_list,
+    is_mentioned,
+    is_stranger,
+    is_usual,
+    may_come_from_files,
+    set_names,
+    spoken_of,
+    twin,
+    unset_reads,
+)
+from sbatchlint.analysis.expansion.reads import assigned_names, assignment_around, use_of
+from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
-from sbatchlint.slurm.environment import find
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Launchers
+from sbatchlint.triggers import Launchers, Variables
 
 CARD = Card(
-    "SB414", "undefined-launcher-variable", severity="warning", fix="never", since="0.1.0", when=Launchers(),
-    seen="torch/distributed/run.py",
+    "SB414", "undefined-launcher-variable", severity="error", fix="never", since="0.1.0",
+    when=Launchers() | Variables("*"), seen="torch/distributed/run.py",
 )  # fmt: skip
 
 # What every launcher needs to be told right: how many, which one, and where they meet.
@@ -37,17 +55,69 @@ _OPTIONS = frozenset(
     {"nnodes", "nproc_per_node", "node_rank", "master_addr", "master_port", "rdzv_endpoint", "num_processes"}
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
-# In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
-_USUAL = Regex(
-    r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
-    r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
-    r"|OPTARG|OPTIND|REPLY|SHLVL|IFS"
-)
+# Names of lists of options, which a script that sets others of this kind sets itself.
+_OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or unclear_sources(job):
+    if may_come_from_files(job):
         return
+    seen: set[Span] = set()
+    if job.phase is Phase.BATCH:
+        for finding in _of_launchers(job):
+            seen.add(finding.span)
+            yield finding
+    by_name: dict[str, list[Finding]] = {}
+    for read in unset_reads(job):
+        if read.span not in seen and not (is_usual(read.name) or is_mentioned(job, read.name)):
+            if not _may_be_from_image(read) and glued_name(job, read) is None:
+                by_name.setdefault(read.name, []).extend(_lost(job, read))
+    for found in filter(None, by_name.values()):
+        worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
+        others = [(each.span, "empty, too") for each in found if each.span != worst.span]
+        yield worst._replace(related=[*worst.related, *others[:3]])
+
+
+def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
+    """A read that is plainly meant to give something."""
+    kind = use_of(job, read).kind
+    meant = twin(job, read)
+    severity = "info" if kind == "print" else "error" if meant is not None and is_list(job, read) else "warning"
+    nothing = f"nothing in the script sets {read.name}, so this is empty"
+    if meant is not None:
+        line = job.line(meant.span.start)
+        yield Finding(
+            read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line} and never read?", severity
+        )
+    elif kind == "print":
+        return
+    elif is_list(job, read):
+        yield Finding(read.span, f"{nothing}: no environment can hold an array; set it, or remove it", severity)
+    elif kind in ("argument", "other") and len(read.name) > 1 and is_stranger(job, read) and _sets_others(job):
+        yield Finding(read.span, f"{nothing}; set it, or write `${{{read.name}:?}}` if it is to be given", severity)
+    elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
+        yield Finding(read.span, f"{nothing}, and the options meant here are lost; set it, or remove it", severity)
+
+
+def _may_be_from_image(read: VariableRead) -> bool:
+    step = step_around(read.context)
+    return read.context.phase is Phase.TASK and step is not None and step.container is not None
+
+
+@once
+def _sets_others(job: Job) -> bool:
+    """Whether the script sets other variables in small letters, and reads them."""
+    return len({each.name for each in job.trace.reads if each.name.islower() and each.name in set_names(job)}) > 1
+
+
+@once
+def _sets_options(job: Job) -> bool:
+    """Whether the script sets all other lists of options that it reads, and there are some."""
+    names = {each.name for each in job.trace.reads if _OPTIONS_NAME.fullmatch(each.name)}
+    return len(names) > 1 and len(names - spoken_of(job)) == 1
+
+
+def _of_launchers(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for launch in job.launches:
         if not _has_own_variables(job, launch):
@@ -66,6 +136,7 @@ def check(job: Job) -> Iterator[Finding]:
                     place,
                     f"nothing in the script sets {name}, so {launch.launcher.name}'s {dashes}{option.name} is empty "
                     f"unless the submit environment has it; set it, or write `${{{name}:?}}`",
+                    "warning",
                 )
 
 
@@ -80,13 +151,8 @@ def _has_own_variables(job: Job, launch: Launch) -> bool:
 
 
 def _may_be_set(job: Job, name: str) -> bool:
-    """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it: in
-    a comment, in `--export`, in its usage."""
-    if not name.isidentifier() or name in assigned_names(job) or name in guarded_names(job):
-        return True
-    if find(name) is not None or _USUAL.fullmatch(name):
-        return True
-    return re.search(rf"(?<![$\w-])(?<!\$\{{){name}\b|\${name}=", job.source.text) is not None
+    """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it."""
+    return not name.isidentifier() or name in spoken_of(job) or is_usual(name) or is_mentioned(job, name)
 
 
 def _is_from_image(launch: Launch, expansion: Expansion) -> bool:
@@ -101,7 +167,8 @@ CASES = [
         #SBATCH --nodes=2
         GPUS_PER_NODE=8
         srun torchrun --nnodes «$NNODES» --nproc_per_node $GPUS_PER_NODE train.py
-        """
+        """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -111,7 +178,19 @@ CASES = [
         LAUNCHER="torchrun --nnodes=2 --rdzv_backend=c10d --rdzv_endpoint=$HEAD_NODE:«$PORT»"
         srun bash -c "$LAUNCHER train.py"
         """,
+        severity="warning",
         title="by way of a string",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        build_modules=(gcc/13 cuda/12.4)
+        module load «${cuda_modules[@]}»
+        srun make
+        """,
+        severity="error",
+        title="an array under another name",
     ),
     Good(
         """\

@@ -6,7 +6,8 @@ itself is still what it was outside, mostly nothing; `$(hostname)` is the login 
 wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
-`$SLURM_JOB_ID` is that job's number: a warning.
+`$SLURM_JOB_ID` is that job's number, which may be meant: advice. A line of `echo` that tells when the job starts or
+ends by `$(date)` tells when it was submitted: a warning.
 
 ## Fix
 
@@ -21,6 +22,7 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.tree import For
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Submission
@@ -53,6 +55,11 @@ _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
 _DEFAULT = Regex(r"\$\{\w+:?[-+?=]")
 _COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
+# A line that tells when something in the job happens.
+_PRINTS = Regex(r"\s*(?:echo|printf)\b")
+_MOMENT = Regex(
+    r"(?i)^(?!.*(?:submi|generat|creat)).*(?:\b(?:start|begin|began|end|finish|done|complet|stop|now)|running)"
+)
 _LOG = Regex(r"--(?:output|error|input)\b|\s-[oei]")
 _AWK_PLACE = Regex(r"(?:\bprintf?|[{(,;=+*/!~<>&|-]|^)\s*\Z")
 
@@ -62,6 +69,7 @@ HAPPENS = {
     "local": "{} runs on the login node, when the job is submitted",
     "status": "the shell that submits the job expands {}, so it says nothing of the job's commands",
     "field": "the shell that submits the job expands {}, so awk never gets it",
+    "time": "{} is run when the job is submitted, so this prints that time, however late the job runs",
     "once": "{} is expanded once, when the array is submitted, and is the same in all of its jobs",
 }
 
@@ -79,23 +87,24 @@ def check(job: Job) -> Iterator[Finding]:
         if kind is None or directive and (inside or kind != "slurm"):
             continue
         happens = HAPPENS[kind].format(_shown(culprit))
+        severity = "warning" if inside or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(culprit)}, so it is that of the first job"
+            if not of_task(culprit) and not (culprit.name.startswith("SLURM_ARRAY") and outer.request.array is None):
+                severity = "info"  # one job may well tell the next which it was
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:
             if job.source.text[expansion.span.start] == "$":
                 edits = [replace(expansion.span, pattern)]
-        elif not directive and _is_read_once(submission, outer) and _is_in(submission.span, expansion.span):
+        elif not directive and _is_read_once(submission, outer) and submission.span.holds(expansion.span):
             edits = _escapes(job, expansion)
         advice = "escape each `$` with a backslash, or quote the text"
         if pattern or len(edits) == 1:
             advice = f"write `{pattern}`" if pattern else f"write `\\{_shown(expansion)}`"
         safe = certain and not inside and _is_direct(submission, expansion.span)
         fix = Fix("let the job expand it", edits, safe) if edits else None
-        yield Finding(
-            expansion.span, f"{happens}; {advice}", "warning" if inside or kind == "once" else "error", fix=fix
-        )
+        yield Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
 
 
 def _shown(expansion: Expansion) -> str:
@@ -121,7 +130,7 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
 def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:
     """How an expansion is wrong, if it is (a key of `HAPPENS`), what in it is, and whether to escape it is certain."""
     assert job.submission is not None
-    name, in_body = expansion.name, _is_in(job.submission.span, expansion.span)
+    name, in_body = expansion.name, job.submission.span.holds(expansion.span)
     if expansion.span in _awk_fields(job):
         return "field", expansion, True
     if name in ("?", "!"):
@@ -135,9 +144,17 @@ def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expan
     if within:
         return _fault_of_variable(job, within[0]), within[0], len(within) == len(expansion.inputs)
     first = expansion.commands[0] if expansion.commands else ()
+    if in_body and first[:1] == ("date",) and _PRINTS.match(line) and _MOMENT.search(_whole_line(job, expansion)):
+        return "time", expansion, True
     local = first[:1] and first[0].rpartition("/")[2] in _LOCAL and not re.search(r"\b(?:echo|printf)\b", line)
     inside = job.outer is not None and job.outer.phase is not Phase.SUBMIT
     return "local" if local and in_body and not inside else None, expansion, True
+
+
+def _whole_line(job: Job, expansion: Expansion) -> str:
+    text, (start, end) = job.source.text, expansion.span
+    stop = text.find("\n", end)
+    return text[text.rfind("\n", 0, start) + 1 : start] + text[end : stop if stop >= 0 else len(text)]
 
 
 def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
@@ -148,7 +165,7 @@ def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
     if _NAME_OF_SLURM.fullmatch(name) and name not in _INPUTS:
         return "slurm" if outer.phase is Phase.SUBMIT or name in _OWN else None
     first = _first_assigned(job).get(name)
-    own = first is not None and first <= expansion.span.start and _is_in(submission.span, expansion.span)
+    own = first is not None and first <= expansion.span.start and submission.span.holds(expansion.span)
     return "own" if own else None
 
 
@@ -190,10 +207,6 @@ def _awk_fields(job: Job) -> set[Span]:
     return found
 
 
-def _is_in(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
-
-
 def _is_read_once(submission: Submission, outer: Job) -> bool:
     """Whether no other shell reads the text before, so that one backslash is enough."""
     command = submission.command
@@ -202,7 +215,7 @@ def _is_read_once(submission: Submission, outer: Job) -> bool:
 
 def _is_direct(submission: Submission, span: Span) -> bool:
     """Whether it stands in the heredoc or in the option itself, and not in a variable with other uses."""
-    return submission.command is None or not submission.wrapped or _is_in(submission.command.span, span)
+    return submission.command is None or not submission.wrapped or submission.command.span.holds(span)
 
 
 def _escapes(job: Job, expansion: Expansion) -> list[Edit]:
@@ -295,7 +308,7 @@ CASES = [
         #SBATCH --nodes=1
         sbatch --dependency=afterok:$SLURM_JOB_ID --wrap="python collect.py --job \\$SLURM_JOB_ID"
         """,
-        severity="warning",
+        severity="info",
         title="from within another job",
     ),
     Good(

@@ -4,7 +4,8 @@
 another element of its array, writes the same file while the first still uses it; bash reads a script as it goes, so
 that a job may even continue in the text of the other. With `>>` each run adds the whole text once more.
 
-Only advice: one job at a time has no trouble with `>`. Not reported for names that hold a variable, after a `cd` to an
+Advice only where one job at a time has no trouble with it. Of an array that writes the index of its task into the file
+each task may run with the file of another one. Not reported for names that hold a variable, after a `cd` to an
 unknown folder, and for files on a node's own disk.
 
 ## Fix
@@ -18,6 +19,8 @@ bash(1); sbatch(1), "filename pattern".
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
+from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
@@ -27,7 +30,7 @@ from sbatchlint.job.paths import NODE_LOCAL, classify
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB416", "shared-generated-file", severity="info", fix="sometimes", since="0.1.0", when=Commands("cat", "tee")
+    "SB416", "shared-generated-file", severity="warning", fix="sometimes", since="0.1.0", when=Commands("cat", "tee"),
 )
 
 # Folders that are the same for every run of the script.
@@ -68,9 +71,11 @@ def check(job: Job) -> Iterator[Finding]:
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_number(job, places[name])
+                differ = redirect.operator == ">" and several_elements(job) is not None and works_by_index(job, each)
                 yield Finding(
                     span_of(target),
                     f"{happens}; put `$SLURM_JOB_ID` into its name",
+                    "warning" if differ else "info",
                     related=[(user.span, "it is used here")],
                     fix=Fix("put the job's number into the name", edits) if edits else None,
                 )
@@ -127,27 +132,11 @@ def _with_job_number(job: Job, fields: list[Pieces]) -> list[Edit]:
     for field in fields:
         word = shown_text(field)
         dot = word.rfind(".", word.rfind("/") + 2)
-        where = _offset(field, dot if dot > 0 else len(word), file)
+        where = place_in(field, dot if dot > 0 else len(word), file)
         if where is None:
             return []
         places.add(where)
     return [insert(at, "-$SLURM_JOB_ID" if file[at] == "." else "-${SLURM_JOB_ID}") for at in sorted(places)]
-
-
-def _offset(field: Pieces, index: int, file: str) -> int | None:
-    """Where a character of a word stands in the file; None where it is not literal, or in single quotes."""
-    at = 0
-    for piece in field:
-        size = 1 if piece.text is None else len(piece.text)
-        if index < at + size or index == at + size and piece is field[-1]:
-            if piece.expansion is not None or piece.text is None or size != piece.end - piece.start:
-                return None
-            if file[piece.start - 1] == "'" or file[piece.end : piece.end + 1] == "'":
-                return None
-            where = piece.start + index - at
-            return where if where < len(file) else None
-        at += size
-    return None
 
 
 CASES = [
@@ -162,6 +151,7 @@ CASES = [
         chmod +x run.sh
         srun ./run.sh
         """,
+        severity="info",
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2
@@ -184,6 +174,7 @@ CASES = [
         EOT
         srun python $SCRIPT
         """,
+        severity="info",
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --array=0-3
@@ -195,6 +186,25 @@ CASES = [
         srun python $SCRIPT
         """,
         title="appended at every run",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-3
+        cat > «settings.yaml» <<EOF
+        seed: $SLURM_ARRAY_TASK_ID
+        EOF
+        srun ./model settings.yaml
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-3
+        cat > settings-$SLURM_JOB_ID.yaml <<EOF
+        seed: $SLURM_ARRAY_TASK_ID
+        EOF
+        srun ./model settings-$SLURM_JOB_ID.yaml
+        """,
+        title="each task of the array writes another text",
     ),
     Good(
         """\

@@ -19,9 +19,9 @@ env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; Megatron Bridge'
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.early import EarlyUse, Question, early_uses, is_of_own_variable
-from sbatchlint.analysis.expansion.escapes import escape
+from sbatchlint.analysis.expansion.escapes import left_to_tasks
 from sbatchlint.analysis.expansion.varying import of_job
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.triggers import Steps
 
@@ -41,16 +41,16 @@ def check(job: Job) -> Iterator[Finding]:
         place = use.expansion.span
         if not use.shells or place.start in seen or is_of_own_variable(job, use) or _differs_in_step(use):
             continue
-        escaped = escape(job, use)
-        if escaped is None or not escaped.safe:
+        repair = left_to_tasks(job, use)
+        if repair is None or not repair.safe:
             continue
         seen.add(place.start)
         yield Finding(
             place,
             f"the batch shell expands ${use.expansion.name} before the srun on line {job.line(use.step.span.start)} "
-            f"starts; to leave that to the tasks write `{escaped.text}`",
+            f"starts; to leave that to the tasks {repair.text}",
             related=[(use.step.invocation.name_span, "the tasks start here")],
-            fix=Fix("let the task expand it", [replace(place, escaped.text)], safe=True),
+            fix=Fix("let the task expand it", repair.edits, safe=True),
         )
 
 

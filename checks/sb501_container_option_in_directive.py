@@ -83,7 +83,7 @@ def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
     if written is None or setting.name == "container-save" and several:
         return None
     word, same = written
-    added = add_step_option(job, lacking, word, PYXIS_OPTIONS)
+    added = add_step_option(job, lacking, word, PYXIS_OPTIONS, as_in_file=True)
     if added is None:
         return None
     adds_up = setting.name == "container-env" and any(step.option(setting.name) for step in lacking)

@@ -44,6 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         if step.container is None or step.container.home_mounted is not None or step.span in seen:
             continue
+        if step.container.image is None:
+            continue  # joins a container by its name, which has its mounts already
         if not step.certain or any(each.name in HOME_OPTIONS for each in pyxis_options(step)):
             continue
         if is_heterogeneous(step) or not step_programs(step):

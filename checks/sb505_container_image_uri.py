@@ -3,8 +3,8 @@
 pyxis knows three forms: a squashfs file, whose name must begin with `/` or `.`; `docker://` or `dockerd://`; else it is
 an image of Docker Hub, unless the registry stands before a `#`. So `nvcr.io/nvidia/pytorch:24.05-py3` is looked for on
 Docker Hub (`registry-1.docker.io/v2/nvcr.io/nvidia/pytorch ... 401 Unauthorized`) by an enroot before 4.0 that has no
-credentials for nvcr.io, and `train.sqsh` by all of them. Docker and Apptainer, on the other hand, want the slash and
-refuse the `#`.
+credentials for nvcr.io, and `train.sqsh` by all of them. As it takes both, the old enroot and no credentials, the slash
+is only worth advice. Docker and Apptainer, on the other hand, want the slash and refuse the `#`.
 
 ## Fix
 
@@ -149,6 +149,7 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
             image.span,
             f"enroot before 4.0 looks for this on Docker Hub, unless it has credentials for {registry}; write "
             f"`{instead}`",
+            "info",
             fix=fix,
         )
     if text is not None and image.reader == "pyxis" and "/" not in text and _is_built_here(job, text):
@@ -220,6 +221,7 @@ CASES = [
         #SBATCH --nodes=1
         srun --container-image=nvcr.io#nvidia/pytorch:24.05-py3 python train.py
         """,
+        severity="info",
     ),
     Bad(
         """\
@@ -234,6 +236,7 @@ CASES = [
         #SBATCH --container-image="nvcr.io#nvidia/pytorch:24.05-py3"
         python train.py
         """,
+        severity="info",
         title="in a directive the # is quoted",
     ),
     Bad(

@@ -53,8 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         exported = {
             name: each
-            for name, each in step.invocation.state.variables.items()
-            if each.exported and name not in container.passed and _may_be_shadowed(name, each, container)
+            for name, each in step.invocation.state.variables.where(_is_exported).items()
+            if name not in container.passed and _may_be_shadowed(name, each, container)
         }
         # those that a program of the step has from the batch shell, and from nowhere else
         programs = step_programs(step) if exported else []
@@ -81,6 +81,10 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(exported[name].span, name) for name in names[:4]],
             fix=None if edits is None else Fix("let the script's values win", edits),
         )
+
+
+def _is_exported(_: str, variable: Variable) -> bool:
+    return variable.exported
 
 
 def _may_be_shadowed(name: str, variable: Variable, container: Container) -> bool:

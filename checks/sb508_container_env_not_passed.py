@@ -32,8 +32,8 @@ from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
-from sbatchlint.job import Step
 from sbatchlint.job.launchers import python_command
+from sbatchlint.job.steps import commands_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -90,7 +90,7 @@ class Lost:
         self.harmful: set[str] = set()
         self.ranks = False
         self._of_shells(job, start)
-        self._of_programs(start)
+        self._of_programs(job, start)
 
     def _of_shells(self, job: Job, start: ContainerStart) -> None:
         inside = [each for each in job.trace.reads if start.invocation in _shells(each)]
@@ -108,7 +108,7 @@ class Lost:
             if use_of(job, read).kind != "print":
                 self.harmful.add(read.name)
 
-    def _of_programs(self, start: ContainerStart) -> None:
+    def _of_programs(self, job: Job, start: ContainerStart) -> None:
         """What launchers and programs in the container take from the environment, and the script exports for them."""
         variables = start.invocation.state.variables
         own = {name for name, each in variables.items() if each.exported and each.alternatives}
@@ -119,7 +119,7 @@ class Lost:
             certain = True
             launcher = launchers.get(id(command))
             python = python_command(command.argv)
-            sign = rank_sign(command.argv) if several and python is not None else None
+            sign = rank_sign(job, command) if several and python is not None else None
             if launcher is not None:
                 wanted += [name for name in launcher.variables.values() if name in own]
                 if launcher.kind == "swift":
@@ -196,9 +196,7 @@ def _cleaning(start: ContainerStart) -> str | None:
 
 def _is_behind_sudo(start: ContainerStart) -> bool:
     """Whether sudo drops the environment on the way to the engine."""
-    for each in start.invocation.ancestors():
-        if isinstance(each.spawn.info, Step):
-            return False
+    for each in commands_around(start.invocation):
         if each.spawn.kind == "sudo":
             kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
             return each.spawn.cleared and not kept

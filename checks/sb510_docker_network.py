@@ -4,9 +4,9 @@ Without `--network host` a container has a private address behind the node's. `-
 port: the rendezvous may work, and then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
 waits until its time-out. Without `-p` it waits at the rendezvous.
 
-Reported where a launcher that is told of several nodes runs in such a container in a step on several nodes, or a Python
-program that is handed MASTER_ADDR and its rank. Networks with a name (an overlay, `container:…`) may reach over nodes,
-and are left alone.
+Reported where a launcher that is told of several nodes runs in such a container in a step on several nodes, or a
+program that is handed MASTER_ADDR and its rank, or the number of nodes (a warning, where it is not known to be Python).
+Networks with a name (an overlay, `container:…`) may reach over nodes, and are left alone.
 
 ## Fix
 
@@ -21,6 +21,7 @@ docker run manual, --network and --publish; NCCL_SOCKET_IFNAME in NCCL's manual.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts, removed_word
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
 from sbatchlint.job.argv import CommandOption
 from sbatchlint.job.launchers import python_command
@@ -32,7 +33,8 @@ CARD = Card(
 )  # fmt: skip
 
 # Variables that tell a program its place among others, where no launcher does.
-RANKS = frozenset({"RANK", "NODE_RANK", "WORLD_SIZE"})
+RANKS = frozenset({"RANK", "NODE_RANK", "MACHINE_RANK", "WORLD_SIZE", "NNODES", "NUM_NODES", "PET_NNODES"})
+ADDRESSES = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "MAIN_PROCESS_IP", "HEAD_NODE", "HEAD_ADDR", "RDZV_ENDPOINT"})
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -42,8 +44,9 @@ def check(job: Job) -> Iterator[Finding]:
         start, joining = ways[0], [_joining(each) for each in ways]
         if joining[0] is None or None in joining or start.step is None:
             continue
-        name, span = joining[0]
-        what = f"{name} (line {job.line(span.start)}) on {start.step.nodes} nodes"
+        name, span, certain = joining[0]
+        where = "" if span == start.place else f" (line {job.line(span.start)})"
+        what = f"{name}{where} on {start.step.nodes} nodes"
         network = start.container.option("network")
         published = [each for each in start.container.options if each.name in ("publish", "publish-all")]
         if published:
@@ -56,6 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place,
             f"{effect}; write `--network=host`",
+            None if certain else "warning",
             related=[] if place == start.place else [(start.place, "the container")],
             fix=Fix("use the node's network", edits) if edits else None,
         )
@@ -66,18 +70,23 @@ def _has_own_network(start: ContainerStart) -> bool:
     return option is None or option.text in ("bridge", "default")
 
 
-def _joining(start: ContainerStart) -> tuple[str, Span] | None:
-    """What in a container is to find workers on other nodes."""
+def _joining(start: ContainerStart) -> tuple[str, Span, bool] | None:
+    """What in a container is to find workers on other nodes: its name, its place, and whether that is certain."""
     for launch in start.launches:
         if _spans_nodes(launch):
-            return launch.launcher.name, launch.launcher.span
+            return launch.launcher.name, launch.launcher.span, True
     if start.launches or start.step is None or start.step.several_nodes is not True:
         return None
     handed = start.container.passed
-    if "MASTER_ADDR" not in handed or not RANKS & handed.keys() or start.invocation.context.restricted:
-        return None  # no rank of a world is handed in
+    if ADDRESSES.isdisjoint(handed) or RANKS.isdisjoint(handed) or start.invocation.context.restricted:
+        return None  # no place among others is handed in
+    nodes = [text_of(value) for name in ("NNODES", "NUM_NODES", "PET_NNODES") if (value := handed.get(name))]
+    if "1" in nodes:
+        return None
     program = next((each for each in start.program if python_command(each.argv) is not None), None)
-    return None if program is None or program.name is None else (program.name, program.name_span)
+    if program is not None and program.name is not None:
+        return program.name, program.name_span, True
+    return "the image's program", start.place, False
 
 
 def _spans_nodes(launch: Launch) -> bool:

@@ -12,8 +12,9 @@ the type that is asked for, the image, a module, nvidia-smi): sites with AMD's b
 An error for docker, whose daemon does it by itself only where the site made the nvidia runtime its default; else a
 warning. `apptainer exec IMAGE srun …` is reported too: the image hardly has srun, which was to start the container.
 
-As advice: ROCR_VISIBLE_DEVICES, which Slurm sets for a step, goes into a container of pyxis. There the job's GPUs count
-from 0; whether the mask does so too depends on the site (gres.conf, ConstrainDevices).
+As advice: a ROCR_VISIBLE_DEVICES that a prolog or the user's own files set to the node's numbers goes into a container
+of pyxis, where the job's GPUs count from 0. One that Slurm sets for a step is right in both: its numbers are those of
+the step's cgroup (ConstrainDevices), or, without one, of all the node's GPUs, which the container then has too.
 
 ## Fix
 
@@ -23,7 +24,7 @@ the job shares it is too much. An option behind the image is moved in front of i
 ## References
 
 docker run manual, --gpus and --runtime; apptainer manual, "GPU Support"; podman run manual, --device;
-https://github.com/apptainer/singularity/issues/6203
+https://github.com/apptainer/singularity/issues/6203; gres_common.c of Slurm (`use_local_dev_index`); hooks of enroot 4
 """
 
 import re
@@ -41,6 +42,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.commands.container_commands import behind_image
 from sbatchlint.job.launchers import python_command
+from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, gpu_count
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -194,6 +196,7 @@ def _runs_program(command: Invocation) -> bool:
     )
 
 
+@once
 def _others_use(job: Job) -> bool:
     """Whether a command outside of containers without GPUs may be what the job's GPUs are for."""
     starts = [way for ways in container_starts(job) for way in ways]
@@ -212,20 +215,31 @@ def _others_use(job: Job) -> bool:
 
 
 def _vendor(job: Job, start: ContainerStart) -> str | None:
-    """Whose GPUs the job gets: `nvidia`, `amd`, or None where the script does not tell."""
+    """Whose GPUs a container gets: `nvidia`, `amd`, or None where the script does not tell."""
+    vendor = _vendor_of_job(job)
+    if vendor is not None:
+        return vendor
+    image = start.container.image
+    if image is not None and NVIDIA_IMAGES.search(shown_text(image).lower()):
+        return "nvidia"
+    names = (*sorted(GPU_OPTIONS), "constraint", "partition")
+    options = [] if start.step is None else [start.step.option(name) for name in names]
+    return "nvidia" if any(each is not None and _is_nvidia(each.text) for each in options) else None
+
+
+def _is_nvidia(kind: str | None) -> bool:
+    return kind is not None and NVIDIA_TYPES.search(kind.lower()) is not None
+
+
+@once
+def _vendor_of_job(job: Job) -> str | None:
+    """The same by what the whole script says."""
     if job.site.gpu_vendor is not None:
         return job.site.gpu_vendor
     if AMD.search(job.source.text):
         return "amd"
     request = job.request
-    kinds = [request.gpus.kind, request.constraint, request.partition]
-    if start.step is not None:
-        options = [start.step.option(name) for name in (*sorted(GPU_OPTIONS), "constraint", "partition")]
-        kinds += [each.text for each in options if each is not None]
-    image = start.container.image
-    if any(kind and NVIDIA_TYPES.search(kind.lower()) for kind in kinds):
-        return "nvidia"
-    if image is not None and NVIDIA_IMAGES.search(shown_text(image).lower()):
+    if any(map(_is_nvidia, (request.gpus.kind, request.constraint, request.partition))):
         return "nvidia"
     if any(each.exported and each.name.startswith(("NCCL_", "CUDA_HOME", "CUDA_PATH")) for each in job.assignments):
         return "nvidia"
@@ -291,8 +305,8 @@ def _masks(job: Job) -> Iterator[Finding]:
         seen.add(step.span)
         yield Finding(
             step.place,
-            f"`{MASKS[0]}` may number the node's GPUs, of which the container has only {gpus}; write "
-            f"`unset {MASKS[0]}` before this srun",
+            f"where the site, and not Slurm, sets `{MASKS[0]}`, it numbers the node's GPUs, and this container has "
+            f"{gpus} of them; write `unset {MASKS[0]}` before this srun (Slurm's own is set again)",
             "info",
         )
 

@@ -7,7 +7,9 @@ gave to the job, and so is a number that is written down.
 
 Reported where the job certainly has fewer GPUs than its nodes: `gpus-per-node` in the settings says how many these
 have, else a job of 1, 2, 3, 5, 6 or 7 without `--exclusive` or all of the memory is taken to share its node. Not where
-CUDA_VISIBLE_DEVICES is handed in. podman and apptainer run in the job's own cgroup.
+CUDA_VISIBLE_DEVICES is handed in. podman and apptainer run in the job's own cgroup. But where Slurm gives every task of
+a node GPUs of its own, it says so by CUDA_VISIBLE_DEVICES, and `--cleanenv` keeps that from the container: all tasks
+take the first GPU, unless the site holds them back by task (ConstrainDevices).
 
 ## Fix
 
@@ -23,15 +25,17 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.containers.gpu_access import ALL, COUNT, NAMED, gpu_access, is_on_processors
+from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import CommandOption
+from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Containers("docker"),
-    seen="docker run manual, --gpus; NVIDIA/nvidia-docker issue 1227",
+    "SB513", "container-sees-all-gpus", severity="warning", fix="sometimes", since="0.1.0",
+    when=Containers("docker", "apptainer"), seen="docker run manual, --gpus; NVIDIA/nvidia-docker issue 1227",
 )  # fmt: skip
 
 
@@ -59,6 +63,32 @@ def check(job: Job) -> Iterator[Finding]:
             rf'docker gives the container {what}; write `--gpus "\"device=$SLURM_JOB_GPUS\""`',
             fix=Fix("name the job's GPUs", edits) if edits else None,
         )
+    for ways in container_starts(job):
+        start = ways[0]
+        option = next((each for name in CLEANING if (each := start.flag(name)) is not None), None)
+        if option is not None and option.span not in seen and all(_loses_mask(job, each) for each in ways):
+            seen.add(option.span)
+            yield Finding(
+                option.span,
+                f"`{job.source.slice(option.span)}` drops the CUDA_VISIBLE_DEVICES by which Slurm gives each task its "
+                'GPUs: all may take the first; add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` in the task',
+            )
+
+
+# How apptainer is told to drop the environment; with AMD's GPUs the mask is another one.
+CLEANING = ("cleanenv", "containall", "compat")
+
+
+def _loses_mask(job: Job, start: ContainerStart) -> bool:
+    """Whether tasks that share a node lose what tells them which of its GPUs are theirs."""
+    container, step = start.container, start.step
+    if container.kind != "apptainer" or not start.is_certain or start.flag("nv") is None or container.inherits:
+        return False
+    if step is None or step.geometry.several is not True or step_gpus(job, step).bound is not True:
+        return False
+    names = (prefix + "CUDA_VISIBLE_DEVICES" for prefix in ("", "APPTAINERENV_", "SINGULARITYENV_"))
+    inside = (start.invocation, *start.program)
+    return not any(name in container.passed or is_set(each, name) for name in names for each in inside)
 
 
 def _gpus_of_shared_node(job: Job, start: ContainerStart) -> int | None:

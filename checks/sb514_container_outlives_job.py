@@ -24,12 +24,15 @@ from collections.abc import Iterator
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
 CARD = Card(
     "SB514", "container-outlives-job", severity="info", fix="never", since="0.1.0", when=Containers("docker"),
     whole_script=True,
 )  # fmt: skip
+
+_ENDING = Regex(r"--(?:init|cgroup-parent)\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -40,8 +43,10 @@ def check(job: Job) -> Iterator[Finding]:
         ended = any(
             each.flag("init") and not each.flag("detach") or each.container.option("cgroup-parent") for each in ways
         )
-        if ended or not start.by_daemon or start.verb != "run" or not start.is_certain:
+        if ended or not start.by_daemon or start.verb != "run":
             continue
+        if not start.is_certain and _ENDING.search(job.source.text):
+            continue  # `$EXTRA_ARGS` may hold it
         if start.flag("detach"):
             message = (
                 "docker's daemon runs this container, and nothing stops it when the job ends; give it a `--name`, and "

@@ -24,7 +24,8 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.containers import pyxis_container
-from sbatchlint.job.steps import directive_value, job_nodes
+from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.steps import directive_value
 from sbatchlint.triggers import Options
 
 CARD = Card(

@@ -6,7 +6,9 @@ iterator`). /tmp and the local disks belong to one node each, and a path inside 
 belongs to one container. Other caches are merely filled again on every node.
 
 The severity follows the variable: an error for NEMO_HOME and NEMO_DATASETS_CACHE, a warning for MODELSCOPE_CACHE and
-HF_DATASETS_CACHE, advice for those that cost only time (HF_HOME, UV_CACHE_DIR …). A value that is only the default of
+HF_DATASETS_CACHE, advice for those that cost only time (HF_HOME, UV_CACHE_DIR …). Options of programs count like
+variables: an error for Megatron's `--data-cache-path`, a warning for `--packing_cache`, advice for any other
+`--cache-dir`. A value that is only the default of
 `${NAME:-…}` is at most a warning. Which folders are shared can be said in the settings: `shared-paths`, `local-paths`.
 
 ## Fix
@@ -16,19 +18,20 @@ cannot be known.
 
 ## References
 
-Megatron Bridge issues 4207 and 4715; ms-swift issue 4462; the README of pyxis for what a container sees.
+Megatron Bridge issues 4207 and 4715; ms-swift issue 4462; megatron/core/datasets/gpt_dataset.py (0.8): rank 0 builds
+what all ranks load; the README of pyxis for what a container sees.
 """
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.storage.caches import CacheSetting, cache_settings
+from sbatchlint.analysis.storage.caches import CacheSetting, cache_options, cache_settings
 from sbatchlint.analysis.storage.written_paths import COPYING
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key, under
-from sbatchlint.triggers import Variables
+from sbatchlint.triggers import Steps, Variables
 
 # What goes wrong where each node has a cache of its own, by variable: how bad it is, and what happens.
 CACHES = {
@@ -44,8 +47,14 @@ CACHES = {
     "UV_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
     "PIP_CACHE_DIR": ("info", "each node downloads and builds the packages again"),
 }
+# The same of options; others of this kind cost only time.
+OPTIONS = {
+    "data_cache_path": ("error", "the first rank builds the indexes there, and those of other nodes do not find them"),
+    "packing_cache": ("warning", "what one node packs there is missing on the others"),
+}
+_OTHERS = ("info", "each node fills its own")
 CARD = Card(
-    "SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when=Variables(*CACHES),
+    "SB601", "cache-not-shared", severity="error", fix="sometimes", since="0.1.0", when=Variables(*CACHES) | Steps(),
     seen="Megatron Bridge issues 4207 and 4715; ms-swift issue 4462",
 )  # fmt: skip
 
@@ -54,19 +63,19 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         if not step.several_nodes:
             continue
-        caches = list(cache_settings(step, job.site, CACHES))
+        caches = [*cache_settings(step, job.site, CACHES), *cache_options(step, job.site)]
         shared = {each.name for each in caches if each.location.kind == SHARED}
         for cache in caches:
             if not cache.location.private or cache.location.per_node or cache.location.per_task:
                 continue
             if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(job, cache):
                 continue
-            severity, consequence = CACHES[cache.name]
+            severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
             if cache.default and severity == "error":
                 severity = "warning"
             path, beside = job.source.slice(cache.span), _beside_shared_cache(job, cache)
             fix = None
-            if beside is not None and not cache.default and "$" not in path and " " not in path:
+            if cache.name in CACHES and beside is not None and not cache.default and not set("$ ") & set(path):
                 fix = Fix("keep it beside the other cache", [replace(cache.span, beside)])
             own = "is private to" if cache.location.kind == NODE_LOCAL else "lies in the container of"
             yield Finding(

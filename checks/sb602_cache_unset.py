@@ -27,6 +27,7 @@ from sbatchlint.job import Step
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import recognise
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers, Launchers
 
@@ -40,8 +41,11 @@ CONSEQUENCE = {
     "UV_CACHE_DIR": "every container downloads and builds the packages again",
 }
 FINETUNING = Regex(r"(?:^|[^a-z])(?:sft|peft|lora|dora|finetune|finetuning|fine_tune)(?:$|[^a-z])", re.IGNORECASE)
-NEMO_PROGRAM = Regex(r"nemo(?![_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE)
-OWN_DATA = Regex(r"dataset_root=|packed\w*path|dataset\.path=|mock", re.IGNORECASE)
+NEMO_PROGRAM = Regex(
+    r"nemo(?!tron|[_-]?(?:automodel|rl|gym|curator|run))|megatron[._-]?bridge|run_recipe", re.IGNORECASE
+)
+# Data from elsewhere: its own folder, none at all, or conversations with pictures, which nothing packs.
+OWN_DATA = Regex(r"dataset_root=|packed\w*path|dataset\.path=|mock|maker_name=|\bvlm?_", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,7 +56,10 @@ def check(job: Job) -> Iterator[Finding]:
             container = container_of(command)
             if command.state.sourced or container is not None and container.hidden_environment:
                 continue
+            program = python_program(job, command)
             for name in _unset_caches(step, command, container):
+                if name == "NEMO_HOME" and program is not None and program.complete and not _is_nemo(program):
+                    continue
                 severe = name == "NEMO_HOME" and not (container is not None and container.home_mounted)
                 yield Finding(
                     command.name_span,
@@ -75,6 +82,11 @@ def _unset_caches(step: Step, command: Invocation, container: Container | None) 
     if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":
         if not _is_named(command, container, "UV_CACHE_DIR", "UV_NO_CACHE") and "--cache-dir" not in line:
             yield "UV_CACHE_DIR"
+
+
+def _is_nemo(program: PythonProgram) -> bool:
+    """Whether a program beside the script uses NeMo or Megatron Bridge, or reads the variable itself."""
+    return program.speaks_of("NEMO_HOME") or any(name.startswith(("nemo", "megatron")) for name in program.imports)
 
 
 def _is_named(command: Invocation, container: Container | None, *names: str) -> bool:

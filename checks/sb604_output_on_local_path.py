@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.storage.node_files import ELSEWHERE, HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import (
     COPYING,
     WRITING,
@@ -43,10 +44,10 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import is_python, recognise
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
 from sbatchlint.job.steps import directive_value, step_around
+from sbatchlint.job.worlds import from_outside
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -58,17 +59,6 @@ READERS = Regex(r"litgpt|lit_gpt")
 TRANSFERS = COPYING | frozenset(
     {"scp", "aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "globus", "zip", "7z", "pigz", "gzip", "zstd", "mc"}
     | {"sgather", "hf", "huggingface-cli", "pdcp"}
-)
-# Commands that open every file that they are given.
-OPENING = frozenset(
-    {"bash", "sh", "source", ".", "tar", "cat", "cp", "mv", "rsync", "unzip", "head", "tail", "grep", "awk", "sed"}
-    | {"sort", "cd", "pushd", "sbatch", "jq", "Rscript", "julia", "perl"}
-)
-HOSTS = Regex(r"^-{1,2}(?:\w*[_-])?(?:host|node|machine)s?[_-]?(?:file|list)|^--hosts\b")
-ELSEWHERE = frozenset({"sbcast", "pdsh", "clush", "ssh", "scp", "pdcp", "parallel-ssh", "mpirun", "mpiexec", "dsh"})
-# Commands for which a file of their words need not be there.
-HANDLING = frozenset(
-    {"rm", "echo", "printf", "export", "[", "[[", "test", "mkdir", "touch", "tee", "ls", "chmod", "true"}
 )
 
 
@@ -144,15 +134,21 @@ def _sources(command: Invocation) -> list[str]:
 
 def _results(job: Job) -> Iterator[Finding]:
     """Those that are lost in every way in which their command may run."""
-    found: dict[tuple[Span, Span], list[Finding | None]] = {}
+    found: dict[tuple[Span, str], list[Finding | None]] = {}
     for command in job.invocations:
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
-        if any(READERS.search(shown_text(field)) for field in command.argv[:3]) or command.context.restricted:
+        options = list(_output_options(command))
+        if not options or command.context.restricted:
             continue
-        for name, value in _output_options(command):
-            found.setdefault((command.span, span_of(value)), []).append(_result(job, command, name, value))
-    yield from (first for first, *others in found.values() if first is not None and None not in others)
+        if any(READERS.search(shown_text(field)) for field in command.argv[:3]):
+            continue
+        for name, value in options:
+            result = _result(job, command, name, value)
+            ways = found.setdefault((command.span, name), [])
+            if result is not None or not from_outside(value[:1]):
+                ways.append(result)  # of `${DIR:-/tmp/x}` the default is what most runs get
+    yield from (ways[0] for ways in found.values() if ways and ways[0] is not None and None not in ways)
 
 
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
@@ -181,9 +177,11 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The options that say where a program writes, with their values."""
     argv = command.argv
     for number, field in enumerate(argv[1:], 1):
-        name, value = partition(field, "=")
-        text = shown_text(name)
-        if not names_output(text) or value is None and not text.startswith("-"):
+        text = shown_text(field).partition("=")[0]
+        if not names_output(text):
+            continue
+        _, value = partition(field, "=")
+        if value is None and not text.startswith("-"):
             continue
         if value is None and number + 1 < len(argv):
             value = argv[number + 1]
@@ -246,7 +244,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
             if command.context.restricted:
                 continue
             for each in _used(job, command, earlier, Phase.BATCH):
-                if not _is_made_there(job, each, command):
+                if not is_made_there(job, each.path, command, folder=each.folder):
                     yield Finding(
                         each.span,
                         f"{each.name} makes this on the first node alone ({each.location.reason}), but {step.nodes} "
@@ -290,10 +288,14 @@ def _made(job: Job, phase: Phase) -> list[Made]:
         for redirect in each.redirects:
             if redirect.operator in WRITING and redirect.target:
                 add("a redirection", redirect.target, each.index)
+        if each.name not in ("mkdir", "tee", "cp", "mv", "git"):
+            continue
         fields = [field for field in each.argv[1:] if field and not shown_text(field).startswith("-")]
         if each.name in ("mkdir", "tee"):
             for field in fields:
                 add(each.name, field, each.index, folder=each.name == "mkdir")
+        elif phase is Phase.BATCH:
+            continue  # data that is brought there is SB817's
         elif each.name in ("cp", "mv") and len(fields) > 1:
             add(each.name, fields[-1], each.index)
         elif each.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
@@ -314,7 +316,7 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
     if not made and not any("mktemp" in each.name for field in command.argv for each in expansions(field)):
         if not any("mktemp" in each.name for to in command.redirects for each in expansions(to.target or ())):
             return
-    fields = [(each, False) for field in _opened(command)[start:] for each in values_in(field)]
+    fields = [(each, False) for field in opened(command)[start:] for each in values_in(field)]
     fields += [(each.target, True) for each in command.redirects if each.operator in WRITING and each.target]
     for field, written in fields:
         location = classify(field, job.site)
@@ -334,36 +336,6 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
                 found = path == each.path and not written
             if found:
                 yield each
-
-
-def _opened(command: Invocation) -> tuple[Pieces, ...]:
-    """The words that a command opens in every task: of an unknown program, maybe of MPI, only the first rank does.
-
-    Lists of hosts are read by one process.
-    """
-    argv = command.argv
-    if not argv or not (command.name in OPENING or is_python(argv[0]) or recognise(argv) is not None):
-        return argv[:1]
-    hosts = [HOSTS.search(shown_text(field)) is not None for field in argv]
-    return tuple(() if hosts[at] or at and hosts[at - 1] else field for at, field in enumerate(argv))
-
-
-def _is_made_there(job: Job, made: Made, user: Invocation) -> bool:
-    """Whether something makes it on the other nodes too: a task, sbcast, ssh, a program that was told of it before."""
-    path = made.path
-    for each in job.invocations:
-        if each.name in ELSEWHERE and any(path in word for word in words(each)):
-            return True
-        if each.phase is not Phase.TASK:
-            continue
-        # a redirection makes a file, and not its folder
-        targets = made_paths(each) if made.folder else [*redirected_paths(each), *made_paths(each)]
-        if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
-            return True
-        if made.folder and each.index < user.index and each.name not in UTILITIES and each.text is None:
-            if any(under(name, path) for name in named_paths(each)):
-                return True
-    return False
 
 
 CASES = [

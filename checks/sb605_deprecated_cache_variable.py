@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.once import once
 from sbatchlint.triggers import Variables
 
 # The new name for the same folder.
@@ -50,9 +51,13 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
         # another variable of the script may have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
-        places = re.finditer(rf"\b{old}\b", job.source.text)
-        edits = [replace(Span(found.start(), found.end()), new) for found in places]
-        yield Finding(each.name_span, message, fix=None if taken else Fix(f"call it {new}", edits))
+        yield Finding(each.name_span, message, fix=None if taken else _renamed(job, old, new))
+
+
+@once
+def _renamed(job: Job, old: str, new: str) -> Fix:
+    places = re.finditer(rf"\b{old}\b", job.source.text)
+    return Fix(f"call it {new}", [replace(Span(found.start(), found.end()), new) for found in places])
 
 
 CASES = [

@@ -99,7 +99,8 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         fix = _no_sync(job, install, installs)
         instead = "write `uv run --no-sync`" if fix or warm else "run `uv sync` before, then `uv run --no-sync`"
         message = f"`uv run` first syncs the environment, in {tasks} of the step on line {line} at once; {instead}"
-        return _finding(install, step, message, None, fix)
+        # uv locks the environment, which may only fail between nodes
+        return _finding(install, step, message, "info" if step.nodes == 1 else None, fix)
     if kind == "uv sync" and step.geometry.several is not True and warm is not None:
         return None
     place = _environment_place(job, install)

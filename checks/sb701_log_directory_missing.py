@@ -6,11 +6,12 @@ late. From 23.02 on Slurm makes missing folders itself. Before that the job fail
 never be there in time. A path that ends in `/` fails in all releases: Slurm wants a file.
 
 The shell has the same trouble: in `srun … | tee logs/run.log` tee opens its file long before a task of that step runs
-`mkdir -p logs`, and with `> logs/run.log` bash does not even start the command. srun makes no folder for its own
-`--output` either.
+`mkdir -p logs`, and with `> logs/run.log` bash does not even start the command. The folder of srun's own `--output` is
+made from 23.02 on, too.
 
-A folder that merely is not beside the script, nor in the folders of the project above it, is advice: the job may be
-submitted from somewhere else. Which releases count is said by `slurm-version`.
+A folder that merely is not beside the script, nor in the folders of the project above it, is advice, as the job may be
+submitted from somewhere else; for the output of a step a warning. Which releases count is said
+by `slurm-version`.
 
 ## Fix
 
@@ -21,71 +22,66 @@ is nothing that the script can do.
 ## References
 
 sbatch(1), "filename pattern"; release notes of Slurm 23.02; src/slurmd/slurmstepd/io.c, 23.02 and 26.05, and
-src/srun/fname.c, 26.05; `srun: error: Could not open stdout file: No such file or directory`, Slurm 22.05.
+`mkdirpath()` in src/srun/launch.c, 23.02.0 to 26.05; `srun: error: Could not open stdout file: No such file or
+directory`, Slurm 22.05.
 """
 
 import os.path
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
-from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.storage.written_paths import WRITING, named_paths, operands, redirected_paths
-from sbatchlint.bash.trace import Invocation, Shell
-from sbatchlint.bash.values import Phase, Pieces, shown_text
+from sbatchlint.analysis.storage.made_folders import folders_made, log_folders, may_be_there, resolved
+from sbatchlint.analysis.storage.project_folders import (
+    COMMENT,
+    is_started_by_maker,
+    may_be_made_beside,
+    project_folders,
+)
+from sbatchlint.analysis.storage.written_paths import WRITING, operands
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Expansion, Phase, Pieces, cut, expansions, shown_text
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.job.included_files import project_root
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.once import once
-from sbatchlint.job.paths import HERE, key, under
+from sbatchlint.job.paths import key, under
+from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step, step_around
-from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.directives import UNKNOWN, Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Commands, Options
+from sbatchlint.triggers import Commands, Options, StepOptions
 
 CARD = Card(
     "SB701", "log-directory-missing", severity="error", fix="sometimes", since="0.1.0",
-    when=Options("output", "error") | Commands("mkdir", "install"), seen="live runs of Slurm 22.05",
+    when=Options("output", "error") | Commands("mkdir", "install", "sbatch") | StepOptions("output", "error"),
+    seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
 # Patterns with another value in each job: no folder named by them is there before it.
 _OF_JOB = frozenset("jJAS")
-# The variables in which the script has what a pattern stands for.
-_VARIABLES = {"j": "SLURM_JOB_ID", "A": "SLURM_ARRAY_JOB_ID", "a": "SLURM_ARRAY_TASK_ID", "x": "SLURM_JOB_NAME",
-              "u": "USER", "N": "SLURMD_NODENAME"}  # fmt: skip
 _NEW = Regex(r"\$\{(?:SLURM_(?:JOB_?ID|ARRAY_JOB_ID)|\$\((?:date|mktemp)\b)")
 # What no path of a log has, unless sbatch is not the first to read it.
 _FILLED_IN = Regex(r"[$~{}<>`\\]|\A(?:none|/dev/.*)\Z")
-_UNKNOWN = Regex(r"\$\{(?:\W?|\d+)\}|[*?]")
-# Commands that make no folder, unless for what their words name.
-_HARMLESS_NAMES = (
-    "pushd popd let local declare readonly shopt eval ml conda mamba micromamba deactivate dirname basename realpath"
-    " readlink tr cut seq sync time sinfo sstat sacctmgr lsof nvcc rocminfo shift alias getent [[ (( exec install"
-)
-_HARMLESS = (UTILITIES - {"find"}) | frozenset(_HARMLESS_NAMES.split())
-# Those whose words may name a folder that still is not there afterwards.
-_NAMING = frozenset({"echo", "printf", "export", "local", "declare", "readonly", "rm", "dirname", "basename"})
-_BRINGING = frozenset({"git", "tar", "wget", "curl", "cp", "mv", "rsync", "ln", "touch", "sbcast"})
-_MAKING = Regex(r"\b(?:mkdir|makedirs|install\s+-d)\b")
-_SUBMITTING = Regex(r"(?<![#\w])sbatch\b")
-_DIRECTIVE = Regex(r"(?m)^#SBATCH\b")
-_COMMENT = Regex(r"(?m)^[ \t]*#(?!SBATCH\b|!).*")
-_WORD = Regex(r"(?:\"[^\"\n]*\"|[\w./${}:@%+,=-]+)$")
-_PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+)+")
-_MOST_FILES, _MOST_BYTES = 100, 1 << 16
+# What no earlier run had: of a `date` only what names a day of a year.
+_RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
+_NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
+_OF_ANOTHER_DAY = Regex(r"-[a-zA-Z]*[drf]|--(?:date|reference|file)")
+_WORD = Regex(r"(?:\"[^\"\n]*\"?|[\w./${}:@%+,=-]+)$")
+_PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+|\$\$)+")
 
 
 def check(job: Job) -> Iterator[Finding]:
     if job.directives.certain:
         yield from _logs_of_job(job)
+    if _old(job):
+        yield from _logs_of_submits(job)
     if job.phase is Phase.BATCH and job.is_shell:
         yield from _logs_of_script(job)
 
@@ -93,20 +89,29 @@ def check(job: Job) -> Iterator[Finding]:
 # --- what Slurm opens before the script runs -----------------------------------------------------------
 
 
+def _old(job: Job) -> tuple[str, ...]:
+    """The releases that make no folders."""
+    return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
+
+
+def _worst(job: Job) -> str:
+    return "error" if job.versions.all_before("23.02") else "warning"
+
+
 def _logs_of_job(job: Job) -> Iterator[Finding]:
-    old = tuple(version for version in job.versions.majors if is_before(version, "23.02"))
+    old = _old(job)
     seen: set[str] = set()
     for name in ("output", "error"):
         setting = job.request.given(name)
-        path = None if setting is None else setting.text
+        path = None if setting is None else setting.value
         if setting is None or not path or _FILLED_IN.search(path) or typo(job.directives, setting) is not None:
             continue
         if find_placeholder(name, raw_value(job.directives, setting)) is not None:
             continue
-        if path.endswith(("/", "/.", "/..")) or path in (".", ".."):
+        if setting.known and (path.endswith(("/", "/.", "/..")) or path in (".", "..")):
             yield _no_file(job, setting, name, path)
             continue
-        if _is_folder(job, path):
+        if setting.known and _is_folder(job, path):
             message = f"`{path}` is a folder beside the script, and where --{name} names one the job fails at once"
             yield Finding(setting.value_span or setting.span, f"{message}; name a file in it", "warning")
             continue
@@ -116,6 +121,11 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
             finding = _missing(job, setting, folder, old)
             if finding is not None:
                 yield finding
+
+
+def _of_job(folder: str) -> str | None:
+    """The first part of a folder's name that another job has otherwise."""
+    return next((folder[each.start : each.end] for each in patterns.found(folder) if each.letter in _OF_JOB), None)
 
 
 def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
@@ -131,39 +141,106 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """What is to be said of the folder of a log, before Slurm 23.02."""
     span, when = setting.value_span or setting.span, job.versions.said(old)
-    worst = "error" if job.versions.all_before("23.02") else "warning"
-    for use in patterns.found(folder):
-        if use.letter in _OF_JOB:
-            message = f"Slurm{when} makes no folder `{folder}`, so the job fails at once without a log"
-            return Finding(span, f"{message}; put `{folder[use.start : use.end]}` into the file name", worst)
-    if any(each.name == "sbatch" for each in job.invocations) or _is_made_outside(job, folder):
+    of_job = _of_job(folder)
+    if of_job is not None:
+        return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
+    if UNKNOWN in folder:
+        return _of_heredoc(job, setting, old)
+    if any(each.name == "sbatch" for each in job.invocations):
         return None
-    names = _names(job, folder)
-    maker = next((each for each in job.invocations if not names.isdisjoint(_made(job, each))), None)
+    names = log_folders(job, folder)
+    maker = next((each for each in job.invocations if not names.isdisjoint(folders_made(job, each))), None)
     if maker is not None:
         if maker.context.handler or container_of(maker) is not None or maker.phase is Phase.SUBMIT:
+            return None
+        if _is_made_outside(job, folder):
             return None
         row = job.line(maker.span.start)
         message = f"line {row} makes `{folder}` too late for Slurm{when}, which opens the log first"
         message = f"{message}: without the folder the job fails at once; run mkdir before sbatch"
-        return Finding(span, message, worst, related=[(maker.span, "runs after the log is opened")])
-    if "%" in folder or folder.startswith("/") or not _project(job) or _is_announced(job, folder):
+        return Finding(span, message, _worst(job), related=[(maker.span, "runs after the log is opened")])
+    if "%" in folder or folder.startswith("/") or not project_folders(job) or _is_announced(job, folder):
+        return None
+    if _is_made_outside(job, folder):
         return None
     message = f"Slurm{when} does not make `{folder}`, and where it is missing the job fails at once"
     return Finding(span, f"{message}; run `mkdir -p {folder}` before sbatch", "info")
 
 
-def _names(job: Job, folder: str) -> set[str]:
-    """The names by which the script may make a folder of --output."""
-    found = {folder}
-    if "%" in folder:
-        name = job.request.text("job-name")
-        found = {folder if name is None else folder.replace("%x", name)}
-        for use in reversed(list(patterns.found(folder))):
-            folder = folder[: use.start] + "${" + _VARIABLES.get(use.letter, "") + "}" + folder[use.end :]
-        found.add(folder)
-    start = job.request.text("chdir") or ""
-    return found | {posixpath.normpath(posixpath.join(start, each)) for each in found if start.startswith("/")}
+def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
+    message = f"Slurm{job.versions.said(_old(job))} makes no folder `{folder}`, so the job fails at once without a log"
+    return Finding(span, f"{message}; put `{of_job}` into the file name", _worst(job))
+
+
+def _logs_of_submits(job: Job) -> Iterator[Finding]:
+    """The logs that are named by the options of an sbatch, in a script that submits."""
+    inside = {id(each.submission.command) for each in job.submits if each.submission is not None}
+    places: set[Span] = set()
+    for each in job.invocations:
+        if each.name != "sbatch" or each.span in places or each.context.handler:
+            continue
+        places.add(each.span)
+        options = options_of(each, "sbatch", job.versions, job.site)
+        seen: set[str] = set()
+        for name in ("output", "error"):
+            option = options.get(name)
+            if option is None or not option.value:
+                continue
+            start, end = option.span.start, max(option.span.end, option.value[-1].end)
+            span = Span(start, end) if each.span.start <= start < end <= each.span.end else each.name_span
+            folder = posixpath.dirname(key(option.value))
+            of_job = None if id(each) in inside else _of_job(re.sub(r"\$\{[^{}]*\}", "", folder))
+            if folder in seen or "chdir" in options and not folder.startswith(("/", "${")):
+                continue
+            seen.add(folder)
+            if of_job is not None:
+                yield _of_each_job(job, span, folder, of_job)
+            else:
+                yield from _new_folder(job, each, option.value, span)
+
+
+def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | None:
+    """The same where the outer script writes the folder's name into the directive."""
+    submission, token = job.submission, setting.value_token
+    command = None if submission is None else submission.command
+    if submission is None or job.outer is None or command is None or token is None:
+        return None
+    if setting in job.directives.overriding:
+        return None
+    value = submission.text.pieces(token.offset(setting.value_start), token.end)
+    return next(_new_folder(job.outer, command, value, setting.value_span or setting.span), None)
+
+
+def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Iterator[Finding]:
+    """A folder with a name that was not there before, which nobody makes before the job is submitted."""
+    path = posixpath.dirname(shown_text(value))
+    fresh = next((each for each in expansions(cut(value, 0, len(path))) if _is_new(each)), None)
+    folder = None if fresh is None else resolved(job, command, posixpath.dirname(key(value)))
+    if fresh is None or folder is None or may_be_there(job, folder, command.index, command.index):
+        return
+    if is_started_by_maker(job):
+        return
+    old = _old(job)
+    shown = fresh.name if fresh.name.startswith("$(") else f"${fresh.name}"
+    message = f"nothing makes this folder, whose name is new by `{shown}`, and Slurm{job.versions.said(old)} does not:"
+    opening = Opening(command, folder, span, command.index, "", True)
+    yield Finding(
+        span, f"{message} the job fails at once; run `mkdir -p` before sbatch",
+        _worst(job), fix=_fix(job, opening),
+    )  # fmt: skip
+
+
+def _is_new(expansion: Expansion) -> bool:
+    """Whether an expansion gives a text that no earlier run had: a day or a moment, or a random name."""
+    if expansion.name in _RANDOM:
+        return True
+    for words in expansion.commands:
+        if words[:1] == ("uuidgen",) or words[:1] == ("mktemp",) and {"-u", "--dry-run"} & set(words):
+            return True
+        if words[:1] == ("date",) and not any(_OF_ANOTHER_DAY.match(each) for each in words[1:]):
+            form = next((each for each in words if each[:1] == "+"), None)
+            return "+" not in expansion.name if form is None else _NEW_DAY.search(form) is not None
+    return False
 
 
 def _is_made_outside(job: Job, folder: str) -> bool:
@@ -171,23 +248,22 @@ def _is_made_outside(job: Job, folder: str) -> bool:
     outer = job.outer
     while outer is not None:
         for each in outer.invocations:
-            for path in (*_made(outer, each), *(operands(each) if each.name == "mkdir" else ())):
+            for path in (*folders_made(outer, each), *(operands(each) if each.name == "mkdir" else ())):
                 if "$" in path or under(path, folder):
                     return True
         outer = outer.outer
-    name = posixpath.basename(folder)
-    if any(name in line and "mkdir" in line for line in _COMMENT.findall(job.source.text)):
+    if any(posixpath.basename(folder) in line and "mkdir" in line for line in COMMENT.findall(job.source.text)):
         return True
     start = job.request.text("chdir") or ""
     if folder.startswith("/") or start.startswith("/"):
         return False
-    names = {each for each in _names(job, folder) if "$" not in each}
-    project = _project(job)
+    names = {each for each in log_folders(job, folder) if "$" not in each}
+    project = project_folders(job)
     if project and any(os.path.abspath(project[0]).endswith(os.sep + each) for each in names):
         return True
     if any(lookups.is_folder(os.path.join(each, start, name)) for each in project for name in names):
         return True
-    return any(_makes_for_jobs(text, name) for text in _texts_beside(job))
+    return may_be_made_beside(job, folder)
 
 
 def _is_announced(job: Job, folder: str) -> bool:
@@ -196,122 +272,56 @@ def _is_announced(job: Job, folder: str) -> bool:
         return True
     mentioned = Regex(rf"\b{re.escape(posixpath.basename(folder))}\b")
     wanted = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
-    return any(mentioned.search(line) and wanted.search(line) for line in _COMMENT.findall(job.source.text))
-
-
-def _project(job: Job) -> tuple[str, ...]:
-    """The script's folder and those above it, up to that of the project; none for a script that is no file."""
-    if not lookups.exists(job.source.path):
-        return ()
-    folder = os.path.dirname(os.path.abspath(job.source.path))
-    root, found = project_root(folder), [folder]
-    while found[-1] != root:
-        found.append(os.path.dirname(found[-1]))
-    return tuple(found)
+    return any(mentioned.search(line) and wanted.search(line) for line in COMMENT.findall(job.source.text))
 
 
 def _is_folder(job: Job, path: str) -> bool:
-    if path.startswith("/") or "%" in path or job.request.asked("chdir"):
+    if path.startswith("/") or "%" in path or job.request.asked("chdir") or not job.source.own.has_files_beside:
         return False
-    return any(lookups.is_folder(os.path.join(folder, path)) for folder in _project(job)[:1])
-
-
-@once
-def _texts_beside(job: Job) -> list[str]:
-    """The texts beside the script, and in the folders above it, that make a folder."""
-    found: list[str] = []
-    for folder in _project(job):
-        for name in [each for each in lookups.names_in(folder) if not each.startswith(".")][:_MOST_FILES]:
-            path = os.path.join(folder, name)
-            data = lookups.read(path, _MOST_BYTES) or b""
-            if not any(word in data for word in (b"mkdir", b"makedirs", b"install")):
-                continue  # only to be quick: most files have none of them
-            text = data.decode("utf-8", "replace")
-            if _MAKING.search(text) and not lookups.is_same_file(path, job.source.path):
-                found.append(text)
-    return found
-
-
-def _makes_for_jobs(text: str, name: str) -> bool:
-    """Whether a text makes a folder of this name, and not for a job of its own."""
-    return name in text and (_SUBMITTING.search(text) is not None or _DIRECTIVE.search(text) is None)
-
-
-# --- which command makes which folder -------------------------------------------------------------------
-
-
-def _folder_at(job: Job, command: Invocation) -> str | None:
-    """The folder in which a command runs: '' for that in which the job starts, None where it is not known."""
-    shells = set()
-    shell: Shell | None = command.context.shell
-    while shell is not None:
-        shells.add(id(shell))
-        shell = shell.parent
-    for each in reversed(job.invocations[: command.index]):
-        if each.name in ("cd", "pushd", "popd") and id(each.context.shell) in shells:
-            if each.name == "popd" or len(each.argv) != 2:
-                return None
-            target = key(each.argv[1])
-            if target in HERE:
-                if target == "${SLURM_SUBMIT_DIR}":
-                    return None if job.request.asked("chdir") else ""
-                continue
-            return target if target.startswith(("/", "${")) and not _UNKNOWN.search(target) else None
-    return ""
-
-
-def _resolved(job: Job, command: Invocation, path: str) -> str | None:
-    """A path of a command, relative to where the job starts if it lies there; None where it is not known."""
-    if not path or _UNKNOWN.search(path):
-        return None
-    start = _folder_at(job, command)
-    if not path.startswith(("/", "${")):
-        return None if start is None else posixpath.normpath(posixpath.join(start, path))
-    for here in HERE - {"."}:
-        if under(path, here):
-            if start is None or start and here == "${PWD}" or job.request.asked("chdir") and here != "${PWD}":
-                return None
-            return posixpath.normpath(path[len(here) :].lstrip("/") or ".")
-    return posixpath.normpath(path)
-
-
-def _made(job: Job, command: Invocation) -> list[str]:
-    """The folders that a command makes, by mkdir or install."""
-    if command.name == "install":
-        options = [shown_text(each) for each in command.argv[1:]]
-        if not any(each == "--directory" or each[:1] == "-" and each[1:2] != "-" and "d" in each for each in options):
-            return []
-    elif command.name != "mkdir":
-        return []
-    return [found for path in operands(command) if (found := _resolved(job, command, path)) is not None]
+    beside = os.path.join(os.path.dirname(job.source.path), path)
+    return lookups.is_folder(beside) and lookups.exists(job.source.path)
 
 
 # --- what the script opens too early --------------------------------------------------------------------
 
 
 class Opening(NamedTuple):
-    """A file that is opened for what a command prints. `start`: the first command of its pipeline."""
+    """A file that is opened for what a command prints.
+
+    `start`: the first command of its pipeline. `option`: an option of srun names it.
+    """
 
     command: Invocation
     folder: str
     span: Span
     start: int
     effect: str
+    option: bool
 
 
 def _logs_of_script(job: Job) -> Iterator[Finding]:
-    makers = [each for each in job.invocations if each.name in ("mkdir", "install") and not each.context.handler]
-    if not makers:
+    commands = [each for each in job.invocations if each.name in ("mkdir", "install") and not each.context.handler]
+    if not commands and not any(each.option(name) for each in job.steps for name in ("output", "error")):
         return
+    makers = _makers(job, commands)
     seen: set[str] = set()
     for opening in _openings(job):
         if opening.folder in seen:
             continue
-        maker = next((each for each in makers if _is_too_late(job, each, opening)), None)
-        if maker is None or _may_be_there(job, opening, maker):
+        if not commands and opening.option and _is_made_by_nobody(job, opening):
+            seen.add(opening.folder)
+            old = job.versions.said(_old(job))
+            message = f"srun{old} makes no folder `{opening.folder}`, and where it is missing the step fails"
+            yield Finding(opening.span, f"{message}; run `mkdir -p {opening.folder}` before", "warning")
             continue
+        maker = next((each for each in makers.get(opening.folder, ()) if _is_too_late(each, opening)), None)
+        if maker is None or may_be_there(job, opening.folder, opening.start, maker.index):
+            continue
+        if maker.phase is Phase.BATCH and maker.context.shell.kind == "pipeline" and container_of(maker) is None:
+            continue  # it may be quicker
         seen.add(opening.folder)
         certain = _NEW.search(opening.folder) is not None and not opening.command.context.conditional
+        certain = certain and (not opening.option or job.versions.all_before("23.02"))
         inside = maker.phase is Phase.TASK or container_of(maker) is not None
         when = "only once the step runs" if inside else "only later"
         shown = opening.folder.replace("${", "$").replace("}", "") if "$(" not in opening.folder else "the folder"
@@ -321,6 +331,14 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             opening.span, f"{message}; run `mkdir -p` before", "error" if certain else "warning",
             related=[(maker.span, "makes the folder")], fix=_fix(job, opening),
         )  # fmt: skip
+
+
+def _is_made_by_nobody(job: Job, opening: Opening) -> bool:
+    """Whether the folder of a step's output is not in the project, and nothing is seen that could make it."""
+    folder = opening.folder
+    if folder.startswith(("/", "${", "..")) or "$" in folder or not project_folders(job) or _is_announced(job, folder):
+        return False
+    return not (may_be_there(job, folder, opening.start, opening.start) or _is_made_outside(job, folder))
 
 
 def _openings(job: Job) -> Iterator[Opening]:
@@ -355,63 +373,37 @@ def _of_step(job: Job, step: Step, start: int) -> Iterator[Opening]:
         value = None if option is None else option.value
         if option is None or not value or step.option("chdir") is not None:
             continue
-        # Files of single tasks and nodes are opened by slurmstepd, which makes folders from 23.02 on.
-        of_tasks = any(use.letter in "tnNu" for use in patterns.found(shown_text(value)))
-        if of_tasks and not job.versions.all_before("23.02"):
+        # From 23.02 on both srun and slurmstepd, which opens the files of single tasks and nodes, make folders.
+        if job.versions.all_since("23.02"):
             continue
-        effect = f"srun cannot open its --{name}, and the step fails"
-        yield from _opening(job, step.invocation, value, option.span or step.span, start, effect)
+        effect = f"srun{job.versions.said(_old(job))} cannot open its --{name}, and the step fails"
+        yield from _opening(job, step.invocation, value, option.span or step.span, start, effect, True)
 
 
 def _opening(
-    job: Job, command: Invocation, target: Pieces, span: Span, start: int, effect: str
+    job: Job, command: Invocation, target: Pieces, span: Span, start: int, effect: str, option: bool = False
 ) -> Iterator[Opening]:  # fmt: skip
     folder, slash, _ = key(target).rpartition("/")
-    found = _resolved(job, command, folder) if slash else None
+    found = resolved(job, command, folder) if slash else None
     if found is not None and found not in (".", "/") and "%" not in found and not found.startswith("/dev/"):
-        yield Opening(command, found, span, start, effect)
+        yield Opening(command, found, span, start, effect, option)
 
 
-def _is_too_late(job: Job, maker: Invocation, opening: Opening) -> bool:
-    """Whether a command makes the folder of an opening when that is past."""
+def _makers(job: Job, commands: list[Invocation]) -> dict[str, list[Invocation]]:
+    """Those of some commands that make a folder, or one in it, in order."""
+    found: dict[str, list[Invocation]] = {}
+    for each in commands:
+        made = folders_made(job, each)
+        for folder in {folder for path in made for folder in accumulate(path.split("/"), "{}/{}".format)}:
+            found.setdefault(folder, []).append(each)
+    return found
+
+
+def _is_too_late(maker: Invocation, opening: Opening) -> bool:
+    """Whether a command that makes the folder of an opening does so when that is past."""
     if maker.index < opening.start or merge_guards(maker.guards, opening.command.guards) is None:
         return False
-    if container_of(maker) is not None and not opening.folder.startswith(("/", "${")):
-        return False  # another folder
-    return any(under(path, opening.folder) for path in _made(job, maker))
-
-
-def _may_be_there(job: Job, opening: Opening, maker: Invocation) -> bool:
-    """Whether something may have made the folder before a file is opened in it, or proves that it was there."""
-    folder = opening.folder
-    for name in ("output", "error"):
-        path = job.request.text(name)
-        if path is not None and any(under(each, folder) for each in _names(job, patterns.directory(path) or ".")):
-            return True
-    for each in job.invocations:
-        if each.index > maker.index:
-            break
-        if each.index >= opening.start:
-            # What runs beside it in the same pipeline may be quicker; and what is moved away was there.
-            if each.name in ("rm", "mv") and any(under(path, folder) for path in _paths(job, each)):
-                return True
-            continue
-        if each.name == "mkdir" and each.argv[1:] and None in [_resolved(job, each, path) for path in operands(each)]:
-            return True
-        paths = _paths(job, each)
-        if each.name not in _NAMING and any(under(path, folder) for path in paths):
-            return True
-        named = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
-        if each.name in _BRINGING and not named or is_unclear_source(each):
-            return True
-        if not each.children and each.name not in _HARMLESS:
-            return True
-    return maker.phase is Phase.BATCH and maker.context.shell.kind == "pipeline" and container_of(maker) is None
-
-
-def _paths(job: Job, command: Invocation) -> list[str]:
-    paths = (*named_paths(command), *redirected_paths(command))
-    return [found for each in paths if (found := _resolved(job, command, each)) is not None]
+    return container_of(maker) is None or opening.folder.startswith(("/", "${"))  # else it is another folder
 
 
 def _fix(job: Job, opening: Opening) -> Fix | None:
@@ -477,16 +469,6 @@ CASES = [
         "#!/bin/bash\n#SBATCH --output=logs/%x-%j.out\nmkdir -p logs\nsrun ./a.out\n",
         settings={"slurm-version": "23.02"},
         title="Slurm makes the folder",
-    ),
-    Good(
-        """\
-        #!/bin/bash
-        # usage: mkdir -p logs && sbatch job.sh
-        #SBATCH --output=logs/%x-%j.out
-        mkdir -p logs
-        srun ./a.out
-        """,
-        title="the user is told to make it",
     ),
     Good(
         "#!/bin/bash\n#SBATCH --nodes=2\nmkdir -p out\nsrun python train.py 2>&1 | tee out/train.log\n",

@@ -1,18 +1,28 @@
 """The job ends COMPLETED although its work failed: another command's exit status is the script's.
 
-The state of a job is the exit status of the last command of its script. `srun … | tee log` ends with that of `tee`, and
-`srun …` followed by `tar …` with that of `tar`: Slurm shows COMPLETED 0:0, `--dependency=afterok` starts the next job,
-and CI is green. `set -e` alone does not help in a pipeline.
+The state of a job is the exit status of its script, and that is the one of the last command. `srun … | tee log` ends
+with the status of `tee`, and `srun …` followed by `echo done` with that of `echo`: Slurm shows COMPLETED 0:0,
+`--dependency=afterok` starts the next job, and nobody looks. `set -e` alone does not help in a pipeline.
 
-Reported are pipelines that end in a filter (tee, grep, sed, gzip …) and begin with a step, a launcher or a program,
-without pipefail or PIPESTATUS; and the last such command of a script where others follow and nothing looks at its
-status. That is an advice only where all that follows tells something or tidies up.
+Reported is the first command of the job's work, of those that weigh most, whose failure no longer shows once the
+script has ended: another command follows, or a pipeline ends with a filter, or a test of the status does nothing about
+a failure. Work is what does not only print, look around, prepare or tidy up. It is an advice only where work that comes
+later still decides how the job ends, where the last command needs a file that the work should have written (`./solver
+-o result.h5; ls result.h5`), and where the status is ignored on purpose (`|| true`).
+
+Nothing is reported where the script ends by a failure (`set -e`, `|| exit`, a trap for ERR), keeps the status and uses
+it, or looks at the results and ends with a status of its own.
+
+Also reported is a script that gives up, with a message, before its work, and ends with 0: `echo "no input"; exit`. The
+same is a branch that prints an error, or none at all where each machine has one, and behind which nothing runs:
+`else echo "unknown machine"; fi`.
 
 ## Fix
 
-For a pipeline: `set -o pipefail` behind the directives. Safe where no other pipeline's status matters and the filter
-reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise.
-For the end of the script: keeps the status and ends with it. Unsafe, as a job that fails may start other things.
+For a pipeline: `set -o pipefail` before the first command. Safe where no other pipeline's status matters and the filter
+reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. None
+where that alone changes nothing. For the end of the script: keeps the status and ends with it. Unsafe, as a job that
+fails may start other things.
 
 ## References
 
@@ -21,177 +31,329 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
+from sbatchlint.analysis.script.exit_status import PATIENT, fates
+from sbatchlint.analysis.script.needed_files import leaving_traces
+from sbatchlint.analysis.script.status_records import Fates, Loss
+from sbatchlint.analysis.script.traps import leaving_trap, status_before
+from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Phase, text_of
-from sbatchlint.bash.variables import merge_guards
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
-from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import is_python, python_command
-from sbatchlint.job.once import once
-from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.numbers import is_number
+from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB710", "exit-status-lost", severity="warning", fix="sometimes", since="0.1.0", whole_script=True,
 )  # fmt: skip
 
-# What looks around rather than computes.
-_LOOKING_NAMES = (
-    "[ [[ : arch awk basename cat cut date df dirname du echo env export false file find free getent git grep groups"
-    " head hostname hwloc-ls id ip ldconfig ldd ls lscpu lsof lspci lstopo module nproc ntpdate nvcc nvidia-smi pip"
-    " pip3 printenv printf ps pwd readlink realpath rocm-smi rocminfo sacct scontrol sed seff sinfo sleep sort squeue"
-    " sstat stat tail tee test timedatectl top true ulimit umask uname uniq uptime wc which whoami who xargs"
-)
-_LOOKING = frozenset(_LOOKING_NAMES.split())
-# What a script does once the work is done, and whose failure nobody minds.
-_CLOSING_NAMES = (
-    "cd conda deactivate exit kill mamba micromamba ml popd pushd rm rmdir scancel set unset wait mail mailx sendmail"
-    " curl mkdir touch chmod time sync stty trap return break continue shopt source . local eval let read shift"
-)
-_CLOSING = _LOOKING | frozenset(_CLOSING_NAMES.split())
-# What a pipeline ends in without being its work; the status that counts is that of what writes into it.
-_FILTER_NAMES = (
-    "annotate-output awk bzip2 cat col cut egrep fgrep gawk grep gzip lbzip2 logger lz4 mawk nl pigz pbzip2 pv rg"
-    " rotatelogs sed tail tee tr ts unbuffer xz zstd"
-)
-_FILTERS = frozenset(_FILTER_NAMES.split())
-# Of these, the ones that read to the end whatever comes, and fail for no other reason than that they cannot write.
-_PATIENT_NAMES = "annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv tail tee tr ts xz zstd"
-_PATIENT = frozenset(_PATIENT_NAMES.split())
-
-
-class Piped(NamedTuple):
-    """A workload whose exit status a pipeline replaces by that of its last command, `filter`."""
-
-    ran: PipelineRun
-    workload: Invocation
-    filter: Invocation
+# Ways to lose a status that somebody may want, or after which the job may still fail.
+_MINOR = frozenset({"ignored", "turns"})
+_OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
+_SHOWING = frozenset({"cat", "grep", "head", "tail"})
+_PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    hidden = _hidden_by_pipelines(job)
-    has_pipefail = job.interpreter_line[0] in ("bash", "ksh", "zsh")
-    fix = _pipefail(job, hidden) if hidden and has_pipefail else None
-    advice = "write `set -o pipefail` before it" if has_pipefail else "run the script with bash and `set -o pipefail`"
-    for each in hidden:
-        place = _place(job, each.ran, each.workload)
-        taken = "the test looks at" if each.ran.tested else "the pipeline ends with"
-        yield Finding(
-            place,
-            f"{taken} the status of `{each.filter.name}`, so a failure of `{job.source.slice(place)}` goes unseen; "
-            f"{advice}",
-            related=[(each.filter.name_span, "this exit status counts")],
-            fix=fix,
+    if job.phase is not Phase.BATCH or not all(map(_is_placeholder, _error_lines(job))):
+        return
+    found = fates(job)
+    trap = leaving_trap(job)
+    lost = found.lost if trap is None else []
+    zero = trap is not None and (job.source.slice(trap.span) == "exit 0" or status_before(job, trap) is not None)
+    if trap is not None and trap.name == "exit" and zero:
+        decisive = [each for each in found.decisive if not each.context.depth]
+        lost = [*found.lost, *(Loss(each, Weight.PROGRAM, "trap", trap.span, False) for each in decisive)]
+    last = found.last
+    if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
+        return  # which fails in any case (SB820)
+    if lost:
+        yield _worst(job, found, lost)
+    if trap is None:
+        yield from _giving_up(job, found)
+        yield from _doing_nothing(found)
+
+
+def _error_lines(job: Job) -> Iterator[str]:
+    for start, _ in job.program.errors:
+        yield job.source.slice(job.source.line_of(job.span(start, start).start))
+
+
+def _is_placeholder(line: str) -> bool:
+    """Whether bash cannot read a line only as long as nobody has filled it in."""
+    return _PLACEHOLDER.search(line) is not None
+
+
+def _worst(job: Job, found: Fates, lost: list[Loss]) -> Finding:
+    """The finding on the loss that matters most, the first one of these."""
+    ranked = [(_rank(job, found, each), each) for each in lost]
+    best = max(rank for rank, _ in ranked)
+    main = next(each for rank, each in ranked if rank == best)
+    place = _place(job, main)
+    others = dict.fromkeys(_place(job, each) for rank, each in ranked if rank[0] == best[0] and each is not main)
+    others.pop(place, None)
+    message, fix = _advice(job, found, main, len(others))
+    by = main.filter.name_span if main.filter is not None else main.by
+    label = _LABELS[main.how]
+    if found.last is not None and main.how == "later" and _cancels_itself(found):
+        place, by, label = found.last.name_span, place, "this status is lost"
+    related = [(by, label), *((each, "this status is lost, too") for each in others)]
+    return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
+
+
+_LABELS = {
+    "pipeline": "this exit status counts",
+    "later": "this exit status replaces it",
+    "told": "a failure has no consequence here",
+    "zero": "the script ends with 0",
+    "ignored": "a failure is ignored here",
+    "turns": "only the last turn's status counts",
+    "kept": "the next turn overwrites this",
+    "trap": "the script always ends with this status",
+}
+
+
+def _cancels_itself(found: Fates) -> bool:
+    """Whether the script ends by cancelling its own job, or the array that it belongs to."""
+    last = found.last
+    if last is None or last.name != "scancel":
+        return False
+    names = {each.name for field in last.argv[1:] for each in expansions(field)}
+    return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+
+
+def _rank(job: Job, found: Fates, loss: Loss) -> tuple[bool, Weight]:
+    """How much a loss matters: whether it is worth a warning, and what is lost."""
+    later = _decides_later(job, found, loss)
+    decided = later is not None and not loss.errexit and loss.how != "kept"
+    minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
+    minor = minor or id(loss.command) in leaving_traces(job)
+    return not minor, loss.weight
+
+
+def _is_shown(job: Job, loss: Loss) -> bool:
+    """Whether the log of the work is printed behind it; or the shell of a task waits for more than this work."""
+    command = loss.command
+    if command.context.parent is not None and job.source.slice(loss.by) == "wait":
+        return True
+    logs = {shown_text(each.target) for each in command.redirects if each.target and each.operator in _OUTPUTS}
+    if not logs:
+        return False
+    later = (each for each in job.invocations[command.index :] if each.name in _SHOWING)
+    return any(shown_text(field) in logs for each in later for field in each.argv[1:])
+
+
+def _decides_later(job: Job, found: Fates, loss: Loss) -> Invocation | None:
+    """Work that comes later, whenever this does, and whose failure the job shows."""
+    command = loss.command
+    for each in reversed(found.decisive):
+        if each.index > command.index and each.context.parent in (command.context.parent, None):
+            always = not each.context.conditional or _branches(each) <= _branches(command)
+            if always or weight(job, each) > loss.weight:
+                return each
+    return None
+
+
+def _branches(command: Invocation) -> set[object]:
+    """The branches that a command stands in; other guards tell which of its possible words it has."""
+    return {guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case")}
+
+
+def _place(job: Job, loss: Loss) -> Span:
+    """The word that names the work; of a group in a pipeline, the filter behind it."""
+    if loss.filter is not None and not _is_element(job, loss):
+        return loss.filter.name_span  # of a group
+    return _word(job, loss)
+
+
+def _word(job: Job, loss: Loss) -> Span:
+    """The word that names the work."""
+    command = loss.command
+    candidates = [each for each in command.descendants() if each.name == "srun"] or [command]
+    span = candidates[0].name_span
+    written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
+    inside = command.span.start <= span.start < command.span.end
+    if written and (inside or command.context.calls and written == text_of(candidates[0].argv[0])):
+        return span
+    line = job.source.line_of(command.span.start)
+    if command.span.end <= line.end:
+        return command.span
+    shown = job.source.text[command.span.start : line.end].rstrip(" \t\\")
+    return Span(command.span.start, command.span.start + len(shown))
+
+
+def _is_element(job: Job, loss: Loss) -> bool:
+    """Whether the work is a command of the pipeline itself, and not of a group in it."""
+    string = job.source.text[loss.by.start : loss.command.span.start]
+    return loss.command.span.start < loss.by.start or "(" not in string and "\n" not in string.strip()
+
+
+# --- giving up -----------------------------------------------------------------------------------------
+
+
+def _giving_up(job: Job, found: Fates) -> Iterator[Finding]:
+    """`exit`s before the work that follow on a message of an error, and give 0."""
+    end = max((each.index for each in found.work), default=-1)
+    exits = [
+        (message, each)
+        for message, each in zip(job.invocations, job.invocations[1:], strict=False)
+        if each.name == "exit" and each.index < end and _gives_up(message, each)
+    ]
+    if not exits:
+        return
+    message, first = exits[0]
+    given = "0" if len(first.argv) > 1 else f"the status of `{message.name}`, which is 0"
+    plain = [each for _, each in exits if job.source.slice(each.span) in ("exit", "exit 0")]
+    yield Finding(
+        first.span,
+        f"the job gives up here, but ends with {given}, so it is COMPLETED; write `exit 1`",
+        related=[(message.span, "the message"), *((each.span, "here, too") for _, each in exits[1:])][:4],
+        fix=Fix("exit 1", [replace(each.span, "exit 1") for each in plain], safe=False) if plain else None,
+    )
+
+
+def _gives_up(message: Invocation, command: Invocation) -> bool:
+    """Whether an `exit` with 0 follows on a message of an error, in a branch."""
+    context = command.context
+    if context.handler or context.captured or context.parent is not None or context.shell.depth:
+        return False
+    if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0":
+        return False
+    if message.name not in ("echo", "printf", "cat") or message.guards != command.guards or not command.guards:
+        return False
+    text = " ".join(shown_text(field) for field in message.argv[1:])
+    return ERROR.search(text) is not None and not NOTHING_TO_DO.search(text)
+
+
+def _doing_nothing(found: Fates) -> Iterator[Finding]:
+    """Branches in which no work is done."""
+    for end in dead_ends(found):
+        if end.message:
+            message = "where this is printed, nothing runs and the job is COMPLETED; write `exit 1` behind it"
+            severity = "info" if end.chosen else "warning"
+            yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
+        else:
+            branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
+            yield Finding(end.span, f"where no branch fits, nothing runs and the job is COMPLETED; add {branch}")
+
+
+# --- advice --------------------------------------------------------------------------------------------
+
+
+def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix | None]:
+    """What to say of a loss, and its repair."""
+    name = f"`{job.source.slice(_word(job, loss))}`"
+    many = f" (and {others} more)" if others else ""
+    leave = "`set -e` near the top" if not found.risky else "`|| exit` behind each" if others else "`|| exit` behind it"
+    if loss.how == "pipeline":
+        return _of_pipeline(job, found, loss, name, many, leave)
+    if loss.how == "kept":
+        text = job.source.slice(loss.by).strip()
+        keep = text.partition("=")[0]
+        message = (
+            f"`{text}` in the loop keeps the status of the last turn, so an earlier failure of {name} goes unseen; "
+            f"write `{name[1:-1]} … || {keep}=$?`"
         )
-    yield from _replaced_at_the_end(job, {id(each.workload) for each in hidden})
+        return message, None
+    if loss.how == "turns":
+        return f"only the last turn's status counts, so an earlier failure of {name} goes unseen; write {leave}", None
+    if loss.how == "ignored":
+        return f"the job is COMPLETED even if {name}{many} fails; write `|| exit` where that is not meant", None
+    if loss.how == "trap":
+        exits = leaving_trap(job)
+        before = None if exits is None else status_before(job, exits)
+        ends = "the trap ends the script with 0" if before is None else f"`exit $?` gives the status of `{before.name}`"
+        message = (
+            f"{ends}, so the job is COMPLETED even if {name}{many} fails; begin the trap with "
+            "`status=$?` and end it with `exit $status`"
+        )
+        return message, None
+    if loss.how == "told":
+        message = (
+            f"the status of {name}{many} is tested, but a failure has no consequence and the job is COMPLETED; "
+            "end with `exit 1` where it failed"
+        )
+        return message, None
+    if loss.command.context.parent is not None:
+        behind = "each" if others else "it"
+        begin = f"another command of this shell follows, so the job is COMPLETED even if {name}{many} fails"
+        return f"{begin}; write `|| exit` behind {behind}", None
+    if _cancels_itself(found):
+        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
+        return f"{begin}; write {leave}", None
+    later = _decides_later(job, found, loss)
+    if later is not None:
+        line = job.line(later.span.start)
+        begin = f"only the work on line {line} decides how the job ends, so a failure of {name}{many} goes unseen"
+        return f"{begin}; write {leave}", None
+    last = found.last if not others and not found.decisive else None
+    fix = _keep(job, loss, last) if last is not None else None
+    advice = "keep `status=$?` behind it and end with `exit $status`" if fix is not None else f"write {leave}"
+    fails = "fails"
+    if found.last is not None and id(loss.command) in leaving_traces(job):
+        fails = f"fails after writing what `{found.last.name}` needs"
+    return f"{_last_line(job, found, loss)}, so the job is COMPLETED even if {name}{many} {fails}; {advice}", fix
 
 
-# --- workloads -----------------------------------------------------------------------------------------
+def _last_line(job: Job, found: Fates, loss: Loss) -> str:
+    """With which status the script ends instead."""
+    last = found.last
+    if last is None or last.index <= loss.command.index:
+        return f"line {job.line(loss.by.start)} replaces its status"
+    line = job.line(last.span.start)
+    if last.name == "exit":
+        return f"the script ends with `{job.source.slice(last.span)}` on line {line}"
+    if last.name is None:
+        return f"the script ends with the status of line {line}"
+    return f"the script ends with `{last.name}` on line {line}"
 
 
-@once
-def _starters(job: Job) -> frozenset[int]:
-    """The commands that start a step or a launcher, by identity."""
-    steps = [step.invocation for step in job.steps]
-    return frozenset(map(id, [*steps, *(launch.invocation for launch in job.launches)]))
+def _of_pipeline(job: Job, found: Fates, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
+    """What to say of a status that is lost in a pipeline: pipefail alone helps only where something looks at it."""
+    filter_name = loss.filter.name if loss.filter is not None else "its last command"
+    begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
+    if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
+        return begin + "run the script with bash and `set -eo pipefail`", None
+    if all(each.command is not loss.command for each in fates(job, True).lost):
+        return begin + "write `set -o pipefail` before it", _pipefail(job, found)
+    if not found.risky:
+        return begin + "write `set -eo pipefail` near the top", None
+    return begin + f"write `set -o pipefail` before it and {leave}", None
 
 
-def _is_workload(job: Job, command: Invocation) -> bool:
-    """Whether a command does the work of the job: a step, a launcher, a container, a program of Python or a `./x`.
-
-    Commands that only look around (`srun hostname`) do not; what is not known, in a step, does.
-    """
-    starters = _starters(job)
-    below = command.descendants()
-    started = [each for each in below if not each.children]
-    if id(command) in starters or command.name == "srun":
-        return not started or any(map(_works, started))
-    if any(id(each) in starters and each.name != "srun" for each in below):
-        return any(map(_works, started))
-    if isinstance(command.spawn.info, Container):
-        return any(map(_works, started))
-    if below:
-        return any(each.kind and _is_workload(job, each) for each in command.children)
-    return _works(command) and _is_program(command)
-
-
-def _is_program(command: Invocation) -> bool:
-    name = text_of(command.argv[0])
-    if is_python(command.argv[0]):
-        return True
-    return name is not None and (command.name in ("Rscript", "julia", "matlab") or name.startswith("./"))
-
-
-def _works(command: Invocation) -> bool:
-    """Whether a command does more than look around; True where it is not known."""
-    if command.name is None:
-        return True
-    if is_python(command.argv[0]):
-        python = python_command(command.argv)
-        return python is None or python.kind in ("script", "module") and python.text not in ("pip", "venv", "site")
-    words = [text_of(field) for field in command.argv[1:3]]
-    return command.name not in _LOOKING and not ({"--version", "-V", "--help"} & set(words))
-
-
-def _place(job: Job, ran: PipelineRun, workload: Invocation) -> Span:
-    """The word that names a workload, where it stands in its statement."""
-    for each in (*[e for e in workload.descendants() if e.name == "srun"], workload):
-        span = each.name_span
-        if ran.span.start <= span.start and span.end <= ran.span.end and span.end > span.start:
-            return span
-    line = job.source.line_of(workload.span.start)
-    if workload.span.end <= line.end:
-        return workload.span
-    shown = job.source.text[workload.span.start : line.end].rstrip(" \t\\")
-    return Span(workload.span.start, workload.span.start + len(shown))
-
-
-# --- pipelines -----------------------------------------------------------------------------------------
-
-
-def _hidden_by_pipelines(job: Job) -> list[Piped]:
-    """The workloads whose status a pipeline hides, each once."""
-    found: dict[int, Piped] = {}
-    reads = set(job.trace.pipe_status_reads)
-    for ran in job.pipelines:
-        if len(ran.elements) < 2 or ran.pipefail is not False or ran.context.phase is Phase.SUBMIT:
-            continue
-        context = ran.context
-        if context.captured or context.handler or ran.order + 1 in reads or not ran.elements[-1]:
-            continue
-        last = ran.elements[-1][0]
-        if last.name not in _FILTERS or not ran.elements[0] or (ran.tested and last.name != "tee"):
-            continue
-        first = ran.elements[0][-1]
-        if first.parent is not last.parent and first.parent is not None:
-            first = next((e for e in ran.elements[0] if e.parent is last.parent), first)
-        if _is_workload(job, first):
-            found.setdefault(ran.span.start, Piped(ran, first, last))
-    return list(found.values())
-
-
-def _pipefail(job: Job, hidden: list[Piped]) -> Fix | None:
-    """`set -o pipefail` behind the directives."""
-    if any(each.ran.context.parent is not None for each in hidden):
+def _pipefail(job: Job, found: Fates) -> Fix | None:
+    """`set -o pipefail` before the first command, or the comment above it."""
+    hidden = [each for each in found.lost if each.how == "pipeline"]
+    if any(each.command.context.parent is not None for each in hidden):
         return None  # a shell of its own, whose options are its own
     source = job.source.own
-    at = insertion(job.directives, "").span.start
-    line = source.line_of(at)
-    if at != line.start or at >= len(source.text):
+    if not job.program.statements or job.is_embedded:
         return None
-    if not source.slice(line).strip() and line.end < len(source.text):
-        at = source.full_line(source.row(at)).end
+    start = job.span(job.program.statements[0].start, job.program.statements[0].end).start
+    at = source.line_of(start).start
+    if source.text[at:start].strip():
+        return None
+    above = at
+    while above > 0:
+        line = source.line_of(above - 1)
+        text = source.slice(line).strip()
+        if not text.startswith("#"):
+            at = above if not text else at
+            break
+        if text.startswith(("#SBATCH", "#!")):
+            break
+        above = line.start
     return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=_is_pipefail_safe(job, hidden))
 
 
-def _is_pipefail_safe(job: Job, hidden: list[Piped]) -> bool:
+def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
     """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
-    if any(each.filter.name not in _PATIENT for each in hidden):
+    if any(each.filter is None or each.filter.name not in PATIENT for each in hidden):
         return False
-    starts = {each.ran.span.start for each in hidden}
+    starts = {each.by.start for each in hidden}
     reads = set(job.trace.status_reads)
     end = max((ran.order for ran in job.pipelines), default=0)
     pipelines = [ran for ran in job.pipelines if len(ran.elements) > 1]
@@ -200,108 +362,19 @@ def _is_pipefail_safe(job: Job, hidden: list[Piped]) -> bool:
         if ran.span.start not in starts and (looked_at or ran.context.calls):
             return False
     written = {
-        job.span(node.start, node.end).start
-        for node in nodes_of(job.program, Pipeline)
-        if len(node.commands) > 1
+        job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
     }
     return written <= {ran.span.start for ran in pipelines}
 
 
-# --- the end of the script -----------------------------------------------------------------------------
-
-
-def _replaced_at_the_end(job: Job, hidden: set[int]) -> Iterator[Finding]:
-    """The last workload, where its status is lost because the script goes on and ends with another's."""
-    if job.phase is not Phase.BATCH or job.program.errors or _has_handler(job):
-        return
-    own = [
-        ran
-        for ran in job.pipelines
-        if ran.context.parent is None and not ran.context.captured and not ran.context.handler
-    ]  # fmt: skip
-    candidates = [(ran, each) for ran in own if (each := _workload_of(job, ran)) is not None]
-    if not candidates:
-        return
-    ran, workload = candidates[-1]
-    if ran.tested or workload.context.background or ran.context.shell.depth or ran.errexit is not False:
-        return
-    following = _following(own, ran, workload)
-    if not following or any(ran.order < read <= following[0].order for read in job.trace.status_reads):
-        return
-    commands = [element for each in following for element in each.elements[-1]]
-    if any(each.context.background or _is_own_status(each) for each in commands):
-        return
-    certain = [each for each in following if not each.context.conditional or ran.context.conditional]
-    if not certain or not certain[-1].elements[-1]:
-        return
-    last = certain[-1].elements[-1][0]
-    if (last.name or "").startswith("-"):
-        return  # the rest of a broken line, which fails
-    place = _place(job, ran, workload)
-    ends = "`exit 0`" if last.name == "exit" else f"the status of `{last.name or 'a command'}`"
-    minor = id(workload) in hidden or all(map(_closes, commands))
-    yield Finding(
-        place,
-        f"the job ends with {ends} on line {job.line(last.span.start)}, so it is COMPLETED even if "
-        f"`{job.source.slice(place)}` fails; keep `status=$?` and end with `exit $status`",
-        severity="info" if minor else "warning",
-        related=[(last.span, "the job's exit status")],
-        fix=_keep(job, ran, workload, last),
-    )
-
-
-def _following(own: list[PipelineRun], ran: PipelineRun, workload: Invocation) -> list[PipelineRun]:
-    """The statements of the script's shell that may run behind a workload's; not a bare `exit`, which keeps the status
-    of what stands before it."""
-    commands = [each for element in ran.elements for each in element]
-    index = max(child.index for each in commands for child in (each, *each.descendants()))
-    found = []
-    for each in own:
-        if each.order <= ran.order or not each.elements[0] or each.elements[0][0].index <= index:
-            continue
-        last = each.elements[-1][:1]
-        if last and (last[0].name != "exit" or len(last[0].argv) > 1):
-            if merge_guards(workload.guards, each.elements[0][0].guards) is not None:
-                found.append(each)
-    return found
-
-
-def _workload_of(job: Job, ran: PipelineRun) -> Invocation | None:
-    """The workload in a statement, in whichever element of a pipeline."""
-    found = [each for element in ran.elements for each in element if _is_workload(job, each)]
-    # of a group, the last one; one in the background counts as soon as there is one
-    return next((each for each in found if each.context.background), found[-1] if found else None)
-
-
-def _has_handler(job: Job) -> bool:
-    """Whether a trap looks at failures, or ends the script with a status of its own."""
-    return any(
-        each.name == "trap" and "ERR" in [text_of(field) for field in each.argv[2:]]
-        or each.name == "exit" and each.context.handler
-        for each in job.invocations
-    )  # fmt: skip
-
-
-def _is_own_status(command: Invocation) -> bool:
-    """Whether the script ends with a status of its own choice."""
-    return command.name in ("exit", "return") and len(command.argv) > 1 and text_of(command.argv[1]) != "0"
-
-
-def _closes(command: Invocation) -> bool:
-    """Whether a command tells something or tidies up; True for one that is not known."""
-    if command.name in ("docker", "podman", "apptainer", "singularity", "enroot"):
-        words = {text_of(field) for field in command.argv[1:3]}
-        return bool(words & {"rm", "rmi", "stop", "kill", "logs", "remove", "prune"})
-    return command.name is None or command.name in _CLOSING
-
-
-def _keep(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation) -> Fix | None:
-    """Keeps the status behind the workload's lines, and ends the script with it."""
-    source = job.source.own
-    if ran.span.end > len(source.text):
+def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
+    """Keeps the status behind the work's lines, and ends the script with it."""
+    source, work = job.source.own, loss.command
+    ran = next((each for each in job.pipelines if any(work in element for element in each.elements)), None)
+    if ran is None or ran.span.end > len(source.text):
         return None  # in a file that the script reads
     name = next((each for each in ("status", "rc", "srun_status") if each not in source.text), None)
-    if name is None or not _is_alone(job, ran, workload, last):
+    if name is None or not _is_alone(job, ran, work, last):
         return None
     start = source.line_of(ran.span.start).start
     indent = source.text[start : ran.span.start]
@@ -317,14 +390,14 @@ def _keep(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation) ->
     return Fix("keep the status, and end with it", edits)
 
 
-def _is_alone(job: Job, ran: PipelineRun, workload: Invocation, last: Invocation) -> bool:
-    """Whether the workload stands in lines of its own and always runs, once: its status can be kept behind it."""
+def _is_alone(job: Job, ran: PipelineRun, work: Invocation, last: Invocation) -> bool:
+    """Whether the work stands in lines of its own and always runs, once: its status can be kept behind it."""
     context, source = ran.context, job.source
-    if context.conditional or context.looped or context.calls or context.shell.depth or job.is_embedded:
+    if context.conditional or context.looped or context.calls or context.shell.depth or job.is_embedded or ran.tested:
         return False
-    if any(each.stdin is not None for each in ran.elements[0]):
+    if context.guards or any(each.stdin is not None for each in ran.elements[0]):
         return False  # a heredoc's body stands behind the line
-    exits = [each for each in job.invocations if each.name == "exit" and each.index > workload.index]
+    exits = [each for each in job.invocations if each.name == "exit" and each.index > work.index]
     if any(each is not last for each in exits):
         return False
     if any(not node.closed for node in nodes_of(job.program, Heredoc)):
@@ -404,7 +477,6 @@ CASES = [
         echo "finished at $(date)"
         exit "$status"
         """,
-        severity="info",
         title="nothing but messages follow",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nset -o pipefail\nsrun ./solver | tee log\n"),

@@ -24,7 +24,7 @@ bash(1), wait; slurm.conf(5), ProctrackType; live runs of Slurm 22.05 to 26.05;
 https://github.com/RobertsLab/resources/issues/858
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
@@ -125,17 +125,10 @@ def _backgrounds(job: Job) -> dict[int, tuple[Shell, list[Invocation]]]:
     found: dict[int, tuple[Shell, list[Invocation]]] = {}
     for each in job.invocations:
         if each.context.background is not None:
-            for shell in _around(each.context.shell):
+            for shell in each.context.shell.around():
                 if shell.kind == "background":
                     found.setdefault(id(shell), (shell, []))[1].append(each)
     return found
-
-
-def _around(shell: Shell | None) -> Iterator[Shell]:
-    """A shell and those around it, innermost first."""
-    while shell is not None:
-        yield shell
-        shell = shell.parent
 
 
 def _is_followed(job: Job) -> bool:
@@ -165,42 +158,40 @@ def _left(job: Job, shell: Shell, commands: list[Invocation], outlasted: dict[in
         return None
     works = [each for each in commands if _is_work(job, each, shell)]
     root = _root(job, first, home) if works else None
-    loops = [each for each in context.loops if not _within(each, shell.span)]
+    loops = [each for each in context.loops if not shell.span.holds(each)]
     if root is None or not all(_ends(job, each) for each in loops):
         return None
-    if any(root in _around(each.context.shell) and not _is_quick(each) for each in _exit_handlers(job)):
+    if any(root in each.context.shell.around() and not _is_quick(each) for each in _exit_handlers(job)):
         return None
     guards = frozenset.intersection(*(each.guards for each in commands))
-    following = job.invocations
-    if not loops and not _of_tests(guards):
-        until = outlasted.get(id(home), len(following))
-        if until < 0:
-            return None
-        following = following[first.index : until]
-        outlasted[id(home)] = -1  # until it is known better
-    inside = {id(each) for each in commands}
+    tests = _of_tests(guards)
+    known = {} if loops or tests else outlasted
+    until = known.get(id(home), len(job.invocations))
+    if until < 0:
+        return None
+    known[id(home)] = -1  # until it is known better
+    inside, own = {id(each) for each in commands}, set(home.around())
     elsewhere = None
-    for each in following:
-        if id(each) in inside or each.context.handler or root not in _around(each.context.shell):
+    for each in job.invocations[0 if tests else first.index : until]:
+        if id(each) in inside or each.context.handler or root not in each.context.shell.around():
             continue
-        excluded = merge_guards(_of_tests(guards), _of_tests(each.guards)) is None
+        excluded = bool(tests) and merge_guards(tests, _of_tests(each.guards)) is None
         if each.index < first.index and not excluded:
             continue
         if excluded and not any(loop in loops for loop in each.context.loops):
-            if each.phase is first.phase and not _is_beside(each, home) and not _is_quick(each, loops):
+            if each.phase is first.phase and not _is_beside(each, own) and not _is_quick(each, loops):
                 return None  # what is in the background here is in the foreground there: so it is meant
-        elif _is_beside(each, home):
+        elif _is_beside(each, own):
             pass  # does not keep the script from ending, unless something awaits it
         elif each.name != "wait":
             polls = any(_POLLING.match(job.source.slice(loop)) for loop in each.context.loops if loop not in loops)
             if polls or not _is_quick(each, loops):
                 return None
-        elif each.context.shell is home or _awaits_others(job, each, home):
+        elif each.context.shell is home or _awaits_others(job, each, own):
             return None
         else:
             elsewhere = each
-    if following is not job.invocations:
-        outlasted[id(home)] = first.index
+    known[id(home)] = first.index
     work = next((each for each in works if _is_certain_work(job, each)), works[0])
     certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
     certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
@@ -213,10 +204,6 @@ def _is_tested(work: Invocation, outer: Guards) -> bool:
     return bool(_of_tests(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
 
 
-def _within(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
-
-
 def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], int]]:
     """The guards that say which branch was taken, without those of the turns of loops."""
     return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
@@ -226,25 +213,29 @@ def _ends(job: Job, loop: Span) -> bool:
     """Whether a loop around a background command certainly comes to an end."""
     if not _BOUNDED.match(job.source.slice(loop)):
         return False
-    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and _within(loop, ran.span)]
+    starts = [ran.span.start for ran in job.pipelines if len(ran.elements) > 1 and ran.span.holds(loop)]
     around = Span(min(starts, default=loop.start), loop.end)  # with what feeds it
-    feeds = [each for each in job.invocations if each.name in _FEEDS and _within(each.span, around)]
+    feeds = [each for each in job.invocations if each.name in _FEEDS and around.holds(each.span)]
     return all(each.context.shell.kind == "background" for each in feeds)
 
 
-def _is_beside(command: Invocation, home: Shell) -> bool:
-    """Whether a command runs in the background itself, from the point of view of the shell `home`."""
-    own = list(_around(home))
-    return any(each.kind == "background" and each not in own for each in _around(command.context.shell))
+def _is_beside(command: Invocation, own: Collection[Shell]) -> bool:
+    """Whether a command runs in the background itself, from the point of view of a shell and those around it."""
+    return any(each.kind == "background" and each not in own for each in command.context.shell.around())
 
 
-def _awaits_others(job: Job, wait: Invocation, home: Shell) -> bool:
-    """Whether a `wait` in another shell than `home` awaits something there that may last as long."""
-    own = list(_around(home))
-    return any(
-        shell.parent is wait.context.shell and shell not in own and commands[0].index < wait.index
-        for shell, commands in _backgrounds(job).values()
-    )
+def _awaits_others(job: Job, wait: Invocation, own: Collection[Shell]) -> bool:
+    """Whether a `wait` in another shell than these awaits something there that may last as long."""
+    return any(shell not in own and at < wait.index for shell, at in _started_by(job).get(wait.context.shell, ()))
+
+
+@once
+def _started_by(job: Job) -> dict[Shell | None, list[tuple[Shell, int]]]:
+    """What each shell has in the background, with the index of the first command there."""
+    found: dict[Shell | None, list[tuple[Shell, int]]] = {}
+    for shell, commands in _backgrounds(job).values():
+        found.setdefault(shell.parent, []).append((shell, commands[0].index))
+    return found
 
 
 @once
@@ -262,7 +253,7 @@ def _exit_handlers(job: Job) -> list[Invocation]:
 def _is_quick(command: Invocation, loops: list[Span] | None = None) -> bool:
     """Whether a command that follows is certainly done before any work is."""
     name, words = command.name, [text_of(field) for field in command.argv[1:]]
-    if name in command.state.functions:
+    if command.calls_function:
         return True  # what it runs is looked at by itself
     if name == "sleep":
         seconds = words[0] or "" if len(words) == 1 else ""
@@ -295,7 +286,7 @@ def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
             return None
         if step is not None and parent is step.invocation:
             break
-    for shell in _around(home):
+    for shell in home.around():
         if shell.kind == "substitution" or shell.kind == "pipeline" and not _is_last_of_pipeline(job, shell):
             return None
         if shell.parent is top:
@@ -318,11 +309,11 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
     if command.name == "srun":
         started = [each for each in command.descendants() if not each.children]
         return not started or not all(each.name in _LOOKING_ON for each in started)
-    if not command.argv or command.children or command.name in command.state.functions:
+    if not command.argv or command.children or command.calls_function:
         return False
-    if any(each.name == "srun" and shell in _around(each.context.shell) for each in command.ancestors()):
+    if any(each.name == "srun" and shell in each.context.shell.around() for each in command.ancestors()):
         return False  # the srun counts
-    if any(_within(loop, shell.span) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
+    if any(shell.span.holds(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
         return False  # goes on for as long as the job does
     return command.name not in _LOOKING_ON and command.name not in ("wait", "exec", "read") and not _is_quick(command)
 

@@ -28,6 +28,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import classify, key, under
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
@@ -96,7 +97,7 @@ def _removes(command: Invocation) -> bool:
 def _place(command: Invocation, field: Pieces) -> Span:
     """The word that is removed; the whole command where that is written elsewhere."""
     span, around = span_of(field), command.span
-    return span if around.start <= span.start and span.end <= around.end else around
+    return span if around.holds(span) else around
 
 
 def _path(field: Pieces) -> str:
@@ -149,20 +150,32 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
 
 def _keeper(job: Job, command: Invocation, path: str) -> Invocation | None:
     """The program behind a removal that keeps its checkpoints there."""
-    for each in job.invocations:
-        if each.index <= command.index or each.children or each.name in ("rm", "mkdir", "echo"):
+    for each, folders, default in _keepers(job):
+        if each.index <= command.index:
             continue
-        if _is_default_of(path, each):
+        if default and path.rpartition("/")[2] == DEFAULT:
             return each
-        for kept in _kept(each):
+        for kept in folders:
             if under(kept, path) or under(path, kept) and CHECKPOINT.search(path[len(kept) :]):
                 return each
     return None
 
 
-def _is_default_of(path: str, command: Invocation) -> bool:
-    """Whether a path is where a program of NeMo's keeps its runs unless it is told."""
-    return path.rpartition("/")[2] == DEFAULT and any(NEMO.search(shown_text(field)) for field in command.argv)
+@once
+def _keepers(job: Job) -> list[tuple[Invocation, list[str], bool]]:
+    """The programs that keep checkpoints: the folders that their words name, whether there is a default too."""
+    found = []
+    for each in job.invocations:
+        if not each.children and each.name not in ("rm", "mkdir", "echo"):
+            folders, default = list(_kept(each)), _keeps_default(each)
+            if folders or default:
+                found.append((each, folders, default))
+    return found
+
+
+def _keeps_default(command: Invocation) -> bool:
+    """Whether a program is one of NeMo's, which have a folder for their runs unless they are told."""
+    return any(NEMO.search(shown_text(field)) for field in command.argv)
 
 
 def _kept(command: Invocation) -> Iterator[str]:
@@ -207,7 +220,8 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
         if each.index <= command.index or each.context.parent is not command.context.parent or each.name == "rm":
             continue
         paths = (*redirected_paths(each), *made_paths(each), *named_paths(each))
-        if not _is_default_of(path, each) and not any(under(name.removeprefix("./"), path) for name in paths):
+        by_default = path.rpartition("/")[2] == DEFAULT and _keeps_default(each)
+        if not by_default and not any(under(name.removeprefix("./"), path) for name in paths):
             continue
         tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
         return Finding(

@@ -6,7 +6,7 @@ The arguments of a process can be read by everybody on its node: `ps` shows `sru
 The environment of a process is its owner's alone: a variable that is exported in the batch script is in the environment
 of every step already.
 
-The value itself is never shown here.
+The value itself is never shown here. What is given out for one use, such as a registration token, is only noted.
 
 ## Fix
 
@@ -23,6 +23,7 @@ token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.interpreter.builtins import BUILTINS
@@ -32,32 +33,13 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, rem
 from sbatchlint.job.containers import Container
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
-from sbatchlint.triggers import Variables
+from sbatchlint.source.secret_names import is_secret, is_short_lived
+from sbatchlint.source.secrets import secrets_in
 
 CARD = Card(
     "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",
-    when=Variables(
-        "*TOKEN", "*KEY", "*SECRET", "*PASSWORD", "*PASSWD", "*PASSPHRASE", "*CREDENTIAL", "*CREDENTIALS", "*JWT",
-        "*PAT", "*PASS", "*PW",
-    ),
 )  # fmt: skip
 
-SERVICES = (
-    "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
-    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE"
-)
-NAMES = Regex(
-    rf"(?:\w*_)?(?:TOKEN|API_?KEY|SECRET(?:_?(?:ACCESS_?)?KEY)?|ACCESS_KEY|AUTH_KEY|(?:{SERVICES})_KEY|PASSWORD|PASSWD"
-    r"|PASSPHRASE|CREDENTIALS?|JWT|(?:GH|GITHUB|GITLAB)_PAT|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_PASS)"
-    r"|SSHPASS|(?:\w+_)?PW",
-    re.IGNORECASE,
-)
-# Tokens of a text, and words that merely end so.
-TEXT_TOKENS = Regex(
-    r"(?:\w*_)?(?:EOS|BOS|PAD|MASK|SEP|CLS|UNK|SPECIAL|IMAGE|VIDEO|AUDIO|START|STOP|END|NEW|PER|NUM|N|MAX|MIN|TRAIN|EVAL"
-    r"|PROMPT|NEXT|LAST|FIRST|CANCEL|REMOVE|EXTRA|STOPPING|TRIGGER|CHAT|ENTITY|CLASS)_TOKEN",
-    re.IGNORECASE,
-)
 # Values that stand for a secret to be filled in, or name the file that holds it.
 NO_SECRET = Regex(
     r"|[/~.].*|<.*>|x+|\.+|\d{1,4}|(?:your|my|insert|enter|replace|change)[\w -]*|none|null|false|true|todo", re.I
@@ -71,10 +53,31 @@ OWN = frozenset(BUILTINS) | frozenset(
 LOGINS = {"wandb": "WANDB_API_KEY"}
 
 
+# A script without such a word, in letters of any case, holds none.
+_SIGNS = ("token", "passw", "passphrase", "key", "secret", "credential", "jwt")
+_OTHER_SIGN = Regex(r"(?:pat|pass|pw|\blogin)\b")
+# What makes up a secret.
+MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
+# What an option or a variable of such a name holds instead of a secret: a number, a path, a switch.
+NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*", re.I)
+
+
 def check(job: Job) -> Iterator[Finding]:
+    if not _speaks_of_secrets(job.source.text):
+        return
     secrets = Secrets(job)
-    yield from _exposed(secrets)
+    exposed = list(_exposed(secrets))
+    yield from exposed
+    yield from _written(secrets, {each.span for each in exposed})
     yield from _traced(secrets)
+
+
+@lru_cache(maxsize=1)  # for all jobs in a file
+def _speaks_of_secrets(text: str) -> bool:
+    text = text.lower()
+    if any(sign in text for sign in _SIGNS):
+        return True
+    return any(sign in text for sign in ("pat", "pw", "pass", "login")) and _OTHER_SIGN.search(text) is not None
 
 
 class Secrets:
@@ -101,6 +104,12 @@ class Secrets:
                 if name is not None and span is not None:
                     yield number, name, span
 
+    def are_made_here(self, name: str) -> bool:
+        """Whether the job makes up the secret by itself, for as long as it runs."""
+        pieces = [piece for each in self.assignments if each.name == name for piece in _pieces(each)]
+        commands = [each.expansion.commands if each.expansion is not None else () for each in pieces]
+        return bool(commands) and all(words and words[0][:1] and words[0][0] in MAKERS for words in commands)
+
     def _name_of(self, piece: Piece) -> str | None:
         """The secret variable that a piece of a word is the value of."""
         expansion = piece.expansion
@@ -112,14 +121,8 @@ class Secrets:
         if piece.expansion is not None and piece.expansion.name == name:
             return piece.expansion.span
         reads = [each.span for each in self.reads if each.name == name and each.order <= command.index]
-        around = command.span
-        inside = [each for each in reads if around.start <= each.start and each.end <= around.end]
+        inside = [each for each in reads if command.span.holds(each)]
         return inside[0] if inside else reads[-1] if reads else None
-
-
-def is_secret(name: str) -> bool:
-    """Whether a variable of this name holds a secret."""
-    return NAMES.fullmatch(name) is not None and TEXT_TOKENS.fullmatch(name) is None and name != "token"
 
 
 def _holds_secret(assigned: VariableAssignment) -> bool:
@@ -148,7 +151,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
     """Each place at which a secret becomes a word of a command, once."""
     seen: set[tuple[str, Span]] = set()
     for command in secrets.job.invocations if secrets.reads else ():
-        if command.name in OWN or command.name in command.state.functions:
+        if command.name in OWN or command.calls_function:
             continue
         for number, name, span in secrets.in_words(command):
             if (name, span) in seen:
@@ -161,9 +164,74 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 span,
                 f"`ps` shows everybody on the node the value of `{name}` among the arguments of {starter}{kept}; "
                 f"{instead}",
+                "info" if is_short_lived(name) or secrets.are_made_here(name) else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
             )
+
+
+def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
+    """Each secret that is written out as a word of a command, or is to be written there."""
+    written = secrets_in(secrets.job.source.text)
+    for command in secrets.job.invocations:
+        if command.name in OWN or command.calls_function or command.text is not None:
+            continue
+        rest = command.spawn.command
+        words = command.argv if rest is None else command.argv[:rest]
+        login = command.name in ("docker", "podman") and any(text_of(word) == "login" for word in words[1:3])
+        option = ""
+        for word in words[1:]:
+            text = _as_written(secrets.job, word)
+            name, sign, value = (text or "").rpartition("=") if text and text[:1] != "{" else ("", "", text or "")
+            owner = name.rpartition("=")[2] if sign else option
+            option = value if value[:1] == "-" and not sign else ""
+            if text is None or not _asks_for_secret(owner, login, bool(sign)) or NO_LITERAL.fullmatch(value):
+                continue
+            span = _where(secrets, command, word)
+            if any(span.start < each.span.end and each.span.start < span.end for each in written):
+                continue  # that it stands in the script at all is the worse fault (SB901)
+            if span not in seen and not any(piece.expansion is not None for piece in word):
+                seen.add(span)
+                kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
+                yield Finding(
+                    span,
+                    f"`ps` shows everybody on the node the secret that stands here among the arguments of "
+                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; let the program read it "
+                    "from the environment or from a file",
+                )
+
+
+def _as_written(job: Job, word: Pieces) -> str | None:
+    """The text of a word, with the slots of a template in it; None where it has other unknown parts."""
+    slots = [piece for piece in word if piece.text is None]
+    if any(piece.expansion is not None for piece in slots):
+        return None
+    return "".join(job.source.slice(piece.span) if piece.text is None else piece.text for piece in word)
+
+
+def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:
+    """Whether an option, or the variable in front of a `=`, takes a secret."""
+    if login and owner in ("-p", "--password"):
+        return True
+    if owner[:2] != "--" and not joined:
+        return False
+    name = re.sub(r"[-.]", "_", owner.lstrip("-"))
+    return is_secret(name)
+
+
+def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
+    """Where the command is given a word: the word itself, or the variable that holds it."""
+    around = command.span
+    inside = [piece for piece in word if around.start <= piece.start and piece.end <= around.end]
+    if inside:
+        return inside[-1].span
+    places = {(piece.start, piece.end) for piece in word}
+    for read in secrets.job.trace.reads:
+        if around.holds(read.span) and read.variable is not None:
+            held = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
+            if any((piece.start, piece.end) in places for piece in held):
+                return read.span
+    return command.name_span
 
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
@@ -400,6 +468,14 @@ CASES = [
         srun python train.py
         """,
         title="the log shows it",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun apptainer run --env «POSTGRES_PASSWORD=correct-horse» db.sif
+        """,
+        title="written out",
     ),
     Good(
         """\

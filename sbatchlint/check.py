@@ -47,6 +47,7 @@ class Card(NamedTuple):
     `stage`: "stable", or "preview" or "optional": those run only where they are selected by their own code or name.
     `when`: what a script must have for it to have anything to say; None where it is always asked.
     `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.
+    `alone`: it judges a line or a command by itself, so that it speaks of a piece of a script (in a document) as well.
     `seen`: what the fault is known from, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); needed
     for a check that neither a real script nor a failure re-created from one has set off (tests/data/fired.txt).
     """
@@ -61,6 +62,7 @@ class Card(NamedTuple):
     when: Trigger | None = None
     seen: str = ""
     whole_script: bool = False
+    alone: bool = False
 
 
 class Finding(NamedTuple):
@@ -80,7 +82,7 @@ def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edi
     """A finding on a value, with what to write instead where that is known; the fix is a guess."""
     if instead is None:
         return Finding(span, message)
-    return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits))
+    return Finding(span, f"{message}; write {instead}", fix=Fix(f"write {instead}", edits) if edits else None)
 
 
 def insert(offset: int, content: str) -> Edit:

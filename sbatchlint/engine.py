@@ -1,27 +1,40 @@
 """A file in, its findings out."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from sbatchlint import COMMENT_MARK
+from sbatchlint.analysis.script.samples import is_unfinished
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import Job
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secrets import covered
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
 from sbatchlint.triggered import STAGES, TRIGGERS
+from sbatchlint.triggers import IgnoreComments, Index
 
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 
+INDEX = Index(TRIGGERS)
+# Those that speak of the comments which switch others off, and run after them.
+_LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(trigger, IgnoreComments))
+
+
 class Inspection(NamedTuple):
-    """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read."""
+    """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read; `ignored`: how many
+    findings comments of the script switch off."""
 
     diagnostics: list[Diagnostic]
     syntax_errors: int
     faults: list[Fault]
+    ignored: int = 0
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -51,40 +64,63 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
 def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = False) -> Inspection:
     """What the selected checks find in a job that was built of this file."""
     faults: list[Fault] = []
-    errors = len(job.program.errors)
     jobs = job.with_submitted()
-    diagnostics: list[Diagnostic] = []
-    for entry in settings.checks(source.path):
-        try:
-            if entry.module in STAGES and entry.code not in settings.named or not _is_triggered(entry, jobs):
-                continue
-            check = registry().load(entry)
-            if check.card.stage != "stable" and entry.code not in settings.named:
-                continue  # a check that the index does not know yet
-            diagnostics.extend(_findings(check, jobs, source, settings))
-        except Exception as error:
-            if raising:
-                raise
-            faults.append(_fault(source, entry.name, error))
+    entries = settings.checks(source.path)
+
+    def run(chosen: Iterable[Entry]) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        for entry in chosen:
+            try:
+                found.extend(_findings(entry, jobs, source, settings))
+            except Exception as error:
+                if raising:
+                    raise
+                faults.append(_fault(source, entry.name, error))
+        return found
+
+    try:
+        silent = INDEX.names.difference(*map(INDEX.holding, jobs))
+    except Exception as error:
+        if raising:
+            raise
+        faults.append(_fault(source, "the triggers", error))
+        silent = frozenset()
+    # without what its trigger wants, a check is not even loaded
+    diagnostics = run(entry for entry in entries if entry.module not in silent and entry.module not in _LATE)
+    ignored = 0
+    texts = [source.text, *(each.source.text for each in diagnostics if each.reached)]
+    if settings.ignores and any(COMMENT_MARK in text for text in texts):
+        from sbatchlint.ignores import apply_ignores  # few scripts have such comments
+
+        ran = frozenset(entry.code for entry in entries if entry.module not in STAGES or entry.code in settings.named)
+        applied = apply_ignores(source, diagnostics, ran)
+        job.ignores, job.unused_ignores = applied.comments, applied.unused
+        # What these say can be ignored, too.
+        late = [each for each in entries if each.module in _LATE and any(map(TRIGGERS[each.module].holds, jobs))]
+        last = apply_ignores(source, run(late), frozenset())
+        diagnostics = applied.kept + last.kept
+        ignored = applied.ignored + last.ignored
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
-    return Inspection(diagnostics, errors, faults)
+    return Inspection(diagnostics, len(job.program.errors), faults, ignored)
 
 
-def _is_triggered(entry: Entry, jobs: list[Job]) -> bool:
-    """Whether the trigger of a check holds for one of these jobs; without that the check is not even loaded."""
-    trigger = TRIGGERS.get(entry.module)
-    return trigger is None or any(map(trigger.holds, jobs))
-
-
-def _findings(check: Check, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:
-    entry = check.entry
+def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:
+    if entry.module in STAGES and entry.code not in settings.named:
+        return []
+    check = registry().load(entry)
+    if check.card.stage != "stable" and entry.code not in settings.named:
+        return []  # a check that the index does not know yet
     arguments = (settings.options(check),) if check.card.options else ()
     severity = settings.severities.get(entry.code)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
         if check.card.whole_script and job.limits.exhausted:
             continue
+        if source.is_fragment and not check.card.alone and job.outer is None:
+            continue  # what is not written there may stand elsewhere; a script that it submits is whole
         for finding in check.run(job, *arguments):
+            if severity is None and (finding.severity or check.card.severity) != "info" and is_unfinished(job):
+                finding = finding._replace(severity="info")
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
                 if callable(finding.fix):
@@ -138,20 +174,40 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
     for start, end in spans:
         if not 0 <= start <= end <= size:
             raise ValueError(f"span {start}:{end} lies outside of the file ({size} characters)")
+    if fix is not None and may_have_slots(source.text) and _fills_in(source.text, fix):
+        fix = None
     if fix is not None and fix.safe and drops_comment(source.text, fix):
         fix = fix._replace(safe=False)
+    if fix is not None and any(covered(each.content) != each.content for each in fix.edits):
+        fix = None  # reports show what a fix writes
     return Diagnostic(
         check.entry.code,
         check.entry.name,
         severity or finding.severity or check.card.severity,
-        finding.message,
+        _shown(finding.message),
         Span(*finding.span),
-        tuple(Related(Span(*span), label) for span, label in finding.related),
+        tuple(Related(Span(*span), _shown(label)) for span, label in finding.related),
         fix,
         source,
         check.entry.url,
         reached,
     )
+
+
+def _shown(text: str) -> str:
+    """A message without secrets, and with dots for what is not known."""
+    return covered(text.replace(UNKNOWN_CHARACTER, "…"))
+
+
+def _fills_in(text: str, fix: Fix) -> bool:
+    """Whether a fix writes where a program is to fill something in."""
+    from sbatchlint.source.templates import slots  # few files have any
+
+    for (start, end), content in fix.edits:
+        for first, last in slots(text):
+            if first < end and start < last and (first < start or last > end or text[first:last] not in content):
+                return True
+    return False
 
 
 def drops_comment(text: str, fix: Fix) -> bool:
@@ -166,6 +222,8 @@ def drops_comment(text: str, fix: Fix) -> bool:
             if match.end() <= span.start:
                 continue
             gone = text[max(match.start(), span.start) : match.end()]
+            if COMMENT_MARK in gone:
+                continue  # it was meant for us
             words = re.findall(r"\w+", gone.lower())
             if re.match(r"#\s*\w+\s+-", gone):
                 del words[0]  # a directive whose magic word is misspelled

@@ -6,14 +6,16 @@ when bash can no longer parse what it could parse before.
 
 import os
 import re
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import Inspection, inspect
 from sbatchlint.settings import Settings
-from sbatchlint.source.edits import Edit, apply, overlap
+from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
@@ -94,14 +96,24 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
 def _choose(diagnostics: Iterable[Diagnostic], accepted: Accept, banned: set[tuple[str, int]]) -> list[Diagnostic]:
     """The findings whose fixes are applied in one round, in the order of the file: no two of them touch."""
     chosen: list[Diagnostic] = []
-    edits: list[Edit] = []
+    taken: list[Span] = []  # what they change, sorted
     for diagnostic in diagnostics:
         if diagnostic.fix is None or not accepted(diagnostic) or (diagnostic.name, diagnostic.span.start) in banned:
             continue
-        if not overlap(diagnostic.fix.edits, edits):
+        if not any(_is_taken(each.span, taken) for each in diagnostic.fix.edits):
             chosen.append(diagnostic)
-            edits.extend(diagnostic.fix.edits)
+            for each in diagnostic.fix.edits:
+                insort(taken, each.span)
     return chosen
+
+
+def _is_taken(span: Span, taken: Sequence[Span]) -> bool:
+    """Whether an edit of a place would touch others, or insert where they do."""
+    at = bisect_left(taken, (span.start, 0))
+    before, behind = taken[max(at - 1, 0) : at], taken[at : at + 1]
+    return any(each.end > span.start for each in before) or any(
+        each.start < span.end or each.start == span.start for each in behind
+    )
 
 
 def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
@@ -117,23 +129,26 @@ def _edits(batch: Iterable[Diagnostic], source: Source) -> list[Edit]:
 
 
 class OffsetMap:
-    """Maps the offsets of a text to those in the text after some edits."""
+    """Maps the offsets of a text to those in the text after some edits, which are sorted."""
 
-    __slots__ = ("_edits",)
+    __slots__ = ("_edits", "_moved", "_starts")
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
+        self._starts = [each.span.start for each in edits]
+        grown = (len(content) - (end - start) for (start, end), content in edits)
+        self._moved = list(accumulate(grown, initial=0))  # by how much the edits before each move what follows
 
     def offset(self, at: int, behind: bool = True) -> int:
         """The new offset of a place; one at which text was inserted comes to stand `behind` it, or before."""
-        moved = 0
-        for (start, end), content in self._edits:
-            if start > at or start == end == at and not behind:
+        number = max(bisect_left(self._starts, at) - 1, 0)
+        for (start, end), content in self._edits[number : bisect_right(self._starts, at)]:
+            if start == end == at and not behind:
                 break
             if at < end:
-                return start + moved + min(at - start, len(content))
-            moved += len(content) - (end - start)
-        return at + moved
+                return start + self._moved[number] + min(at - start, len(content))
+            number += 1
+        return at + self._moved[number]
 
 
 def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_State, str]:
@@ -146,7 +161,7 @@ def _try(state: _State, batch: list[Diagnostic], settings: Settings) -> tuple[_S
     text = _with_same_end(state.source, text)
     if text == state.source.text:
         return state, "it changes nothing"
-    source = Source(text, state.source.path)
+    source = state.source.with_text(text)
     inspection = inspect(source, settings)
     after = _State(source, inspection, state.parses)
     if inspection.faults and not state.inspection.faults:
@@ -175,12 +190,12 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
     for name, count in gone.items():
         if new[name] > old[name] - count:
             return "its finding would remain"
+    taken = {id(each) for each in batch}
+    kept_places = _Places(each for each in before if id(each) not in taken)
+    places = _Places(after)
     for each in batch:
         start, end = offsets.offset(each.span.start), offsets.offset(each.span.end, behind=False)
-        others = [other for other in before if other.name == each.name and other is not each]
-        stays = [d for d in after if d.name == each.name and _touch(d.span, start, end)]
-        expected = [o for o in others if _touch(o.span, *each.span) and o not in batch]
-        if len(stays) > len(expected):
+        if places.touching(each.name, start, end) > kept_places.touching(each.name, *each.span):
             return "its finding would remain"
     for each in after:
         if each.severity == "error" and each.name not in gone:
@@ -188,6 +203,23 @@ def _unwanted(before: list[Diagnostic], after: list[Diagnostic], batch: list[Dia
             if old_errors[each.name] < 0:
                 return f"it would bring an error: {each.message}"
     return ""
+
+
+class _Places:
+    """The places of findings by the check, sorted, so that a few near one are looked at and not all."""
+
+    def __init__(self, findings: Iterable[Diagnostic]) -> None:
+        self._spans: dict[str, list[Span]] = {}
+        self._longest: dict[str, int] = {}
+        for each in sorted(findings, key=lambda each: each.span):
+            self._spans.setdefault(each.name, []).append(each.span)
+            self._longest[each.name] = max(self._longest.get(each.name, 0), each.span.end - each.span.start)
+
+    def touching(self, name: str, start: int, end: int) -> int:
+        """How many of the findings of a check touch a place."""
+        spans = self._spans.get(name, [])
+        first = bisect_left(spans, (start - self._longest.get(name, 0), 0))
+        return sum(_touch(each, start, end) for each in spans[first : bisect_left(spans, (end + 1, 0))])
 
 
 def _touch(span: Span, start: int, end: int) -> bool:

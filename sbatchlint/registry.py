@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -144,8 +145,19 @@ class Registry:
 
     def suggestion(self, key: str) -> str:
         """` (did you mean …?)`, or nothing."""
-        words = [*self._by_key, *(group.name for group in GROUPS)]
-        return did_you_mean(key.lower(), words, lambda word: word.upper() if word.startswith("sb") else word)
+        near = self.nearest(key)
+        return f" (did you mean '{near}'?)" if near else ""
+
+    def nearest(self, key: str) -> str:
+        """The code, name or group that is most like a word; empty where none is.
+
+        Codes that differ by a digit mean different things: only letters are read as the digits that they look like.
+        """
+        if re.fullmatch(r"(?i)sb[\doil]{3}", key.strip()):
+            code = "SB" + key.strip()[2:].lower().translate(str.maketrans("oil", "011"))
+            return code if self.find(code) is not None else ""
+        near = nearest(key.lower(), [*self._by_key, *(group.name for group in GROUPS)])
+        return near.upper() if near.startswith("sb") else near
 
     def load(self, entry: Entry) -> Check:
         """Imports a check. Whatever its file raises comes through."""
@@ -159,12 +171,17 @@ class Registry:
         return tuple(self.load(entry) for entry in self.entries)
 
 
-def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """` (did you mean 'select'?)` for the nearest known word, or nothing."""
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like another one; empty where none is."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean '{shown(near[0])}'?)" if near else ""
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), "")
+
+
+def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """` (did you mean 'select'?)` for the nearest known word, or nothing."""
+    near = nearest(word, known)
+    return f" (did you mean '{shown(near)}'?)" if near else ""
 
 
 _registry: Registry | None = None

@@ -12,7 +12,7 @@ from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, m
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
 from sbatchlint.slurm.site import Site
-from sbatchlint.source.discover import DEFAULT_EXCLUDE
+from sbatchlint.source.discover import DEFAULT_EXCLUDE, ignore_spec
 from sbatchlint.source.files import InputError, read_bytes
 from sbatchlint.source.numbers import is_number, parse_integer
 
@@ -23,6 +23,7 @@ class Overrides(NamedTuple):
     """What the command line sets; None and empty values set nothing.
 
     `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, merged into one table.
+    `ignores`: whether comments of scripts may switch checks off.
     """
 
     select: tuple[str, ...] | None = None
@@ -34,6 +35,7 @@ class Overrides(NamedTuple):
     isolated: bool = False
     configuration: str | None = None
     pairs: Table = {}
+    ignores: bool = True
 
 
 class Settings:
@@ -41,16 +43,20 @@ class Settings:
 
     `selected`: the checks that run; `named`: the codes of those that were selected by their own code or name, whose
     advice is shown. `origin`: the configuration file, None without one.
-    `fingerprint`: a text that is the same for the same settings.
+    `baseline`: the file of one; None without.
+    `ignores`: whether comments of scripts count. `fingerprint`: a text that is the same for the same settings.
     """
 
     __slots__ = (
         "_options",
         "_per_file_ignores",
+        "baseline",
         "exclude",
         "extend_exclude",
         "fail_on",
         "fingerprint",
+        "ignores",
+        "include",
         "min_severity",
         "named",
         "origin",
@@ -66,6 +72,9 @@ class Settings:
         self.origin = origin
         self.fail_on = overrides.fail_on or _text(table, "fail-on") or "warning"
         self.min_severity = overrides.min_severity or "warning"
+        self.ignores = overrides.ignores
+        self.baseline = _text(table, "baseline") or None
+        self.include = _texts(table, "include") or ()
         self.exclude = _texts(table, "exclude") if "exclude" in table else None
         self.extend_exclude = _texts(table, "extend-exclude") or ()
         self.selected, self.named = _select(table, overrides, where)
@@ -118,6 +127,13 @@ class Settings:
         """Whether a finding makes the run fail."""
         return LEVELS.index(severity) >= LEVELS.index(self.fail_on)
 
+    def includes(self, path: str) -> bool:
+        """Whether the scripts in a document are read although nobody named it."""
+        if not self.include:
+            return False
+        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(self.root)).replace(os.sep, "/")
+        return not relative.startswith("../") and matches(self.include, relative)
+
     def excluded(self, path: str, is_folder: bool) -> bool:
         """Whether a path found in a folder is left out."""
         if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDE:
@@ -131,9 +147,7 @@ class Settings:
 
 def matches(patterns: Sequence[str], relative: str) -> bool:
     """Whether a path, relative to where the patterns stand, matches one of them as a line of .gitignore would."""
-    from pathspec import GitIgnoreSpec  # heavy, and most runs have no patterns
-
-    return GitIgnoreSpec.from_lines(patterns).match_file(relative)
+    return ignore_spec(patterns).match_file(relative)
 
 
 def _text(table: Table, key: str) -> str | None:

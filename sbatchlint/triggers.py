@@ -5,13 +5,15 @@ check is not even imported for a script that lacks it. Each is exact over facts 
 the script's text. A trigger silences nothing: the tests run every case with the triggers off and on.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sbatchlint.job.argv import basename
+from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.launches import entered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sbatchlint.job import Job
     from sbatchlint.slurm.directives import Directives
@@ -20,6 +22,8 @@ __all__ = [
     "AnyOf",
     "Commands",
     "Containers",
+    "IgnoreComments",
+    "Index",
     "Launchers",
     "NoGpus",
     "Options",
@@ -55,14 +59,10 @@ class Trigger:
         raise NotImplementedError
 
     def holds(self, job: "Job") -> bool:
-        # kept with the job's other answers, as there are many triggers of a kind
-        kind = type(self).__name__
-        found = job.answers.get(kind)
-        if found is None:
-            found = job.answers[kind] = frozenset(self.words_of(job))
+        found = frozenset(self.words_of(job))
         if not self.words:
             return bool(found)
-        return not self.exact.isdisjoint(found) or any(_has_like(found, pattern) for pattern in self.patterns)
+        return not self.exact.isdisjoint(found) or any(_is_like(word, each) for each in self.patterns for word in found)
 
     def __or__(self, other: "Trigger") -> "AnyOf":
         return AnyOf(self, other)
@@ -72,10 +72,10 @@ class Trigger:
         return f"{type(self).__name__}({words})"
 
 
-def _has_like(found: frozenset[str | None], pattern: str) -> bool:
-    if pattern[-1] == "*":
-        return any(word is not None and word.startswith(pattern[:-1]) for word in found)
-    return any(word is not None and word.endswith(pattern[1:]) for word in found)
+def _is_like(word: str | None, pattern: str) -> bool:
+    if word is None:
+        return False
+    return word.startswith(pattern[:-1]) if pattern[-1] == "*" else word.endswith(pattern[1:])
 
 
 class AnyOf(Trigger):
@@ -163,20 +163,22 @@ class Options(Trigger):
 
 
 class Written(Trigger):
-    """The option block is written in one of these ways.
+    """The option block, or the options of srun, sbatch or salloc on a command line, are written in one of these ways.
 
     `comment`: text behind a `#` on a directive's line; `comments`: other comment lines among the directives; `dropped`:
     words that sbatch leaves out, or `hetjob`; `quoted`: a word with quotes or backslashes; `equals`: a word with a `=`
     where none belongs; `dashes`: a word with one dash and more than a letter, or with three; `short`: a long option
     that is not written in full; `foreign`: directives of PBS or LSF; `plugin`: an option that a plugin adds; `again`:
-    an option that is given twice; `later`: a value on a later line than its option; `expansion`: a value with a `$`, a
-    backquote or a `~` at its beginning; `gpus`: `--gres` beside `--gpus-per-node`, or a list in one of these.
+    an option that is given twice; `glued`: a value with `--` inside; `later`: a value on a later line than its option;
+    `expansion`: a value with a `$`, a backquote or a `~` at its beginning; `gpus`: `--gres` beside `--gpus-per-node`,
+    or a list in one of these.
     """
 
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        return (way for way, is_written in _WAYS.items() if is_written(job.directives))
+        blocks = option_blocks(job)
+        return (way for way, is_written in _WAYS.items() if any(map(is_written, blocks)))
 
 
 def _any_word(test: "Callable[[str], bool]") -> "Callable[[Directives], bool]":
@@ -200,6 +202,7 @@ _WAYS: "dict[str, Callable[[Directives], bool]]" = {
         each.value is not None and (each.value[:1] == "~" or "$" in each.value or "`" in each.value)
         for each in directives.settings
     ),
+    "glued": lambda directives: any("--" in (each.value or "")[1:] for each in directives.settings),
     "later": lambda directives: any(each.value_line not in (None, each.line) for each in directives.settings),
     "gpus": lambda directives: _asks_twice(directives),
 }
@@ -225,17 +228,20 @@ class Problems(Trigger):
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        yield from (each.kind for each in job.directives.problems)
+        yield from (each.kind for block in option_blocks(job) for each in block.problems)
         yield from (each.kind for step in job.steps for each in step.problems)
 
 
 class Refused(Trigger):
-    """Slurm refuses the value of an option, by a rule of one of these kinds (`Refusal.kind`)."""
+    """Slurm refuses the value of an option, of the job's or on a command line, by a rule of one of these kinds.
+
+    See `Refusal.kind`.
+    """
 
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        return (each.refusal.kind for each in job.directives.refused)
+        return (each.refusal.kind for block in option_blocks(job) for each in block.refused)
 
 
 class Unread(Trigger):
@@ -266,6 +272,15 @@ class Shebang(Trigger):
         return [interpreter if line else ""]
 
 
+class IgnoreComments(Trigger):
+    """The file has comments that switch checks off. Such a check runs after all others."""
+
+    __slots__ = ()
+
+    def holds(self, job: "Job") -> bool:
+        return bool(job.ignores)
+
+
 class SyntaxErrors(Trigger):
     """The parser met text that is no program of the shell."""
 
@@ -282,3 +297,58 @@ class Submitted(Trigger):
 
     def holds(self, job: "Job") -> bool:
         return job.submission is not None
+
+
+class Index:
+    """Triggers by what they want, so that a job is asked once for all of a kind. `names`: whose triggers they are."""
+
+    def __init__(self, triggers: "Mapping[str, Trigger]") -> None:
+        self.names = frozenset(triggers)
+        self._kinds: dict[type[Trigger], _Kind] = {}
+        for name, trigger in triggers.items():
+            for each in trigger.triggers if isinstance(trigger, AnyOf) else (trigger,):
+                self._kinds.setdefault(type(each), _Kind(each)).add(name, each)
+
+    def holding(self, job: "Job") -> set[str]:
+        """The names of the triggers that hold for a job."""
+        return {name for kind in self._kinds.values() for name in kind.holding(job)}
+
+
+class _Kind:
+    """The names of the triggers of one class, by their words; `any`: of those without words."""
+
+    def __init__(self, example: Trigger) -> None:
+        self.example = example
+        self.any: list[str] = []
+        self.exact: dict[str | None, list[str]] = {}
+        self.patterns: dict[str, list[str]] = {}
+        self.beginnings: tuple[str, ...] = ()
+        self.ends: tuple[str, ...] = ()
+        self.like = lru_cache(maxsize=4096)(self._like)  # most scripts name the same variables
+
+    def add(self, name: str, trigger: Trigger) -> None:
+        if not trigger.words:
+            self.any.append(name)
+        for word in trigger.exact:
+            self.exact.setdefault(word, []).append(name)
+        for pattern in trigger.patterns:
+            self.patterns.setdefault(pattern, []).append(name)
+        self.beginnings = tuple(pattern[:-1] for pattern in self.patterns if pattern[-1] == "*")
+        self.ends = tuple(pattern[1:] for pattern in self.patterns if pattern[-1] != "*")
+
+    def holding(self, job: "Job") -> "Iterator[str]":
+        if not self.exact and not self.patterns:
+            yield from self.any if self.example.holds(job) else ()
+            return
+        found = frozenset(self.example.words_of(job))
+        if found:
+            yield from self.any
+        for word in self.exact.keys() & found:
+            yield from self.exact[word]
+        for word in found if self.patterns else ():
+            if word is not None and (word.startswith(self.beginnings) or word.endswith(self.ends)):
+                yield from self.like(word)
+
+    def _like(self, word: str) -> tuple[str, ...]:
+        """The names of those that want words like this one."""
+        return tuple(name for pattern, names in self.patterns.items() if _is_like(word, pattern) for name in names)

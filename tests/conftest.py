@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from sbatchlint import registry as registry_module
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Option, Span, insert, replace
@@ -23,6 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The tests change checks, and measure, in ways that no run of a user does.
 os.environ["SBATCHLINT_NO_CACHE"] = "1"
+
+# How long an example takes says more about the machine than about the code. The examples are the same in each run, so
+# that a failure tells of the change at hand; new ones are what tools/fuzz.py looks for.
+settings.register_profile("sbatchlint", deadline=None, derandomize=True)
+settings.load_profile("sbatchlint")
 
 Run = Callable[[Job], Iterator[Finding]]
 

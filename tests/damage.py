@@ -15,10 +15,12 @@ from pathlib import Path
 
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.cli.process import Mode, process
-from sbatchlint.configuration import KEYS, SITE_KEYS, parse
+from sbatchlint.configuration import parse
 from sbatchlint.engine import Diagnostic, Fault, inspect
 from sbatchlint.job import Job
+from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
+from sbatchlint.report import FORMATS
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
 from sbatchlint.report.plan import as_text
@@ -33,7 +35,6 @@ from sbatchlint.source.text import Source, Undecodable
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "job.sbatch"  # no such file, so that nothing is looked for beside it
-FORMATS = ("full", "concise", "json", "json-lines", "github")
 EVERYTHING = ("ALL", "rendezvous-missing", "fixed-master-port", "SB322")
 
 
@@ -56,7 +57,7 @@ def render_all(diagnostics: list[Diagnostic]) -> None:
     for name in FORMATS:
         for terminal in (Terminal(40), Terminal(100, True, True)):
             text = renderer(name)(report, terminal)
-            text.encode("utf-8", "strict" if name.startswith(("json", "github")) else "backslashreplace")
+            text.encode("utf-8", "backslashreplace" if name in ("full", "concise") else "strict")
     json.loads(renderer("json")(report, Terminal()))
 
 

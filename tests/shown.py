@@ -144,10 +144,10 @@ def _sharing(request: Request, version: str) -> dict[str, str]:
     if request.asked("oversubscribe") or (request.text("exclusive") or "").lower() == "oversubscribe":
         return {"OverSubscribe": "YES"}
     if request.asked("reboot"):
-        return {"OverSubscribe": "NO"} if is_before(version, "25.05") else {"Exclusive": "NODE"}
+        return {"OverSubscribe": "NO"} if is_before(version, "26.05") else {"Exclusive": "NODE"}
     if request.exclusive is None:
-        return {"OverSubscribe": "OK"} if is_before(version, "25.05") else {"OverSubscribe": "NO", "Exclusive": "NO"}
-    if is_before(version, "25.05"):
+        return {"OverSubscribe": "OK"} if is_before(version, "26.05") else {"OverSubscribe": "NO", "Exclusive": "NO"}
+    if is_before(version, "26.05"):
         return {"OverSubscribe": request.exclusive.upper() or "NO"}
     kind = request.exclusive.upper()
     return {"Exclusive": "NODE" if kind in ("", "EXCLUSIVE", "ALLOCATION") else kind}

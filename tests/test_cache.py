@@ -399,7 +399,19 @@ LAYERS = (
     "sbatchlint/slurm",
     "sbatchlint/check.py",
 )
-ON_TEXT = {"abspath", "basename", "commonpath", "dirname", "isabs", "join", "normpath", "relpath", "sep", "splitext"}
+ON_TEXT = {
+    "abspath",
+    "basename",
+    "commonpath",
+    "dirname",
+    "isabs",
+    "join",
+    "normpath",
+    "relpath",
+    "sep",
+    "split",
+    "splitext",
+}
 # What is read of our own data; and bash, of which `lookups` tells where it is.
 ALLOWED = {
     ("sbatchlint/slurm/environment.py", "open"),
@@ -447,8 +459,8 @@ def test_the_record_of_every_lookup(tmp_path: Path) -> None:
     assert lookups.is_folder(str(tmp_path / "folder"))
     assert lookups.is_same_file(str(file), str(link))
     assert lookups.real_path(str(link)) == os.path.realpath(file)
-    assert lookups.names_in(str(tmp_path)) == ["file", "folder", "link"]
-    assert lookups.names_in(str(file)) == []
+    assert lookups.names_in(str(tmp_path)) == ("file", "folder", "link")
+    assert lookups.names_in(str(file)) == ()
     assert lookups.read(str(file), 3) == b"tex"
     assert lookups.read(str(tmp_path / "none"), 3) is None
     assert lookups.program("bash")

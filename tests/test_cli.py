@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import HEAD, ROOT, Command
+from sbatchlint.source.discover import git_environment
 
 
 def names(command: Command, *arguments: str) -> list[str]:
@@ -42,6 +44,9 @@ def test_exit_codes(command: Command) -> None:
         (["--select", "toy-wrog"], "error: unknown check 'toy-wrog' (did you mean 'toy-wrong'?)"),
         (["--output-format", "yaml"], "invalid choice: 'yaml'"),
         (["--slurm-version", "23"], "must be a Slurm version such as 23.11"),
+        (["--slurm-version", "26.11"], "not 26.11"),
+        (["--slurm-version", "22.05-23.13"], "not 23.13"),
+        (["plan", "--slurm-version", "26.11"], "not 26.11"),
         (["--slurm-version", "24.05-23.11"], "must begin with the older version"),
         (["--jobs", "0"], "must be a number from 1 on"),
         (["-", "a.sbatch"], "cannot be mixed"),
@@ -49,6 +54,8 @@ def test_exit_codes(command: Command) -> None:
         (["--config", "nothing.toml"], "there is no file nothing.toml"),
         (["--config", "select = 3"], "select: must be a list of texts, not 3"),
         (["--config", "colour = true"], "unknown key 'colour'"),
+        (["help"], "there is no file or folder help (did you mean '--help'?)"),
+        (["checks", "all"], "error: unexpected argument 'all'"),
         (["explain", "nonsense"], "error: unknown check 'nonsense'"),
         (["explain"], "error: the following arguments are required"),
         (["explain", "SB9"], "there is no check in 'SB9' yet"),
@@ -68,18 +75,32 @@ def test_errors_of_users(command: Command, arguments: list[str], message: str) -
         ("select = [", "sbatchlint.toml: is not valid TOML"),
         ("selekt = []", "sbatchlint.toml: unknown key 'selekt' (did you mean 'select'?)"),
         ("[site]\ngpu-partition = []", "unknown key 'site.gpu-partition' (did you mean 'site.gpu-partitions'?)"),
+        ("[tool.sbatchlint]\nignore = []", "unknown key 'tool': outside of pyproject.toml, settings stand at the top"),
+        ("ignore = ['SB1I0']", "unknown check 'SB1I0' (did you mean 'SB110'?)"),
+        ("ignore = ['SB999']", "unknown check 'SB999'\n"),
         ("gpus-per-node = 8", "unknown key 'gpus-per-node' (did you mean 'site.gpus-per-node'?)"),
         ("[site]\nhome-is-shared = 1", "site.home-is-shared: must be true or false, not 1"),
         ("[site]\ngpu-vendor = 'voodoo'", "must be nvidia, amd or intel, not 'voodoo'"),
         ("fail-on = 'never'", "fail-on: must be info, warning or error"),
+        ("slurm-version = '23.13'", "slurm-version: must name releases that sbatchlint knows"),
         ("slurm-version = 'old'", "slurm-version: must be a Slurm version"),
-        ("[severity]\ntoy-hint = 'loud'", "severity: must give error, warning or info"),
+        ("[severity]\ntoy-hint = 'loud'", "severity.toy-hint: must be info, warning or error, not 'loud'"),
+        (
+            "[per-file-ignores]\n'a/*' = ['SB1']\n'b/*' = 'SB1'",
+            "per-file-ignores.b/*: must be a list of texts, not 'SB1'",
+        ),
+        ("[checks]\ntoy-limit = 3", "sbatchlint.toml: checks.toy-limit: must be a table, not 3"),
+        ("site = 3", "sbatchlint.toml: site: must be a table, not 3"),
+        ("[site]\ngpus-per-node = 'x'", "sbatchlint.toml: site.gpus-per-node: must be a whole number, not 'x'"),
+        ("[site]\ngpus-per-node = -1", "site.gpus-per-node: must be a whole number, 0 or more, not -1"),
+        ("[site]\nshared-paths = ['/a', 3]", "site.shared-paths: must be a list of texts, not ['/a', 3]"),
+        ("extend = 2024-01-01", "extend: must be text, not "),
         ("select = ['toy-rong']", "sbatchlint.toml: unknown check 'toy-rong' (did you mean 'toy-wrong'?)"),
         ("[checks.toy-limit]\nmist = 1", "checks.toy-limit: unknown key 'mist' (did you mean 'most'?)"),
         ("[checks.toy-limit]\nmost = 'x'", "checks.toy-limit.most: must be a number, not 'x'"),
         ("[checks.nobody]\nmost = 1", "checks: unknown check 'nobody'"),
         ("extend = 'elsewhere.toml'", "extend: there is no file elsewhere.toml"),
-        ("extend = 'sbatchlint.toml'", "extends itself"),
+        ("extend = 'sbatchlint.toml'", "error: sbatchlint.toml: extends itself"),
     ],
 )
 def test_errors_in_configuration_files(command: Command, text: str, message: str) -> None:
@@ -130,6 +151,25 @@ def test_unreadable_file(command: Command) -> None:
     assert "cannot read a.sbatch: permission denied" in result.err
 
 
+@pytest.mark.parametrize("with_git", [True, False])
+def test_unreadable_folders(command: Command, with_git: bool) -> None:
+    """What was not looked at is not clean. A root without its privilege is as good as another user."""
+    command.write("jobs/a.sbatch", HEAD)
+    if with_git:
+        for arguments in (["init", "-q"], ["add", "-A"]):
+            subprocess.run(["git", *arguments], cwd=command.folder, check=True, env=git_environment())
+    (command.folder / "jobs").chmod(0)
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if drop and not shutil.which(drop[0]):
+        pytest.skip("setpriv is not installed")
+    python = [*drop, sys.executable, "-m", "sbatchlint"]
+    for path in (".", "jobs"):
+        done = subprocess.run([*python, path], cwd=command.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done
+        assert "error: cannot read jobs" in done.stderr and "permission denied" in done.stderr
+        assert done.stdout == ""
+
+
 def test_a_link_to_nothing_and_an_empty_folder(command: Command) -> None:
     (command.folder / "a.sbatch").symlink_to("gone")
     assert "it is a link to nothing" in command("a.sbatch").err
@@ -158,7 +198,7 @@ def test_files_are_found_by_content(command: Command) -> None:
 def test_gitignore_is_respected(command: Command, with_git: bool) -> None:
     for name in ("a.sbatch", "out/b.sbatch", "keep/c.sbatch", "keep/d.sbatch", "sub/out/e.sbatch"):
         command.write(name, HEAD)
-    command.write(".gitignore", "out/\n")
+    command.write(".gitignore", "[z-a]\nout/\n[y-s]x\n")
     command.write("keep/.gitignore", "*.sbatch\n!c.sbatch\n")
     if with_git:
         subprocess.run(["git", "init", "-q"], check=True)
@@ -190,7 +230,7 @@ def test_a_program_named_by_a_repository_is_not_run(command: Command) -> None:
 def test_exclude(command: Command) -> None:
     command.write("a.sbatch", HEAD)
     command.write("old/b.sbatch", HEAD)
-    command.write("sbatchlint.toml", 'extend-exclude = ["old/"]\n')
+    command.write("sbatchlint.toml", 'extend-exclude = ["old/", "[z-a]"]\n')
     assert command("--show-files").out.split() == ["a.sbatch"]
     assert command("--show-files", "old/b.sbatch").out.split() == ["old/b.sbatch"]
     assert command("--show-files", "--force-exclude", "old/b.sbatch", "a.sbatch").out.split() == ["a.sbatch"]
@@ -324,6 +364,15 @@ def test_output_file_and_quiet(command: Command) -> None:
     assert quiet.out.count("\n") == 1
     (command.folder / "a.sbatch").write_text(HEAD)
     assert command("-q").out == ""
+
+
+def test_paths_that_look_like_options(command: Command) -> None:
+    """As hooks hand them over: behind `--` everything is a path."""
+    for name in ("--fix", "-a.sbatch", "plan"):
+        command.write(name, f"{HEAD}WRONG\n")
+    result = command("--output-format", "concise", "--", "--fix", "-a.sbatch", "plan")
+    assert [line.partition(":")[0] for line in result.out.splitlines()[:-1]] == ["--fix", "-a.sbatch", "plan"]
+    assert "WRONG" in (command.folder / "--fix").read_text()
 
 
 def test_options_may_stand_between_paths(command: Command) -> None:

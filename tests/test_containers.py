@@ -162,3 +162,7 @@ def test_other_containers() -> None:
     found = entered("ch-run --home -b /a:/b /img -- ./a")
     assert found.kind == "charliecloud" and found.home_mounted is True
     assert entered("ch-run /img -- ./a").home_mounted is None
+
+
+def test_an_empty_word_is_no_option() -> None:
+    assert unwrap(argv("apptainer exec '' a.sif python train.py"), exported()) is not None

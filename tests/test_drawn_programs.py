@@ -26,8 +26,8 @@ from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.trace import Context, Invocation, Spawn
+from sbatchlint.bash.values import Expansion, Pieces, Text, text_of
 from sbatchlint.bash.values import Phase as ShellPhase
-from sbatchlint.bash.values import Pieces, Text, text_of
 from sbatchlint.source.text import Span
 from shell_programs import INPUTS, UNKNOWN, programs
 
@@ -45,6 +45,9 @@ class Empty:
         return None if NOT_KNOWN.fullmatch(name) or name in ("RANDOM", "SECONDS", "LINENO") else False
 
     def differs(self, name: str) -> bool:
+        return False
+
+    def surely_prints(self, expansion: Expansion) -> bool:
         return False
 
 

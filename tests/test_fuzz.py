@@ -12,6 +12,8 @@ from conftest import HEAD
 from damage import TARGETS, check_configuration, check_script, damaged, keys, seeds_of, words
 from sbatchlint.bash.expansion.patterns import is_affordable, matches, pattern_to_regex, removed_range, replaced
 from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.configuration import parse as parse_toml
+from sbatchlint.source.files import InputError
 
 LIMITS = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -55,6 +57,13 @@ def test_configuration(drawn: list[bytes]) -> None:
 def test_a_configuration_with_a_number_of_5000_digits() -> None:
     check_configuration(b"[site]\ngpus-per-node = " + b"9" * 5000)
     check_configuration(b"exclude = " + b"[" * 5000)
+
+
+def test_a_configuration_with_a_key_of_many_parts() -> None:
+    for key in (b"a" + b".a" * 15_000, b'"a"' + b' . "b"' * 15_000, b"[" + b"a." * 15_000 + b"a]\n"):
+        with pytest.raises(InputError, match="64 parts"):
+            parse_toml(key + b" = 1\n", "sbatchlint.toml")
+    assert parse_toml(b'exclude = ["' + b"a.b/" * 300 + b'"]\n', "sbatchlint.toml")
 
 
 def test_brackets_that_nothing_closes() -> None:

@@ -55,7 +55,7 @@ def repository(hooks: Path, tmp_path: Path) -> Path:
     for name in SCRIPTS:
         (tmp_path / name).write_text(BAD)
     (tmp_path / "d").chmod(0o755)
-    (tmp_path / "README.md").write_text("Write `#SBATCH -N=2` not at all.\n")
+    (tmp_path / "README.md").write_text(f"Write `#SBATCH -N=2` not at all.\n\n```bash\n{BAD}```\n")
     (tmp_path / "data.bin").write_bytes(b"\0#SBATCH -N=2\n")
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "e.sbatch").write_text(BAD)
@@ -92,12 +92,46 @@ def test_the_fixing_hook_repairs_and_then_passes(repository: Path, store: Path) 
     code, out = run(repository, store, "--hook-stage", "manual", "sbatchlint-fix")
     assert code == 1, out
     assert "files were modified by this hook" in out
+    assert all(f"fixed in {name}:\n  1 x SB107 short-option-equals" in out for name in SCRIPTS)
     assert {(repository / name).read_text() for name in SCRIPTS} == {BAD.replace("-N=2", "-N 2")}
     assert (repository / "old" / "e.sbatch").read_text() == BAD
     assert os.access(repository / "d", os.X_OK)
     git(repository, "add", "-A")
     code, out = run(repository, store)
     assert code == 0, out
+
+
+def test_documents_are_read_where_the_settings_include_them(repository: Path, store: Path) -> None:
+    """The hook names every file of the repository; that is no wish to have its documents read."""
+    with (repository / "sbatchlint.toml").open("a") as file:
+        file.write('include = ["*.md"]\n')
+    code, out = run(repository, store)
+    assert code == 1 and "--> README.md:5:9" in out, out
+    assert "5 findings (5 errors) in 5 of 5 scripts" in out
+    code, out = run(repository, store, "--hook-stage", "manual", "sbatchlint-fix")
+    assert (repository / "README.md").read_text().endswith("```bash\n#!/bin/bash\n#SBATCH -N 2\nsrun hostname\n```\n")
+
+
+def test_what_is_left_is_said_by_one_hook(repository: Path, store: Path) -> None:
+    (repository / "left.sbatch").write_text("#!/bin/bash\n#SBATCH --nodes=two\n")
+    (repository / "sbatchlint.toml").write_text('extend-exclude = ["old/"]\n')
+    configuration = repository / ".pre-commit-config.yaml"
+    configuration.write_text(configuration.read_text().replace("    stages: [manual]\n", ""))
+    git(repository, "add", "-A")
+    code, out = run(repository, store)
+    assert code == 1, out
+    assert out.count("left.sbatch:2") == 1
+
+
+def test_names_of_files_are_never_options(repository: Path, store: Path) -> None:
+    names = ("--isolated", "-a.sbatch", " b,c: %20.sbatch", "é\x1b[31m.sbatch", "line\nfeed\t.sbatch")
+    for name in names:
+        (repository / name).write_text(BAD)
+    git(repository, "add", "-A")
+    code, out = run(repository, store, "--hook-stage", "manual", "sbatchlint-fix")
+    assert code == 1 and "9 fixed in 9 scripts" in out, out
+    assert {(repository / name).read_text() for name in names} == {BAD.replace("-N=2", "-N 2")}
+    assert (repository / "old" / "e.sbatch").read_text() == BAD
 
 
 def test_the_hook_passes_where_there_is_no_batch_script(repository: Path, store: Path) -> None:

@@ -164,7 +164,7 @@ def test_control_characters_reach_no_report(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(("#!/bin/bash\n" + "\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     for output in ("full", "concise", "github"):
-        for arguments in ((), ("--fix", "--unsafe-fixes", "--diff"), ("-v",)):
+        for arguments in ((), ("--fix", "--unsafe-fixes", "--diff"), ("-v",)) if output == "full" else ((),):
             done = run(tmp_path, "--output-format", output, "--min-severity", "info", *arguments, ".")
             if "--diff" not in arguments:  # a patch holds what is in the file
                 assert not CONTROL.search(done.stdout.decode().replace("\n", ""))

@@ -49,6 +49,8 @@ LINT = VERSION | {
     "sbatchlint.source.lookups",
     "sbatchlint.source.numbers",
     "sbatchlint.source.regex",
+    "sbatchlint.source.secret_names",
+    "sbatchlint.source.secrets",
     "sbatchlint.source.text",
     "sbatchlint.source.workspace",
     "sbatchlint.checks",
@@ -75,7 +77,7 @@ SCRIPT = """\
 #!/bin/bash
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
-#SBATCH --gpus-per-node=8
+#SBATCH --gpus-per-node=8 --cpus-per-gpu=8
 export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
 srun bash -c 'torchrun --nnodes=2 --nproc-per-node=8 --node-rank="$SLURM_NODEID" --master-addr="$MASTER_ADDR" train.py'
 """
@@ -86,7 +88,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     program = (
         "import os, sys; before = set(sys.modules)\n"
         "from sbatchlint.cli import main\n"
-        "code = main(sys.argv[1:])\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "print('\\n'.join(sorted(set(sys.modules) - before)))\n"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -104,6 +106,19 @@ def public(names: set[str]) -> set[str]:
 
 def test_version(tmp_path: Path) -> None:
     assert public(loaded(tmp_path, "--version")) == VERSION
+
+
+def test_settings_are_typed_where_there_are_some(tmp_path: Path) -> None:
+    """msgspec takes about as long to import as all that a short run needs besides."""
+    (tmp_path / "job.sbatch").write_text(SCRIPT)
+    heavy = {"msgspec", "sbatchlint.keys", "tomllib"}
+    others = {"markdown_it", "mdurl", "pathspec", "xml"}
+    for arguments in (["--help"], ["job.sbatch", "--output-format", "concise"], ["plan", "job.sbatch"], ["checks"]):
+        assert not loaded(tmp_path, *arguments) & (heavy | others), arguments
+    assert not any(each.startswith("sbatchlint.convert") for each in loaded(tmp_path, "plan", "job.sbatch"))
+    assert heavy <= loaded(tmp_path, "job.sbatch", "--config", 'fail-on = "error"')
+    (tmp_path / "sbatchlint.toml").write_text('fail-on = "error"\n')
+    assert heavy <= loaded(tmp_path, "job.sbatch") and not loaded(tmp_path, "--isolated", "job.sbatch") & heavy
 
 
 @pytest.mark.parametrize("selected", [True, False])
@@ -135,6 +150,7 @@ def test_what_a_run_never_loads(tmp_path: Path) -> None:
         "difflib",
         "importlib.metadata",
         "inspect",
+        "msgspec",
         "pathspec",
         "subprocess",
     }

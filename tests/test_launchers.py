@@ -298,7 +298,8 @@ def test_deepspeed() -> None:
     assert isinstance(inside, DeepSpeed)
     assert inside.no_ssh and inside.hostfile is not None
     assert launcher("deepspeed t.py").processes_per_task == "auto"
-    assert launcher("deepspeed --include localhost:0,1 t.py").processes_per_task is None
+    assert launcher("deepspeed --include localhost:0,1 t.py").processes_per_task == 2
+    assert launcher("deepspeed --include a:0,1@b:0 t.py").processes_per_task is None
 
 
 def test_swift_becomes_torchrun_by_its_environment() -> None:

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+import sbatchlint.cli  # noqa: F401  (collects garbage as seldom as a run does)
+from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import MOST_WORK
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect
@@ -75,11 +77,21 @@ def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> No
     ],
     ids=range(28),
 )
+@pytest.mark.flaky(reruns=2)
 def test_no_script_is_too_much(body: str) -> None:
     """In CPU seconds; three times the bound that is promised, as a machine may be busy."""
     start = time.process_time()
     findings(body)
     assert time.process_time() - start < 6
+
+
+@pytest.mark.parametrize(
+    "line", ["--gpus-per-task=4G", "--gpus-per-node=4G --gpu-bind=map:0", "-n 2000000000 --gpus=8 -N1"]
+)
+def test_no_number_is_counted_up_to(line: str) -> None:
+    body = f"srun -n2 {line} python train.py\nsrun {line} --gpu-bind=per_task:2 python train.py\n"
+    assert plan_of(Job.from_source(Source(f"#!/bin/bash\n#SBATCH {line}\n{body}", "a.sbatch"), Site()))
+    findings(body)
 
 
 def test_records_are_let_go_of() -> None:
@@ -117,6 +129,24 @@ SHAPES = {
     "programs": lambda size: "".join(f'srun bash -c "echo $A; a --x {i}"\n' for i in range(size)),
     "branches": lambda size: "".join(f'if [ "$A{i}" = x ]; then B="$B -{i}"; fi\n' for i in range(size)),
     "directives": lambda size: "".join(f"#SBATCH --comment=x{i}\n" for i in range(size)),
+    "pieces": lambda size: 'C="$C --opt=$V"\n' * (3 * size) + "srun a $C\n",
+    "arrays": lambda size: "A=()\n" + "A+=(--opt $V)\n" * (3 * size) + 'srun a "${A[@]}"\n',
+    "strangers": lambda size: "".join(f'A{i}_x=1\nsrun a "$name{i}_x" $word{i}\n' for i in range(size)),
+    "exported": lambda size: "".join(f'export A{i}=1\nsrun bash -c "a $A{i}"\n' for i in range(size)),
+    "loops": lambda size: "".join(f"while read a{i}; do echo $a{i}; done < f{i}\n" for i in range(size)),
+    "folders": lambda size: "".join(f"mkdir -p out/{i}\nsrun a > out/{i}/log\n" for i in range(size)),
+    "removals": lambda size: "".join(f"cp -r data{i} $TMPDIR/\nrm -rf $TMPDIR/data{i}\n" for i in range(size)),
+    "images": lambda size: "".join(f"singularity exec a{i}.sif python t.py\n" for i in range(size)),
+    "runners": lambda size: "".join(f"deepspeed --num_gpus 8 t.py {i}\n" for i in range(size)),
+    "jobs": lambda size: "".join(f'sbatch --wrap="srun a {i}"\n' for i in range(size)),
+    "elements": lambda size: "".join(f"A[{i}]=x{i}\n" for i in range(size)) + 'srun a "${A[@]}"\n',
+    "traps": lambda size: "".join(f"trap 'echo {i}; kill $P{i}' TERM\nsrun a {i}\n" for i in range(size)),
+    "components": lambda size: "#SBATCH --nodes=1 --ntasks=2\n#SBATCH hetjob\n" * size + "#SBATCH -n1\nsrun a\n",
+    "options": lambda size: "srun --ntasks-per-node=4 -A$SLURM_JOB_ACCOUNT torchrun --nnodes=2 t.py\n" * (size // 2),
+    "ranks": lambda size: "".join(f"export RANK{i}=$SLURM_PROCID\nsrun a {i}\n" for i in range(size)),
+    "ports": lambda size: "torchrun --nnodes=1 --master_port=29501 t.py &\nwait\n" * (size // 2),
+    "background": lambda size: "for i in 1 2; do\n  python t.py $i &\ndone\nwait\n" * (size // 2),
+    "staged": lambda size: "".join(f"cp d{i} $TMPDIR/d{i}\nsrun a $TMPDIR/d{i}\n" for i in range(size // 2)),
     "launchers": lambda size: "".join(
         f"srun torchrun --nnodes=2 --nproc_per_node=8 t.py {i}\n" for i in range(size // 3)
     ),
@@ -125,19 +155,21 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_with_the_length(shape: str) -> None:
-    """Ten times the script takes about ten times as long (at most twice that, as a machine may be busy)."""
+    """Ten times the script takes about ten times as long, and what is quadratic a hundred times.
 
-    def least(body: str, rounds: int) -> float:
-        found = []
-        for _ in range(rounds):
-            start = time.process_time()
-            findings(body)
-            found.append(time.process_time() - start)
-        return min(found)
+    The bound between is wide, and a bad figure is measured again: what else runs on a machine slows the long script
+    more than the short one, as it leaves less of the caches. tools/bench.py prints the ratios themselves.
+    """
+
+    def seconds(body: str) -> float:
+        start = time.process_time()
+        findings(body)
+        return time.process_time() - start
 
     make = SHAPES[shape]
     findings(make(30))  # loads the checks
-    short, long = least(make(100), 5), least(make(1000), 1)
-    if long > 20 * short:
-        short, long = least(make(100), 20), least(make(1000), 3)
+    short, long = min(seconds(make(100)) for _ in range(5)), seconds(make(1000))
+    for _ in range(8):
+        if long > 20 * short:
+            short, long = min(short, *(seconds(make(100)) for _ in range(5))), min(long, seconds(make(1000)))
     assert long < 20 * short

@@ -226,6 +226,9 @@ def test_text_of_a_script_without_requests(command: Command) -> None:
     assert shown(command, "./a.out\n") == [
         "Slurm 22.05 to 26.05: accepted",
         "asks for nothing: the defaults of the site decide",
+        "steps",
+        "└─ line 2  batch shell  1 node × 1 task",
+        "     program: ./a.out",
     ]
 
 
@@ -280,10 +283,13 @@ def test_the_version_comes_from_the_settings(command: Command) -> None:
         (["good.sbatch", "missing.sbatch"], "error: cannot read missing.sbatch"),
         (["."], "error: cannot read .: is a directory"),
         (["zeros.bin"], "error: cannot read zeros.bin: is not a text file"),
-        ([], "error: the following arguments are required: PATH"),
+        ([], "error: plan needs a PATH, or -- and a command"),
         (["-", "-"], "error: - (standard input) can be read once"),
         (["good.sbatch", "--slurm-version", "1.2"], "must be a Slurm version"),
         (["good.sbatch", "--output-format", "yaml"], "invalid choice: 'yaml'"),
+        (["good.sbatch", "--as-job", "2"], "error: good.sbatch has #SBATCH lines"),
+        (["good.sbatch", "--gpus-per-node", "2"], "error: --as-job says"),
+        (["--", "torchrun", "a.py"], "error: --as-job says"),
         (["good.sbatch", "--nodes"], "error: unknown option '--nodes'"),
     ],
 )
@@ -315,3 +321,16 @@ def test_wrapping() -> None:
     assert wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
     assert wrapped("", 3) == [""]
     assert wrapped("abc de", 3) == ["abc", "de"]
+
+
+def test_a_command_and_a_launcher_script_as_a_job(command: Command) -> None:
+    options = ["--as-job", "2", "--gpus-per-node", "4", "--cpus-per-node", "8", "--output-format", "json"]
+    path = command.write("run.sh", "# starts it\nsrun bash -c 'torchrun --nnodes 2 --nproc-per-node=4 "
+                         "--node-rank $SLURM_NODEID train.py'\n")  # fmt: skip
+    plan = json.loads(command("plan", *options, "run.sh").out)
+    (component,), (step,) = plan["request"]["components"], plan["steps"]
+    assert plan["request"]["accepted"] and path.read_text().startswith("# starts it")
+    assert (component["nodes"], component["cpus_per_task"]) == ({"min": 2, "max": 2}, 8)
+    assert (step["line"], step["nodes"], step["processes"], step["gpus_on_node"]) == (2, 2, 8, 4)
+    result = command("plan", "--as-job", "2", "--gpus-per-node", "4", "--", "torchrun", "--nnodes=2", "train.py")
+    assert "on 1 of the job's 2 nodes" in result.out and "nodes           2" in result.out

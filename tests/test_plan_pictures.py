@@ -38,7 +38,7 @@ def picture(command: Command, script: str) -> ElementTree.Element:
 
 
 def boxes(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
-    return [each for each in root.iter(f"{SVG}rect") if each.get("class") == kind]
+    return [each for each in root.iter(f"{SVG}rect") if kind in (each.get("class") or "").split()]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -50,8 +50,10 @@ def test_what_is_drawn_is_what_the_plan_counts(command: Command, script: str) ->
     root = picture(command, script)
     steps: list[dict[str, Any]] = json.loads(written(command, script, "json"))["steps"]
     assert len(boxes(root, "band")) == len(steps)
-    for kind, key in (("node", "nodes"), ("task", "tasks"), ("process", "processes")):
+    for kind, key in (("node", "nodes"), ("task", "tasks")):
         assert len(boxes(root, kind)) == sum(step[key] for step in steps), kind
+    # a process that is alone, of which no rank is known, is its task
+    assert len(boxes(root, "process")) == sum(step["processes"] for step in steps if step["launcher"])
     assert len(boxes(root, "gpu")) == sum(step["nodes"] * step["gpus_per_task"] for step in steps)
 
 
@@ -83,11 +85,92 @@ def test_of_many_tasks_whole_nodes_are_drawn(command: Command) -> None:
 def test_nodes_that_are_left_idle_or_not_known(command: Command) -> None:
     assert len(boxes(picture(command, BARE), "unused")) == 1
     root = picture(command, UNKNOWN)
-    # of the first step and the one after the rounds; the last one is refused
-    assert (len(boxes(root, "unknown")), len(boxes(root, "node")), len(boxes(root, "task"))) == (2, 1, 17)
-    assert len(boxes(picture(command, HET), "unknown")) == 1
+    # the one after the rounds; of the first nobody knows where a task runs, and the last one is refused
+    assert (len(boxes(root, "unknown")), len(boxes(root, "node")), len(boxes(root, "task"))) == (0, 1, 1)
+    assert len(boxes(root, "refused")) == 1
+    assert (len(boxes(picture(command, HET), "band")), len(boxes(picture(command, HET), "node"))) == (2, 1)
+    root = picture(command, UNKNOWN.replace("srun ./sim", "srun bash -c 'RANK=$SLURM_PROCID ./sim'"))
+    assert (len(boxes(root, "unknown")), len(boxes(root, "process"))) == (1, 16)
     root = picture(command, MPI)
-    assert len(boxes(root, "task")) == 8 and "task ?" in texts(root)
+    assert not boxes(root, "task")
+    assert "line 3: mpirun, 8 tasks, nodes: ? (depends on how mpirun spreads them)" in texts(root)
+
+
+CROWD = "#!/bin/bash\n#SBATCH -N1 --ntasks-per-node=8 --gpus-per-node=8\nsrun torchrun --standalone {} train.py\n"
+EARLY = """\
+#!/bin/bash
+#SBATCH -N2 --ntasks-per-node=4 --gpus-per-node=4
+export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS
+srun python train.py
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "processes", "bars", "gpus", "said"),
+    [
+        (
+            CROWD.format("--nproc-per-node=8"), 64, 64, 8,
+            ["RANK 0-7 is given 8 times: 8 worlds of 8 processes, not one of 64",
+             "64 processes for the 8 GPUs of the node: 8 on each"],
+        ),
+        (
+            CROWD.format("--nproc-per-node=1"), 8, 8, 1,
+            ["RANK 0 is given 8 times: 8 worlds of 1 process, not one of 8",
+             "8 processes for the 8 GPUs of the node: 8 on one, 7 unused"],
+        ),
+        (
+            EARLY, 8, 8, 2,
+            ["RANK 0 is given 8 times, in a world of 8 processes",
+             "4 processes for the 4 GPUs of a node: 4 on one, 3 unused"],
+        ),
+        (GOOD, 0, 0, 0, []),
+        (EARLY.replace("export", "#").replace("srun", "srun -n8"), 0, 0, 0, []),
+    ],
+)  # fmt: skip
+def test_what_several_processes_have_is_seen(
+    command: Command, script: str, processes: int, bars: int, gpus: int, said: list[str]
+) -> None:
+    root = picture(command, script)
+    shared = [(each.get("class") or "").split()[0] for each in boxes(root, "twice")]
+    assert [shared.count(kind) for kind in ("process", "bar", "gpu")] == [processes, bars, gpus]
+    text = " ".join(written(command, script, "text").split())
+    for words in said:
+        assert words in texts(root) and words in text
+    assert said or "is given" not in text and " processes for " not in text
+
+
+def test_what_is_not_known_takes_little_room(command: Command) -> None:
+    request = "#!/bin/bash\n#SBATCH -N128 -n1024 --gres=gpu:4\n"
+    script = request + 'srun ./a\nsrun -n "$N" ./b\nsrun -N "$M" -n 128 torchrun --nproc-per-node="$G" t.py\n'
+    root = picture(command, script)
+    assert not boxes(root, "task") and not boxes(root, "node")
+    assert float(root.get("height") or 0) < 560
+    assert sum("?" in each for each in texts(root)) <= 6
+    assert not any("a box for" in each for each in texts(root))
+    assert any("a box for" in each for each in texts(picture(command, request + "srun -N2 -n2 ./a\n")))
+    assert "a box for" not in Page(written(command, script, "html")).text
+
+
+def test_a_picture_has_the_request_and_the_verdict(command: Command) -> None:
+    root = picture(command, GOOD.replace("--nodes=2", "--nodes=2 --time=1-0 --mem=8G --job-name=train"))
+    for said in ("nodes", "2", "time limit", "1 d 0:00 h", "8 GB per node", "--job-name", "train", "line 2"):
+        assert said in texts(root)
+    assert sum(each.startswith("component ") for each in texts(picture(command, HET))) == 2
+
+
+def test_steps_of_a_refused_script_are_not_reached(command: Command) -> None:
+    script = GOOD.replace("--nodes=2", "--nodes=none")
+    said = "sbatch refuses this script: nothing below starts"
+    (line,) = [each for each in picture(command, script).iter(f"{SVG}text") if each.text == said]
+    assert line.get("class") == "error"
+    assert said in written(command, script, "text") and said in written(command, script, "html")
+
+
+def test_a_step_on_more_nodes_than_the_job_has_is_refused(command: Command) -> None:
+    script = "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=4\nsrun --nodes=3 ./solve\n"
+    assert len(boxes(picture(command, script), "refused")) == 1
+    assert '<section class="step has-error refused">' in written(command, script, "html")
+    assert not boxes(picture(command, script.replace("=3", "=2")), "refused")
 
 
 def test_what_does_not_add_up_is_said_and_coloured(real: Command) -> None:
@@ -173,11 +256,15 @@ class Page(HTMLParser):
 def test_a_page_is_well_formed_and_holds_no_script(command: Command, script: str) -> None:
     text = written(command, script, "html")
     page = Page(text)
-    assert text.isascii() and page.open == []
+    assert text.isascii() and not re.search(r"url\(|@import", text) and page.open == []
     assert not {"script", "img", "b", "link", "iframe"} & set(page.tags)
     assert not [name for name in page.attributes if name.startswith("on") or name == "src"]
     assert len(page.ids) == len(set(page.ids))
-    assert page.tags.count("svg") == len(boxes(picture(command, script), "band"))
+    root = picture(command, script)
+    steps = page.tags.count("section")
+    assert steps == len(boxes(root, "band"))
+    kinds = ("node", "unused", "unknown")
+    assert page.tags.count("svg") == sum(len(boxes(root, kind)) for kind in kinds)
 
 
 def test_what_a_script_says_is_text(command: Command) -> None:
@@ -195,14 +282,15 @@ def test_a_page_has_the_request_the_verdict_and_all_findings(real: Command) -> N
     assert "tasks per node8line 2" in text
     lint = real("--output-format", "json", "job.sbatch")
     messages = [each["message"] for each in json.loads(lint.out)]
-    assert messages and all(re.sub(r"\s+", " ", each) in text for each in messages)
+    assert any("`" in each for each in messages)
+    assert all(re.sub(r"\s+", " ", each.replace("`", "")) in text for each in messages)
 
 
 def test_several_scripts_are_one_page_and_no_picture(command: Command) -> None:
     command.write("one.sbatch", GOOD)
     command.write("two.sbatch", BARE)
     page = Page(command("plan", "--output-format", "html", "one.sbatch", "two.sbatch").out)
-    assert page.tags.count("section") == 2 and page.tags.count("svg") == 2
+    assert page.tags.count("article") == 2 and page.tags.count("section") == 2
     result = command("plan", "--output-format", "svg", "one.sbatch", "two.sbatch")
     assert (result.code, result.out) == (2, "")
     assert "svg is a picture of one script" in result.err

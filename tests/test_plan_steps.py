@@ -10,8 +10,12 @@ import pytest
 
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.analysis.planning.steps import steps_of
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job, Site
+from sbatchlint.job.exports import exports_of
 from sbatchlint.job.ranks import MOST_TASKS
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\n"
@@ -195,7 +199,8 @@ def test_a_step_that_srun_refuses_says_why(commands: str, version: str, why: str
     found = step(commands, version=version)
     assert found.get("refused") == why
     if why is not None:
-        assert [found[name] for name in ("nodes", "tasks", "tasks_per_node", "processes", "by_task")] == [None] * 5
+        assert [found[name] for name in ("nodes", "tasks", "tasks_per_node", "by_task")] == [None] * 4
+        assert found["processes"] == 0
 
 
 def test_launchers_of_the_batch_shell_are_steps_of_one_task() -> None:
@@ -220,7 +225,7 @@ def test_a_large_step_shows_its_first_tasks() -> None:
 def test_components_of_a_het_job_have_their_own_tasks() -> None:
     head = "#!/bin/bash\n#SBATCH --ntasks=1\n#SBATCH hetjob\n#SBATCH --nodes=2\n#SBATCH --ntasks=4\n"
     found = steps("srun python a.py\nsrun --het-group=1 python b.py\nsrun --het-group=0,1 python c.py", head)
-    assert [each["tasks"] for each in found] == [1, 4, None]
+    assert [each["tasks"] for each in found] == [1, 4, 1, 4]
     # SLURM_NTASKS of the first component counts where the second has none of its own
     without = head.replace("--ntasks=4", "--ntasks-per-node=2")
     assert step("srun --het-group=1 python b.py", without)["tasks"] is None
@@ -285,7 +290,188 @@ def test_distribution_decides_which_node_a_task_is_on() -> None:
 
 def test_23_11_refuses_gpus_per_task_beside_the_cpus_per_task_of_the_job() -> None:
     head = HEAD + "#SBATCH --cpus-per-task=4\n"
-    why = "srun does not accept --gpus-per-task in a job with --cpus-per-task"
+    why = "srun of 23.11.0 to 23.11.6 does not accept --gpus-per-task in a job with --cpus-per-task"
     assert step("srun --gpus-per-task=1 python t.py", head, "23.11").get("refused") == why
     assert "refused" not in step("srun --gpus-per-task=1 python t.py", head, "24.11")
     assert "refused" not in step("unset SLURM_TRES_PER_TASK\nsrun --gpus-per-task=1 python t.py", head, "23.11")
+
+
+def test_components_of_a_step() -> None:
+    found = steps(
+        "srun -N1 -n1 ./server --listen : -N1 -n3 bash -c 'python worker.py --rank $SLURM_PROCID'",
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --exclusive\n",
+    )
+    assert [each["component"] for each in found] == [{"number": 1, "of": 2}, {"number": 2, "of": 2}]
+    assert [(each["nodes"], each["tasks"], each["program"]) for each in found] == [
+        (1, 1, "./server"),
+        (1, 3, "python worker.py"),
+    ]
+    ranks = [task["variables"] for each in found for task in each["by_task"]]
+    assert [each["SLURM_PROCID"] for each in ranks] == ["0", "1", "2", "3"]
+    assert [each["SLURM_NODEID"] for each in ranks] == ["0", "1", "1", "1"]
+    assert {each["SLURM_NTASKS"] for each in ranks} == {"4"}
+    assert found[1]["by_task"][2]["argv"] == ["python", "worker.py", "--rank", "3"]
+
+
+def test_components_of_the_job() -> None:
+    head = "#!/bin/bash\n#SBATCH --ntasks=2 --nodes=1\n#SBATCH hetjob\n#SBATCH --ntasks=4 --nodes=2\n"
+    found = steps("srun ./a : ./b\nsrun --het-group=0-1 ./c\nsrun --het-group=1 ./d\nsrun --het-group=2 ./e", head)
+    assert [(each["line"], each.get("component"), each["nodes"], each["tasks"]) for each in found] == [
+        (5, {"number": 1, "of": 2}, 1, 2),
+        (5, {"number": 2, "of": 2}, 2, 4),
+        (6, {"number": 1, "of": 2}, 1, 2),
+        (6, {"number": 2, "of": 2}, 2, 4),
+        (7, None, 2, 4),
+        (8, None, None, None),
+    ]
+
+
+def test_application_contexts_of_mpirun() -> None:
+    found = steps("mpirun -np 1 ./server : -np 3 ./worker --fast")
+    assert [(each["tasks"], each["program"], each["component"]["number"]) for each in found] == [
+        (1, "./server", 1),
+        (3, "./worker", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "expected"),
+    [
+        ("export A=1 B=2", "srun", ("1", "2")),
+        ("export A=1 B=2", "srun --export=A", ("1", None)),
+        ("export A=1 B=2", "srun --export=NONE", (None, None)),
+        ("export A=1 B=2", "srun --export=NONE,A", (None, None)),
+        ("export A=1 B=2", "srun --export=B=3", (None, "3")),
+        ("export A=1", "srun --export=ALL,A=2,B=3", ("1", "3")),
+        ("A=1", "srun --export=ALL,A=2", ("2", None)),
+        ("export A=1 B=2", "SLURM_EXPORT_ENV=NONE srun", (None, None)),
+        ("export A=1 B=2", "SLURM_EXPORT_ENV=NONE srun --export=ALL", ("1", "2")),
+        ("export A=1 B=2 SLURM_EXPORT_ENV=NONE", "SRUN_EXPORT_ENV=B srun", (None, "2")),
+        ("#SBATCH --export=NONE\nexport A=1 B=2", "srun", (None, None)),
+        ("#SBATCH --export=A\nexport A=1 B=2", "srun", ("1", None)),
+        ("#SBATCH --export=ALL,C=1\nexport A=1 B=2", "srun", ("1", "2")),
+        ("#SBATCH --export=NONE\nexport A=1 B=2\nunset SLURM_EXPORT_ENV", "srun", ("1", "2")),
+        ("#SBATCH --export=NONE\nexport A=1 B=2", "srun --export=ALL", ("1", "2")),
+    ],
+)
+def test_the_environment_of_tasks(before: str, command: str, expected: tuple[str | None, str | None]) -> None:
+    job = job_of(f"#!/bin/bash\n{before}\n{command} /bin/program\n")
+    program = job.steps[0].program[-1]
+    assert program.name == "program"
+    values = [exported(program, name) for name in "AB"]
+    assert tuple(None if value is None else text_of(value) for value in values) == expected
+    everything = exports_of(job.steps[0]).everything
+    assert ("environment" in steps_of(job)[0]) is not everything
+
+
+@pytest.mark.parametrize(
+    ("commands", "head", "expected"),
+    [
+        ("srun torchrun --nproc_per_node=gpu t.py", HEAD, 16),
+        ("srun torchrun --nproc_per_node=auto t.py", HEAD, 16),
+        ("srun torchrun --nproc_per_node=cpu t.py", HEAD, None),
+        ("srun --gpus-per-node=2 torchrun --nproc_per_node=gpu t.py", HEAD, 4),
+        ("srun --gres=none torchrun --nproc_per_node=auto t.py", HEAD, None),
+        ("srun bash -c 'CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node=gpu t.py'", HEAD, 4),
+        ("srun bash -c 'CUDA_VISIBLE_DEVICES=$X torchrun --nproc_per_node=gpu t.py'", HEAD, None),
+        ("CUDA_VISIBLE_DEVICES=0,1 srun torchrun --nproc_per_node=gpu t.py", HEAD, 16),
+        ("torchrun --nproc_per_node=gpu t.py", HEAD, 8),
+        ("torchrun --nproc_per_node=cpu t.py", HEAD, None),
+        ("export CUDA_VISIBLE_DEVICES=0,1,2\ntorchrun --nproc_per_node=gpu t.py", HEAD, 3),
+        ("export CUDA_VISIBLE_DEVICES=\ntorchrun --nproc_per_node=auto t.py", HEAD, None),
+        ("export CUDA_VISIBLE_DEVICES=GPU-1a,GPU-2b\ntorchrun --nproc_per_node=gpu t.py", HEAD, None),
+        ("torchrun --nproc_per_node=auto t.py", "#!/bin/bash\n#SBATCH --nodes=1\n", None),
+    ],
+)
+def test_launchers_that_count_devices(commands: str, head: str, expected: int | None) -> None:
+    job = job_of(head + commands + "\n")
+    (found,) = steps_of(job)
+    assert found["processes"] == expected
+    (world,) = find_worlds(job)
+    each = world.processes
+    assert (None if each is None else each * found["tasks"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("commands", "programs"),
+    [
+        ("module load x\ncd run\npython train.py --lr 1\n./post", ["python train.py", "./post"]),
+        ("apptainer exec --nv img.sif python train.py", ["python train.py"]),
+        ("srun ./a.out\npython plot.py", ["./a.out"]),
+        ("torchrun t.py\npython plot.py", ["python t.py"]),
+        ("srun -n1 ray start --head --block &\nsleep 9\npython train.py", ["ray start", "python train.py"]),
+        ("bash -c 'python train.py'", ["python train.py"]),
+        ("VERSION=$(python -V)\necho $VERSION\nmkdir out", []),
+    ],
+)
+def test_programs_of_a_job_without_a_step(commands: str, programs: list[str]) -> None:
+    found = steps(commands)
+    assert [each["program"] for each in found] == programs
+    own = [each for each in found if each["command"] is None and each["launcher"] is None]
+    assert all((each["nodes"], each["tasks"], each["gpus_per_task"]) == (1, 1, 8) for each in own)
+
+
+TORCHRUN = "srun torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=n1"
+
+
+@pytest.mark.parametrize(
+    "commands, reason",
+    [
+        (f"{TORCHRUN} --nproc_per_node=2 train.py", None),
+        (f"{TORCHRUN} --epochs=2 train.py", "it has no option --epochs"),
+        (f"{TORCHRUN} --nproc_per_node=2x train.py", "--nproc_per_node=2x is no number of processes"),
+        (f"{TORCHRUN} --nproc_per_node 2", "no program follows its options"),
+        (f"{TORCHRUN} $ARGS --epochs=2 train.py", None),
+        ("srun deepspeed --num-gpus 2 train.py", "it has no option --num-gpus"),
+        ("deepspeed --num_nodes 2 train.py", "--num_nodes above 1 needs a hostfile"),
+        ("deepspeed --num_nodes 2 --hostfile hosts train.py", None),
+        (
+            "accelerate launch --multi_gpu --num_machines 2 --num_processes 4 train.py",
+            "several machines need --machine_rank, unless the configuration file of the user has one",
+        ),
+        ("accelerate launch --multi_gpu --num_machines 2 --num_processes 4 --rdzv_backend c10d train.py", None),
+        ("srun bash -c 'CUDA_VISIBLE_DEVICES= torchrun --nproc_per_node=gpu t.py'",
+         "--nproc_per_node=gpu finds none: CUDA_VISIBLE_DEVICES is empty"),
+        ("srun bash -c 'if ((SLURM_PROCID)); then torchrun --x a.py; else torchrun --y a.py; fi'",
+         "it has no option --x"),
+    ],
+)  # fmt: skip
+def test_a_launcher_that_refuses_its_words_starts_nothing(commands: str, reason: str | None) -> None:
+    found = step(f"#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=2\n{commands}")
+    assert found["launcher"].get("refused") == reason
+    assert "refused" not in found
+    if reason is not None:
+        assert found["processes"] == 0 == found["launcher"]["processes_per_task"]
+        assert [each["processes"] for each in found["by_task"] or ()] == [[]] * len(found["by_task"] or ())
+
+
+def test_a_launcher_that_some_tasks_refuse_is_not_refused() -> None:
+    commands = "srun bash -c 'if ((SLURM_PROCID)); then torchrun --nproc_per_node=2 a.py; else torchrun --y a.py; fi'"
+    found = step(f"#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=2\n{commands}")
+    assert "refused" not in found["launcher"]
+    assert found["processes"] == 2
+    assert [len(each["processes"]) for each in found["by_task"]] == [0, 2]
+
+
+@pytest.mark.parametrize("module, refused", [("openmpi/5.0", True), ("mpich/4.2", False), ("gcc/13", False)])
+def test_mpirun_with_too_few_slots_is_refused_by_open_mpi(module: str, refused: bool) -> None:
+    found = step(f"#SBATCH --nodes=2 --ntasks-per-node=1\nmodule load {module}\nmpirun -np 8 ./a.out")
+    assert ("refused" in found) is refused
+    assert found["processes"] == (0 if refused else 8)
+
+
+@pytest.mark.parametrize(
+    "version, commands, why",
+    [
+        ("24.05", "export SLURM_CPUS_PER_TASK=8; srun ./a.out",
+         "SLURM_CPUS_PER_TASK=8 and SLURM_TRES_PER_TASK=cpu=2 say different numbers"),
+        ("24.05", "export SLURM_CPUS_PER_TASK=8; srun -c 2 ./a.out", None),
+        ("24.05", "unset SLURM_TRES_PER_TASK; export SLURM_CPUS_PER_TASK=8; srun ./a.out",
+         "the job has 4 CPUs and srun requests 16"),
+        ("22.05", "export SLURM_CPUS_PER_TASK=8; srun ./a.out", None),
+        ("23.02", "SRUN_CPUS_PER_TASK=8 srun ./a.out", "the job has 4 CPUs and srun requests 16"),
+    ],
+)  # fmt: skip
+def test_the_cpus_of_a_task_are_what_srun_reads(version: str, commands: str, why: str | None) -> None:
+    found = step(f"#SBATCH --nodes=1 --ntasks=2 --cpus-per-task=2\n{commands}", "#!/bin/bash\n", version=version)
+    assert found.get("refused") == why

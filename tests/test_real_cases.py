@@ -43,6 +43,20 @@ FOUND_BY = {
     "container-gpu": {"SB512", "SB513"},
     "srun-task-count-unset": {"SB329"},
     "mpi-launcher": {"SB318"},
+    "steps-serialised": {"SB802"},
+    "export-drops-environment": {"SB609"},
+    "array-logs-clobbered": {"SB702"},
+    "array-index-mistake": {"SB422"},
+    "conda-not-initialised": {"SB610"},
+    "cpus-per-task-not-passed": {"SB804"},
+    "log-directory-missing": {"SB701"},
+    "memory-conflict": {"SB615"},
+    "secret-in-script": {"SB901"},
+    "set-u-trap": {"SB611"},
+    "signal-not-delivered": {"SB806"},
+    "signal-trap": {"SB719"},
+    "spool-directory-path": {"SB808"},
+    "log-overwritten-on-requeue": {"SB706"},
 }
 SCRIPTS = sorted(CASES.glob("*/*.sh"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -224,8 +225,35 @@ def test_the_line_that_counts() -> None:
     )
     assert rendered("full", scripts=1) == "no findings in 1 script\n"
     assert rendered("full", scripts=2, fixed=3, hidden=4) == (
-        "3 fixed; no findings left in 2 scripts; 4 of severity info not shown (--min-severity info)\n"
+        "3 fixed; no findings left in 2 scripts; 4 of severity info not shown\n  (--min-severity info)\n"
     )
+
+
+def test_a_change_at_the_end_of_a_long_line_is_shown() -> None:
+    text = f"srun {'a' * 300} train.py --last {'b' * 30}\n"
+    change = diagnostic(
+        text, "srun", fix=Fix("x", [replace(Span(text.index("--last"), text.index("--last") + 6), "--new")])
+    )
+    shown = rendered("full", change).splitlines()
+    changed = [line for line in shown if line[:3] == " 1 " and line[3] in "-+"]
+    assert [line.split(" train.py ")[1] for line in changed] == [f"--last {'b' * 30}", f"--new {'b' * 30}"]
+    assert all(line[5:9] == "...a" and len(line) <= 80 for line in changed)
+
+
+def test_a_change_longer_than_a_row_is_shown_whole() -> None:
+    text = "srun train.py\n"
+    longer = " ".join(f"--option-{number}" for number in range(40))
+    shown = rendered("full", diagnostic(text, "srun", fix=Fix("x", [insert(13, f" {longer}")]))).splitlines()
+    assert max(map(len, shown[:-1])) <= 80
+    assert "".join(line[5:] for line in shown if line[3:4] == "+") == f"srun train.py {longer}"
+
+
+def test_a_fix_of_every_line_is_cut() -> None:
+    text = "a\n" * 500
+    edits = [replace(Span(at, at + 1), "b") for at in range(0, 1000, 2)]
+    shown = rendered("full", diagnostic(text, "a", fix=Fix("x", edits))).splitlines()
+    assert shown[-3] == "... the rest is shown by --diff"
+    assert len(shown) < 60
 
 
 def test_links_and_colours() -> None:
@@ -306,3 +334,35 @@ def test_every_format_shows_any_script(text: str, data: st.DataObject) -> None:
     found = diagnostic("x", "x", fix=fix)._replace(span=Span(start, end), source=Source(text, "a"))
     for each in FORMATS:
         assert rendered(each, found).endswith("\n")
+
+
+def test_labels_that_are_far_apart_are_both_shown() -> None:
+    text = "srun python train.py " + "--option value " * 10 + "2>&1 | tee main.log"
+    at = text.index("tee")
+    labels = [Label(0, 4, "", True), Label(at, at + 3, "this exit status counts", False)]
+    for room in (60, 76, 116):
+        line = Line(text, labels, room)
+        under = line.under(Terminal(room))
+        (mark,) = re.findall("-+", under[0])
+        column = under[0].index(mark)
+        assert line.text[column : column + len(mark)] == "tee" and line.text.startswith("srun python")
+        assert "..." in line.text and len(line.text) <= room
+        assert any("this exit status counts" in each for each in under)
+    (whole,) = {Line(text, labels, room).text for room in (len(text), 300)}
+    assert whole == text
+
+
+def test_code_is_not_broken_where_it_is_short() -> None:
+    message = "the failure of it goes unseen by all; write `set -o pipefail` before it"
+    message += ", or `a very long command that no line can hold in one piece`"
+    lines = wrap(message, 48)
+    assert "`set -o pipefail`" in "".join(line for line in lines if "set -o" in line)
+    assert max(map(len, lines)) <= 48 and " ".join(lines) == message
+    assert wrap("write `a b c` here", 4) == ["write", "`a b", "c`", "here"]
+
+
+def test_a_line_beside_an_added_one_is_numbered_as_it_will_be() -> None:
+    fix = Fix("add lines", [insert(4, "new\n"), insert(14, "newer\n")])
+    text = rendered("full", diagnostic("one\ntwo\nthree\nfour\n", "one", fix=fix))
+    rows = [line.split() for line in text.splitlines() if line.split()[1:2] in (["+"], ["|"])]
+    assert rows[-4:] == [["1", "|", "one"], ["2", "+", "new"], ["4", "|", "three"], ["5", "+", "newer"]]

@@ -9,7 +9,7 @@ from sbatchlint.job import Job, Site
 from sbatchlint.registry import registry
 from sbatchlint.source.text import Source
 from sbatchlint.triggered import STAGES, TRIGGERS
-from sbatchlint.triggers import AnyOf, Launchers, NoGpus, Options, Steps, Trigger, Variables
+from sbatchlint.triggers import AnyOf, IgnoreComments, Index, Launchers, NoGpus, Options, Steps, Trigger, Variables
 from test_checks import ALL, Case, findings
 
 
@@ -28,7 +28,7 @@ def test_the_index_has_the_stages_of_the_cards() -> None:
 
 
 def test_every_trigger_is_used() -> None:
-    names = {name for name in triggers.__all__ if name not in ("Trigger", "AnyOf")}
+    names = {name for name in triggers.__all__ if name not in ("Trigger", "AnyOf", "Index")}
     used = {type(part).__name__ for each in TRIGGERS.values() for part in getattr(each, "triggers", (each,))}
     assert used == names
 
@@ -46,12 +46,16 @@ def test_triggers_tell_scripts_apart() -> None:
     ):
         assert trigger.holds(job=holds), trigger
         assert not trigger.holds(job=fails), trigger
+        index = Index({"this": trigger, "other": Options("array")})
+        assert (index.holding(plain), index.holding(many))[holds is many] == {"this"}, trigger
+        assert not index.holding(fails), trigger
 
 
 @pytest.mark.parametrize("case", [each for each in ALL if each.check.card.when], ids=lambda case: case.label)
 def test_a_trigger_silences_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     triggered = [each._replace(source=None) for each in findings(case)]
-    monkeypatch.setattr(engine, "TRIGGERS", {})
+    late = {name: each for name, each in engine.TRIGGERS.items() if isinstance(each, IgnoreComments)}
+    monkeypatch.setattr(engine, "INDEX", Index(late))
     assert triggered == [each._replace(source=None) for each in findings(case)]
 
 

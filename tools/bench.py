@@ -10,7 +10,8 @@ as nothing makes a program faster than it is. Told are, each without the cache o
   tree_sitter_bash and does nothing;
 - the same run over all scripts again, with the cache of the run before;
 - how the time grows with the number of files, and with the length of a script, for several shapes of scripts;
-- the memory of the run over all scripts.
+- the memory of the run over all scripts;
+- how many megabytes of a log `diagnose` reads in a CPU second: a plain log, a coloured one, and one full of complaints.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SHAPES: dict[str, tuple[Callable[[int], str], int]] = {
     "functions": (repeated("f{i}() {\n  echo $1 {i}\n}\nf{i} a\n"), 300),
     "words of a command": (repeated(" --opt{i} $A", "srun python t.py", "\n"), 2000),
     "appended pieces": (repeated('CMD="$CMD --opt{i}=$V"\n', after="srun $CMD\n"), 300),
+    "elements of an array": (repeated("A+=(--opt{i} $V)\n", "A=()\n", 'srun ./a "${A[@]}"\n'), 300),
     "heredocs": (repeated("cat > c{i}.yaml <<EOF\na: $A\nEOF\n", after="srun ./a\n"), 20),
     "programs in strings": (repeated('srun bash -c "echo $A; python t.py --x {i}"\n'), 100),
     "branches": (repeated('if [ "$A{i}" = x ]; then B="$B -{i}"; fi\n', after="srun ./a $B\n"), 60),
@@ -146,6 +148,34 @@ def growth(bench: Bench, files: list[str]) -> None:
         print(f"  {size} to {10 * size} {name}: {costs[0]:.3f} to {costs[1]:.3f} s, {costs[1] / costs[0]:.1f} times")
 
 
+# A line of a log for `diagnose`, and what is there to find; `{i}` is another number in each line.
+LOG_LINES = {
+    "plain": "{i}: 10:00:00 INFO step {i} loss 0.413 grad 1.2 tokens 4096 memory 31.2 of 80 time 0.31\n",
+    "coloured": "\x1b[32mINFO\x1b[0m step {i} \x1b[1mloss\x1b[0m 0.413 tokens 4096 memory 31.2 of 80 time 0.31\n",
+    "full of complaints": "worker{i}: error: cannot open part {i}: connection reset by peer, not found, failed\n",
+}
+
+
+def logs(megabytes: int = 16) -> None:
+    """The rate at which `diagnose` reads, in this process."""
+    from io import BytesIO
+
+    from sbatchlint.diagnose.findings import Findings, Symptoms
+    from sbatchlint.diagnose.reading import add_context, read_log
+    from sbatchlint.diagnose.symptoms import symptoms
+
+    ready = Symptoms(symptoms().values())
+    for name, line in LOG_LINES.items():
+        block = "".join(line.replace("{i}", str(i)) for i in range(20_000)).encode()
+        stream = BytesIO(block * max(megabytes * 1_000_000 // len(block), 1))
+        findings = Findings(ready)
+        begin = time.process_time()
+        read_log(stream, "log", 0, findings)
+        add_context(stream, list(findings.events.values()))
+        rate = len(stream.getbuffer()) / 1e6 / (time.process_time() - begin)
+        print(f"a log, {name}: {rate:.0f} MB a CPU second")
+
+
 def measured(text: str, rounds: int = 3) -> float:
     """The CPU seconds for a script in this process: the least of some rounds."""
     from sbatchlint.engine import inspect
@@ -195,6 +225,7 @@ def main() -> int:
         many(bench, files, program)
         one(bench, program)
         growth(bench, files)
+        logs()
     return 0
 
 

@@ -29,7 +29,13 @@ from damage import TARGETS, damaged, seeds_of  # noqa: E402  (tests/ is added ab
 
 SECONDS = 10.0
 MEMORY = 1 << 30
+LITTLE = 200  # megabytes that are nothing to speak of
 LARGEST = 100_000
+
+
+def memory() -> float:
+    """The megabytes that this process had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))
 
 
 class Hang(BaseException):
@@ -69,6 +75,7 @@ class Collector:
         self.runs = 0
         self.seen: set[str] = set()
         self.slowest = 0.0
+        self.most = LITTLE
 
     def run(self, data: bytes) -> None:
         self.runs += 1
@@ -83,6 +90,10 @@ class Collector:
         if took > max(2 * self.slowest, 1.0):
             self.slowest = took
             self.keep(data, f"{took:.1f} s", None)
+        most = memory()
+        if most > 1.5 * self.most:
+            self.keep(data, f"{most:.0f} MB", None)
+        self.most = max(self.most, most)
 
     def keep(self, data: bytes, what: str, error: BaseException | None) -> None:
         if what in self.seen:
@@ -144,8 +155,7 @@ def main() -> int:
         if options.engine == "atheris":
             follow_coverage(collector, seeds, options.seconds, options.seed)  # does not return
         mutate(collector, seeds, options.seconds, options.seed)
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{name}: {collector.runs} inputs, {len(collector.seen)} kept, at most {most:.0f} MB", flush=True)
+        print(f"{name}: {collector.runs} inputs, {len(collector.seen)} kept, at most {memory():.0f} MB", flush=True)
         failed += len(collector.seen)
     return 1 if failed else 0
 

@@ -63,7 +63,10 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Job", "sbatchlint.job", ("Job",)),
     ("Request", "sbatchlint.job.request", None),
     ("Step", "sbatchlint.job.steps", None),
+    ("Words of an srun", "sbatchlint.job.srun", None),
+    ("Nodes and tasks of a step", "sbatchlint.job.geometry", None),
     ("GPUs of a step", "sbatchlint.job.gpus", None),
+    ("The environment of a step's tasks", "sbatchlint.job.exports", None),
     ("Launch", "sbatchlint.job.launches", None),
     ("Launcher", "sbatchlint.job.launchers.model", None),
     ("World", "sbatchlint.job.worlds", None),
@@ -242,8 +245,11 @@ def parameter(value: inspect.Parameter) -> str:
     if value.name == "job":
         return "job"
     kind = "" if value.annotation is inspect.Parameter.empty else f": {annotation(value.annotation)}"
-    default = "" if value.default is inspect.Parameter.empty else f" = {value.default!r}"
-    return f"{value.name}{kind}{default}"
+    if value.default is inspect.Parameter.empty:
+        return f"{value.name}{kind}"
+    # of a function its name: what Python prints for one holds an address
+    default = value.default.__name__ if inspect.isfunction(value.default) else repr(value.default)
+    return f"{value.name}{kind} = {default}"
 
 
 def annotation(value: Any) -> str:

@@ -3,7 +3,9 @@
 A bound that is met makes something unknown that a patient reader could know, so the run says so.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces
@@ -57,13 +59,10 @@ class Limits:
         if len(field) <= most and sum(map(len, [each.text for each in field if each.text])) <= MOST_CHARACTERS:
             return field
         self.note("value", span)
-        size = 0
-        kept: list[Piece] = []
-        for piece in field[:most]:
-            size += len(piece.text or "")
-            if size > MOST_CHARACTERS:
-                break
-            kept.append(piece)
+        kept = field[:most]
+        sizes = [len(each.text) if each.text else 0 for each in kept]
+        if sum(sizes) > MOST_CHARACTERS:
+            kept = kept[: bisect_right(list(accumulate(sizes)), MOST_CHARACTERS)]
         return (*kept, Piece(None, span.start, span.end, Expansion("", span, phase)))
 
     def bounded_fields(self, fields: Sequence[Pieces], span: Span, phase: Phase) -> tuple[Pieces, ...]:

@@ -44,7 +44,7 @@ class State:
 
     __slots__ = (
         "doubtful", "escaped", "files", "functions", "mixed", "options", "positional", "restored", "sourced", "status",
-        "stdin", "variables",
+        "stdin", "variables", "zero",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,6 +54,7 @@ class State:
         # set -e and the like: True, False, or None where branches disagree
         self.options: dict[str, bool | None] = {}
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
+        self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
         self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
         self.sourced = False  # a file that cannot be read here ran in this shell
         # something may have failed before: the shell may have exited, or abandoned a command halfway
@@ -71,6 +72,7 @@ class State:
         new.functions = self.functions
         new.options = self.options
         new.positional = self.positional
+        new.zero = self.zero
         new.files = self.files.copy()
         new.doubtful = self.doubtful
         new.escaped = self.escaped
@@ -84,9 +86,8 @@ class State:
     def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
-        kept = {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
-        new.variables = Variables(kept)
-        new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
+        new.variables = self.variables.where(_is_passed_on)
+        new.functions = self.functions.where(_is_function_passed_on)
         new.files = self.files
         new.positional = ()
         new.doubtful = self.doubtful
@@ -107,6 +108,14 @@ class State:
 
     def option(self, name: str) -> bool | None:
         return self.options.get(name, False)
+
+
+def _is_passed_on(_: str, variable: Variable) -> bool:
+    return variable.exported or not variable.alternatives
+
+
+def _is_function_passed_on(_: str, function: ShellFunction) -> bool:
+    return function.exported
 
 
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:

@@ -1,5 +1,6 @@
 """What the evaluation of a script records: every command that would run, where, and with which words."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.state import State
@@ -36,6 +37,21 @@ class Shell:
         self.parent = parent
         self.span = span
         self.depth: int = 0 if parent is None else parent.depth + 1
+
+    def around(self) -> "Iterator[Shell]":
+        """This shell and those around it, innermost first."""
+        shell: Shell | None = self
+        while shell is not None:
+            yield shell
+            shell = shell.parent
+
+    @property
+    def awaiting(self) -> "Shell":
+        """The shell that goes on when a command in the foreground of this one has ended."""
+        shell = self
+        while shell.parent is not None and shell.kind in ("pipeline", "subshell"):
+            shell = shell.parent
+        return shell
 
 
 class Context:
@@ -110,18 +126,21 @@ class Spawn:
     `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
     `apptainer` … `phase`: the phase in which it runs, None for that of the command itself. `variables`, `dropped`,
     `cleared` (all but `kept`): changes to its environment. `prefix`: words before its own. `info`: the job layer's own
-    record.
+    record. `component`: the argv of the next component of the same command, as if that were a command of its own
+    (`srun a : b`); the words of the command itself end before it.
     """
 
-    __slots__ = ("cleared", "command", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
+    __slots__ = ("cleared", "command", "component", "dropped", "info", "kept", "kind", "phase", "prefix", "variables")
 
     def __init__(
         self, kind: str, command: int | None, phase: Phase | None = None,
         variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
         info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
+        component: tuple[Pieces, ...] | None = None,
     ) -> None:  # fmt: skip
         self.kind = kind
         self.command = command
+        self.component = component
         self.phase = phase
         self.variables = variables
         self.dropped = dropped
@@ -141,12 +160,13 @@ class Invocation:
     its last word. `kind`: how its parent starts it ("" for the script's own commands, else `srun`, `bash -c`,
     `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
     `spawn`: how it starts another command, NOTHING where it starts none. `alternatives`: how many invocations stand for
-    this one command, each with other words that it may have.
+    this one command, each with other words that it may have. `before`: the component before this one, where a command
+    has several (`srun a : b`): each is an invocation with its own words.
     """
 
     __slots__ = (
-        "alternatives", "argv", "children", "context", "guards", "index", "kind", "name", "piped_from", "piped_to",
-        "redirects", "span", "spawn", "state", "stdin", "text", "variables",
+        "alternatives", "argv", "before", "children", "context", "guards", "index", "kind", "name", "piped_from",
+        "piped_to", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
     )  # fmt: skip
 
     def __init__(
@@ -176,6 +196,7 @@ class Invocation:
         self.stdin: Text | None = None
         self.index = 0
         self.alternatives = 1
+        self.before: Invocation | None = None
         self.text: Text | None = None  # for a shell: the program that it runs, where that is known
         self.piped_from = False
         self.piped_to = False
@@ -191,6 +212,12 @@ class Invocation:
     @property
     def name_span(self) -> Span:
         return span_of(self.argv[0]) if self.argv else self.span
+
+    @property
+    def calls_function(self) -> bool:
+        """Whether the shell calls a function of the script; what that runs are invocations of their own."""
+        functions = self.state.functions
+        return bool(functions) and not self.kind and bool(self.argv) and (text_of(self.argv[0]) or "") in functions
 
     def ancestors(self) -> "list[Invocation]":
         """The invocations that started this one, innermost first."""
@@ -209,6 +236,10 @@ class Invocation:
             found.extend(child.descendants())
         return found
 
+    def leaves(self) -> "list[Invocation]":
+        """Those of its descendants that start nothing else; itself where it starts nothing."""
+        return [each for each in self.descendants() if not each.children] or [self]
+
     def __repr__(self) -> str:
         words = " ".join("?" if text_of(field) is None else str(text_of(field)) for field in self.argv)
         return f"<{self.phase.name.lower()} {self.kind}: {words}>"
@@ -219,10 +250,13 @@ def exported(invocation: Invocation, name: str) -> Pieces | None:
     variable = invocation.state.variables.get(name)
     if variable is None or not variable.exported:
         return None
-    values = [each.fields for each in variable.alternatives if merge_guards(invocation.guards, each.guards) is not None]
-    if len(values) != 1 or not values[0]:
-        return None
-    return values[0][0]
+    values = values_of(invocation, variable)
+    return values[0][0] if len(values) == 1 and values[0] else None
+
+
+def values_of(invocation: Invocation, variable: Variable) -> list[tuple[Pieces, ...] | None]:
+    """What a variable may hold where a command runs; None among it: nobody knows."""
+    return [each.fields for each in variable.alternatives if merge_guards(invocation.guards, each.guards) is not None]
 
 
 def is_set(invocation: Invocation, name: str) -> bool:
@@ -259,6 +293,7 @@ class Submission(NamedTuple):
 
     `quoted`: the outer shell expanded nothing in it. `command`: the sbatch that takes it, if one is seen; `rest`: the
     index of its first word that is no option. `wrapped`: it is the text of --wrap, below a first line that sbatch adds.
+    `alone`: no other sbatch takes it too.
     """
 
     text: Text
@@ -267,6 +302,7 @@ class Submission(NamedTuple):
     command: Invocation | None
     rest: int = 0
     wrapped: bool = False
+    alone: bool = True
 
 
 class Trace:

@@ -9,10 +9,13 @@ name, the phase in which it happened, and where in the file it is written. Text 
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
+_SLOT = Regex(r"(?m)^#SBATCH\b.*?(?:@|__|%[%(A-Z]|(?<!\$)\{)")
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
 
@@ -171,14 +174,24 @@ def expansions(field: Pieces) -> tuple[Expansion, ...]:
     """Every expansion that went into a field, inputs included."""
     found: list[Expansion] = []
     for piece in field:
-        if piece.expansion is not None:
-            found.extend(piece.expansion.all())
+        expansion = piece.expansion
+        if expansion is not None:
+            found.append(expansion)
+            if expansion.inputs:
+                found.extend(expansion.inputs)
     return tuple(found)
 
 
 def literal(text: str, start: int) -> Piece:
     """A piece that stands in the file as it is."""
     return Piece(text, start, start + len(text))
+
+
+@lru_cache(maxsize=2)  # asked for each finding of a file
+def may_have_slots(text: str) -> bool:
+    """Whether a program may fill in a text; False only where it has no slot and no tag for certain."""
+    tags = "{%" in text or "{{" in text or "<%" in text or "\n%" in text
+    return tags or "#SBATCH" in text and _SLOT.search(text) is not None
 
 
 class Text:
@@ -222,14 +235,14 @@ class Text:
 
     def without_template_marks(self) -> "Text":
         """The text as a shell gets it after a template engine: unknown values for expressions, statements left out."""
-        if not self.is_plain or "{%" not in self.string and "{{" not in self.string and "<%" not in self.string:
+        if not self.is_plain or not may_have_slots(self.string):
             return self
-        from sbatchlint.source.templates import is_templated, rendered  # few files have such tags
+        from sbatchlint.source.templates import rendered  # few files have such tags
 
-        if not is_templated(self.string):
-            return self
         string, base = self.string, self.field[0].start
         parts = rendered(string)
+        if len(parts) < 2:
+            return self
         return Text(
             tuple(
                 literal(string[start:end], base + start) if known else Piece(None, base + start, base + end)

@@ -4,7 +4,7 @@ Each alternative carries *guards*, the branches that it came from, so that value
 values of another.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
 from typing import NamedTuple, TypeVar
@@ -19,6 +19,8 @@ NO_GUARDS: Guards = frozenset()
 
 # A value has at most this many alternatives; more are widened to their common beginning and an unknown.
 MOST_ALTERNATIVES = 6
+# Of more pieces than these only the common beginning is looked for.
+MOST_ALIGNED = 400
 
 Fields = tuple[Pieces, ...]
 
@@ -62,7 +64,8 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
     return first | second
 
 
-def _common_prefix(values: Sequence[Pieces]) -> Pieces:
+def common_prefix(values: Sequence[Pieces]) -> Pieces:
+    """The pieces with which all values begin."""
     shortest = min(values, key=len)
     for index, piece in enumerate(shortest):
         if any(value[index] != piece for value in values):
@@ -71,7 +74,7 @@ def _common_prefix(values: Sequence[Pieces]) -> Pieces:
 
 
 def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Phase) -> tuple[Alternative, ...]:
-    """The alternatives, or one instead of too many: what all of them begin with, then an unknown."""
+    """The alternatives, or one instead of too many: what all of them have, with an unknown where they differ."""
     if len(alternatives) <= MOST_ALTERNATIVES:
         return tuple(alternatives)
     inputs: dict[Expansion, None] = {}
@@ -90,13 +93,41 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     unset = (Alternative(None),) if len(known) < len(alternatives) else ()
     if not several:
         unknown = Piece(None, span.start, span.end, expansion)
-        return (Alternative(((*_common_prefix([fields[0] for fields in known]), unknown),)), *unset)
+        return (Alternative((_common_pieces([fields[0] for fields in known], unknown),)), *unset)
     shared = 0
     if all(each.keys is None for each in alternatives):
         while all(len(fields) > shared and fields[shared] == known[0][shared] for fields in known):
             shared += 1
     unknown = Piece(None, span.start, span.end, expansion, open=True)
     return (Alternative((*(known[0][:shared] if known else ()), (unknown,))), *unset)
+
+
+def _common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
+    """The pieces that all fields have, in order, and the unknown for what stands between them."""
+    if not fields or sum(map(len, fields)) > MOST_ALIGNED:
+        return (*common_prefix(fields), unknown)
+    places = [{piece: number for number, piece in enumerate(field)} for field in fields]
+    out: list[Piece] = []
+    ends = [0] * len(fields)  # of what is dealt with, in each field
+    for piece in (*fields[0], None):
+        if piece is None:
+            found = list(map(len, fields))
+        else:
+            found = [place.get(piece, -1) for place in places]
+            if any(at < end for at, end in zip(found, ends, strict=True)):
+                continue
+        gaps = [field[end:at] for field, end, at in zip(fields, ends, found, strict=True)]
+        if any(gap != gaps[0] for gap in gaps):
+            inputs = flattened(each.expansion for gap in gaps for each in gap if each.expansion is not None)
+            prefix = common_prefix(gaps)
+            expansion = None if unknown.expansion is None else unknown.expansion._replace(inputs=inputs)
+            out.extend((*prefix, unknown._replace(expansion=expansion)))
+        else:
+            out.extend(gaps[0])
+        if piece is not None:
+            out.append(piece)
+            ends = [at + 1 for at in found]
+    return tuple(out)
 
 
 Named = TypeVar("Named")
@@ -106,25 +137,48 @@ Named = TypeVar("Named")
 MOST_OWN = 32
 
 
+class _Layer(dict[str, Named]):
+    """What several share and nobody changes. `selections`: what was selected of it, by the question."""
+
+    __slots__ = ("selections",)
+
+    def __init__(self, names: Mapping[str, Named]) -> None:
+        super().__init__(names)
+        self.selections: dict[Callable[[str, Named], bool], _Layer[Named]] = {}
+
+
 class LayeredDict(MutableMapping[str, Named]):
     """Variables or functions by name: a part that copies share and nobody changes, and the changes since."""
 
     __slots__ = ("_own", "_shared")
 
-    def __init__(self, shared: dict[str, Named] | None = None) -> None:
-        self._shared = shared if shared is not None else {}
+    def __init__(self, shared: Mapping[str, Named] | None = None) -> None:
+        self._shared = _Layer(shared or {})
         self._own: dict[str, Named | None] = {}  # None: deleted
 
     def copy(self) -> "LayeredDict[Named]":
         if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
-            self._shared = self._merged()
+            self._shared = _Layer(self._merged())
             self._own = {}
+        return self._with(self._shared, self._own.copy())
+
+    def where(self, holds: Callable[[str, Named], bool]) -> "LayeredDict[Named]":
+        """Those for which something holds; what many commands share is asked once for each question."""
+        kept = self._shared.selections.get(holds)
+        if kept is None:
+            kept = _Layer({name: each for name, each in self._shared.items() if holds(name, each)})
+            self._shared.selections[holds] = kept
+        changed = {name: each if each is not None and holds(name, each) else None for name, each in self._own.items()}
+        return self._with(kept, changed)
+
+    @staticmethod
+    def _with(shared: _Layer[Named], own: dict[str, Named | None]) -> "LayeredDict[Named]":
         new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
-        new._shared = self._shared
-        new._own = self._own.copy()
+        new._shared = shared
+        new._own = own
         return new
 
-    def _merged(self) -> dict[str, Named]:
+    def _merged(self) -> Mapping[str, Named]:
         if not self._own:
             return self._shared
         merged = {**self._shared, **self._own}
@@ -158,8 +212,17 @@ class LayeredDict(MutableMapping[str, Named]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._merged())
 
+    def __bool__(self) -> bool:
+        """Whether there is any: asked of every command, for which counting them is too much."""
+        if any(each is not None for each in self._own.values()):
+            return True
+        return len(self._shared) > sum(name in self._shared for name in self._own)
+
     def __len__(self) -> int:
         return len(self._merged())
+
+    def items(self) -> ItemsView[str, Named]:
+        return self._merged().items()
 
     def changes(self, other: "LayeredDict[Named]") -> Iterable[str]:
         """The names whose objects differ between the two."""

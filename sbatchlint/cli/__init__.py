@@ -1,5 +1,6 @@
-"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` shows what a job requests and starts, `explain` and
-`checks` describe the checks.
+"""The command: `sbatchlint [OPTIONS] [PATH|-]...` lints; `plan` shows what a job requests and starts, `diagnose`
+reads the log of a failed one, `convert` makes one for more nodes, `explain` and `checks` describe the checks, `config`
+tells the settings, `schema` their schema; `completions` completes for a shell.
 
 Exit codes: 0 no finding at or above --fail-on is left; 1 some are; 2 wrong usage, unreadable input or bad
 configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pipe.
@@ -13,7 +14,7 @@ from sbatchlint import ISSUES, __version__
 
 # Objects live until their file is done, or (from imports) until the end, so that collecting early finds nothing. Set
 # before the other imports, this saves a tenth of a short run.
-gc.set_threshold(100_000, 20, 50)
+gc.set_threshold(500_000, 20, 50)
 
 
 def command() -> int:
@@ -41,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     except InputError as error:
         from sbatchlint.report.cells import escape
 
-        print(f"error: {escape(str(error))}", file=sys.stderr)
+        print(f"error: {escape(str(error))}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # the buffered rest has nowhere to go, about which the interpreter would complain at exit
@@ -74,6 +75,26 @@ def _run(arguments: list[str]) -> int:
         from sbatchlint.cli.plan import plan
 
         return plan(arguments[1:])
+    if arguments and arguments[0] == "diagnose":
+        from sbatchlint.cli.diagnose import diagnose
+
+        return diagnose(arguments[1:])
+    if arguments and arguments[0] == "convert":
+        from sbatchlint.cli.convert import run
+
+        return run(arguments[1:])
+    if arguments and arguments[0] == "config":
+        from sbatchlint.cli.config import config
+
+        return config(arguments[1:])
+    if arguments and arguments[0] == "schema":
+        from sbatchlint.cli.schema import schema
+
+        return schema(arguments[1:])
+    if arguments and arguments[0] == "completions":
+        from sbatchlint.cli.completions import completions
+
+        return completions(arguments[1:])
     from sbatchlint.cli.arguments import lint_options
 
     options = lint_options(arguments)

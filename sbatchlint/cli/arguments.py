@@ -11,6 +11,10 @@ from sbatchlint.registry import did_you_mean
 from sbatchlint.report import FORMATS
 from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.text import Source
+
+# What the first argument may be instead of a path.
+VERBS = ("plan", "diagnose", "convert", "explain", "checks", "config", "schema", "completions")
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,9 +23,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
-            word = next((word for word in unknown.split() if word.startswith("-")), unknown).partition("=")[0]
+            word = next((word for word in unknown.split() if word.startswith("-")), "").partition("=")[0]
             message = f"unknown option '{word}'{did_you_mean(word, self._option_string_actions)}"
-        raise InputError(f"{message}\n{self.format_usage().rstrip()}")
+            message = message if word else f"unexpected argument '{unknown}'"
+        wrong = InputError(message)
+        wrong.add_note(self.format_usage().rstrip())
+        raise wrong
 
     def format_help(self) -> str:
         from shutil import get_terminal_size  # slow to import
@@ -42,6 +49,39 @@ def add_configuration_options(group: argparse._ActionsContainer) -> None:
         "--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting"
     )
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
+
+
+def a_number(text: str) -> int:
+    """How many of something: an argument of `type=`."""
+    if not is_number(text) or not 1 <= parse_integer(text) <= 100_000:
+        raise argparse.ArgumentTypeError("must be a number from 1 on")
+    return parse_integer(text)
+
+
+def command_behind(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """The arguments before `--`, and the command behind it; None without one. Raises `InputError`."""
+    if "--" not in arguments:
+        return arguments, None
+    at = arguments.index("--")
+    if at + 1 == len(arguments):
+        raise InputError("there is no command behind --")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def arguments_and_paths(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments before `--`, and the paths behind it, whatever these look like.
+
+    `--add-ignore` becomes `--add-ignore=`, as the reason never is an argument of its own: that would be a path.
+    """
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return ["--add-ignore=" if each == "--add-ignore" else each for each in arguments[:at]], arguments[at + 1 :]
+
+
+def script_of(command: list[str]) -> Source:
+    """A command line as a script."""
+    from shlex import join  # for two verbs only
+
+    return Source(f"#!/bin/bash\n{join(command)}\n", "<command>")
 
 
 def add_version_option(group: argparse._ActionsContainer) -> None:
@@ -85,7 +125,10 @@ def lint_parser() -> Parser:
     parser = Parser(
         prog="sbatchlint",
         usage="sbatchlint [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
-        "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks",
+        "       sbatchlint diagnose [OPTIONS] LOG...\n"
+        "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
+        "       sbatchlint explain CODE|NAME|GROUP\n       sbatchlint checks\n       sbatchlint config [PATH]\n"
+        "       sbatchlint schema\n       sbatchlint completions bash|zsh|fish",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
         epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a fault of sbatchlint itself.",
         allow_abbrev=False,
@@ -109,6 +152,17 @@ def lint_parser() -> Parser:
     add("--ignore", action="append", default=[], metavar="CHECKS", help="do not run these")
     add("--min-severity", choices=LEVELS[::-1], help="the least severity that is reported (default: warning)")
     add_version_option(group)
+
+    group = parser.add_argument_group("living with findings")
+    add = group.add_argument
+    add("--no-ignores", action="store_true", help="report also what comments in scripts ignore")
+    add(
+        "--add-ignore", nargs="?", const="", metavar="REASON",
+        help="write a comment that ignores it above each finding (--add-ignore=REASON says why)",
+    )  # fmt: skip
+    add("--baseline", metavar="FILE", help="report only what is not in this file (default: as the settings say)")
+    add("--write-baseline", metavar="FILE", help="write all findings into a new file")
+    add("--update-baseline", action="store_true", help="take out of the baseline what is repaired; adds nothing")
 
     group = parser.add_argument_group("output")
     add = group.add_argument
@@ -138,7 +192,9 @@ def lint_parser() -> Parser:
 
 def lint_options(arguments: list[str]) -> argparse.Namespace:
     """The parsed options. Raises `InputError`; exits with 0 after --help or --version."""
+    arguments, behind = arguments_and_paths(arguments)
     options = lint_parser().parse_intermixed_args(arguments)
+    options.paths += behind
     if options.version:
         print(f"sbatchlint {__version__}")
         raise SystemExit(0)
@@ -148,6 +204,13 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
         raise InputError("--stdin-filename needs - as the only path")
     if options.quiet and options.verbose:
         raise InputError("--quiet and --verbose exclude each other")
+    fixing = options.fix or options.fix_only or options.diff
+    if options.add_ignore is not None and (fixing or options.paths == ["-"] or options.no_ignores):
+        raise InputError("--add-ignore goes with none of --fix, --diff, --no-ignores and standard input")
+    if options.update_baseline and fixing:
+        raise InputError("--update-baseline goes with neither --fix nor --diff")
+    if options.write_baseline is not None and (fixing or options.baseline is not None):
+        raise InputError("--write-baseline goes with none of --baseline, --fix and --diff")
     if options.diff and options.fix_only:
         raise InputError("--diff and --fix-only exclude each other")
     return options

@@ -120,7 +120,7 @@ class Cache:
         return self._answers[question]
 
     def _outcome(self, path: str, data: bytes, settings: Settings, entry: Entry) -> Outcome | None:
-        _, asked, hidden, failing, found = entry
+        _, asked, hidden, failing, ignored, found = entry
         sources: dict[str | None, Source] = {}
         diagnostics = []
         for code, severity, message, start, end, related, fix, reached, shown in found:
@@ -145,7 +145,7 @@ class Cache:
                     reached,
                 )
             )
-        return Outcome(path, diagnostics, hidden, failing, origin=settings.origin or "")
+        return Outcome(path, diagnostics, hidden, failing, origin=settings.origin or "", ignored=ignored)
 
     def _beside(self, shown: str, asked: Iterable[int]) -> bytes | None:
         """The content of a file beside the script; None where it changed since it was compared."""
@@ -180,7 +180,7 @@ class Cache:
             ]
             for each in outcome.diagnostics
         ]
-        entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, found]
+        entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found]
         self._added[outcome.path] = (entry, outcome.asked)
 
     def write(self) -> None:

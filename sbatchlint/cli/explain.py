@@ -12,18 +12,36 @@ from sbatchlint.source.files import InputError
 FORMATS = ("text", "markdown", "json")
 
 
-def explain(arguments: list[str]) -> int:
-    """Runs `sbatchlint explain CODE|NAME|GROUP`; returns the exit code."""
-    parser = Parser(
-        prog="sbatchlint explain",
-        description="Why a check is there, with examples, its fix, its limits and references.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+def explain_parser() -> Parser:
+    made = _parser(
+        "explain",
+        "Why a check is there, with examples, its fix, its limits and references; what a symptom of diagnose means.",
     )
-    parser.add_argument("check", metavar="CODE|NAME|GROUP")
-    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    options = parser.parse_args(arguments)
+    made.add_argument("check", metavar="CODE|NAME|GROUP|SYMPTOM")
+    return made
+
+
+def checks_parser() -> Parser:
+    return _parser("checks", "Every check: code, name, severity, fix, and what it finds.")
+
+
+def _parser(verb: str, description: str) -> Parser:
+    made = Parser(prog=f"sbatchlint {verb}", description=description, allow_abbrev=False, formatter_class=formatter)
+    made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    return made
+
+
+def explain(arguments: list[str]) -> int:
+    """Runs `sbatchlint explain CODE|NAME|GROUP|SYMPTOM`; returns the exit code."""
+    options = explain_parser().parse_args(arguments)
+    if registry().find(options.check) is None and "-" in options.check:
+        from sbatchlint.cli.symptom_pages import page  # symptoms are not loaded for checks
+
+        shown = page(options.check, options.output_format)
+        if shown:
+            print(shown, end="")
+            return 0
     entries = registry().select(options.check)
     if not entries:
         raise InputError(f"there is no check in '{options.check}' yet")
@@ -44,15 +62,7 @@ def explain(arguments: list[str]) -> int:
 
 def checks(arguments: list[str]) -> int:
     """Runs `sbatchlint checks`; returns the exit code."""
-    parser = Parser(
-        prog="sbatchlint checks",
-        description="Every check: code, name, severity, fix, and what it finds.",
-        allow_abbrev=False,
-        formatter_class=formatter,
-    )
-    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    options = parser.parse_args(arguments)
+    options = checks_parser().parse_args(arguments)
     found = list(registry().load_all())
     if options.output_format == "json":
         print(json.dumps([card_value(check) for check in found], indent=2))

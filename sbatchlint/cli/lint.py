@@ -3,23 +3,29 @@
 import os
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from sbatchlint import ISSUES
-from sbatchlint.cli.arguments import configured, listed
+from sbatchlint.cli.arguments import VERBS, configured, listed
 from sbatchlint.cli.outcome import Outcome
-from sbatchlint.cli.process import Mode, process_all
+from sbatchlint.cli.process import Mode, process, process_all
 from sbatchlint.diagnostics import Diagnostic
-from sbatchlint.registry import registry
+from sbatchlint.registry import did_you_mean, registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.summary import count, statistics, statistics_json, summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
-from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, submits_scripts
-from sbatchlint.source.files import InputError, content, reason
-from sbatchlint.source.text import Span, begins_as_script
+from sbatchlint.source.discover import candidates, is_batch_name, is_batch_script, is_document, submits_scripts
+from sbatchlint.source.files import InputError, content, reason, write
+from sbatchlint.source.text import Source, Span, begins_as_script
+
+if TYPE_CHECKING:
+    from sbatchlint.cli.baseline import Baseline
 
 STANDARD_INPUT = "<stdin>"
 # Larger files in a folder are data.
@@ -28,6 +34,7 @@ MOST_BYTES = 4 << 20
 
 def lint(options: Namespace) -> int:
     """Runs `sbatchlint`; returns the exit code."""
+    begun = monotonic() if not options.quiet and _is_watched() else None
     run = _Run(options)
     if options.paths == ["-"]:
         scripts = [(options.stdin_filename or STANDARD_INPUT, sys.stdin.buffer.read())]
@@ -38,10 +45,10 @@ def lint(options: Namespace) -> int:
             print(shown_path(path))
         return 2 if run.errors else 0
     if not scripts and not run.errors and not options.quiet:
-        looked = f" ({run.left_out} other files)" if run.left_out else ""
+        looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
         print(f"note: no batch script found{looked}; one has an #SBATCH line", file=sys.stderr)
     caching = not options.no_cache and not _keeps_nothing()
-    outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching)
+    outcomes = process_all(scripts, run.resolver, run.mode, options.jobs, caching, begun)
     for outcome in outcomes:
         run.take(outcome)
     return run.finish(outcomes)
@@ -56,8 +63,15 @@ class _Run:
         fixing = options.fix or options.fix_only
         self.mode = Mode(fixing and not options.diff, options.diff, options.unsafe_fixes, options.paths == ["-"])
         self.errors = 0
+        # A path may be the reason of --add-ignore; then nothing is written.
+        self.is_meant_otherwise = False
         self.left_out = 0
         self._faults: set[tuple[str, str]] = set()
+        self._baselines: dict[str, Baseline] = {}
+        if options.baseline is not None:
+            self._read_baseline(options.baseline)  # one that cannot be read is an error before anything is linted
+        if options.update_baseline and self._narrowed():
+            raise InputError("--update-baseline needs a whole run: without --select, --ignore and --min-severity")
         overrides = self.resolver.overrides
         for selector in (*(overrides.select or ()), *overrides.extend_select, *overrides.ignore):
             registry().select(selector)  # an invalid configuration is an error even with nothing to lint
@@ -77,27 +91,43 @@ class _Run:
             if os.path.lexists(path) and not os.path.exists(path):
                 self.error(f"cannot read {path}: it is a link to nothing")
             elif not os.path.exists(path):
-                self.error(f"there is no file or folder {path}")
+                hint = did_you_mean(path, (*VERBS, "--help")) if path == paths[0] else ""
+                if self.options.add_ignore == "":
+                    self.is_meant_otherwise = True
+                    hint = " (a reason is written --add-ignore=REASON)"
+                self.error(f"there is no file or folder {path or repr(path)}{hint}")
             else:
                 existing.append(path)
 
         def excluded(path: str, is_folder: bool) -> bool:
             return self.resolver.settings(path).excluded(path, is_folder)
 
-        for path, named in candidates(existing, excluded, self.options.force_exclude):
+        def unreadable(error: OSError) -> None:
+            self.error(f"cannot read {os.path.normpath(error.filename)}: {reason(error)}")
+
+        for path, named in candidates(existing, excluded, self.options.force_exclude, unreadable):
             try:
                 data = _content(path, named)
             except OSError as error:
                 self.error(f"cannot read {path}: {reason(error)}")
                 continue
-            if data is not None and (
-                is_batch_script(data, path) or named and (is_batch_name(path) or submits_scripts(data))
-            ):
+            if data is not None and self._is_wanted(path, data, named):
                 yield path, data
             else:
                 self.left_out += 1
-                if named:
-                    self.note(f"{path} has no #SBATCH line, so it is not linted")
+                if named and is_document(path, data or b""):
+                    self.note(f"{path} is a document that the setting `include` does not name, so it is not linted")
+                elif named:
+                    self.note(f"{path} has no #SBATCH line where sbatch would read it, so it is not linted")
+
+    def _is_wanted(self, path: str, data: bytes, named: bool) -> bool:
+        """Whether a file is linted: a batch script, or a document that somebody named or the settings include.
+
+        With --force-exclude the paths come from a program that names every file of the repository, as hooks do.
+        """
+        if is_document(path, data):
+            return named and not self.options.force_exclude or self.resolver.settings(path).includes(path)
+        return is_batch_script(data, path) or named and (is_batch_name(path) or submits_scripts(data))
 
     def take(self, outcome: Outcome) -> None:
         """Prints at once what went wrong with a file."""
@@ -131,12 +161,26 @@ class _Run:
         options = self.options
         found = _once([diagnostic for outcome in outcomes for diagnostic in outcome.diagnostics])
         scripts = {outcome.path for outcome in outcomes if not outcome.error}
+        if options.write_baseline is not None:
+            return self._write_baseline(found)
+        failing = any(outcome.failing for outcome in outcomes)
+        found, known = self._without_known(found, scripts)
+        if self._baselines:
+            failing = any(self.resolver.settings(each.source.path).fails(each.severity) for each in found)
         report = Report(
             found,
             len(scripts | {each.source.path for each in found if each.reached}),
             sum(len(outcome.applied) for outcome in outcomes),
             sum(outcome.hidden for outcome in outcomes),
+            sum(outcome.ignored for outcome in outcomes),
+            known,
+            options.min_severity or "warning",
         )
+        if options.add_ignore is not None:
+            if self.is_meant_otherwise:
+                return 2
+            added = self._add_ignores(outcomes, found)
+            return 2 if self.errors else 0 if added else 1
         if options.diff:
             self._write_diff(outcomes, report)
         elif self.mode.standard_input and self.mode.fix:
@@ -146,7 +190,7 @@ class _Run:
         elif options.fix_only:
             if not options.quiet:
                 print(f"{report.fixed} fixed in {count(report.scripts, 'script')}")
-        elif outcomes or not self.errors:
+        elif scripts or not self.errors:
             self._write(report)
         if options.show_fixes and not options.diff:
             self._show_fixes(outcomes)
@@ -158,7 +202,113 @@ class _Run:
             return 0
         if options.diff:
             return 1 if any(outcome.applied for outcome in outcomes) else 0
-        return 1 if not options.fix_only and any(outcome.failing for outcome in outcomes) else 0
+        return 1 if failing and not options.fix_only else 0
+
+    def _without_known(self, found: list[Diagnostic], scripts: set[str]) -> tuple[list[Diagnostic], int]:
+        """The findings that no baseline holds, and how many one does; shrinks baselines where that is asked for."""
+        parts: dict[str, tuple[set[str], list[Diagnostic]]] = {}
+        if self.options.update_baseline:  # perhaps every script is gone
+            parts[self._baseline_of(os.path.join(".", "*"))] = (set(), [])
+        for path in scripts:
+            parts.setdefault(self._baseline_of(path), (set(), []))[0].add(path)
+        for each in found:
+            parts.setdefault(self._baseline_of(each.source.path), (set(), []))[1].append(each)
+        new = parts.pop("", (set[str](), list[Diagnostic]()))[1]
+        known = gone = 0
+        for file, (own_scripts, own) in parts.items():
+            baseline = self._read_baseline(file)
+            compared = baseline.compare(own, own_scripts)
+            new += compared.new
+            known += compared.known
+            gone += compared.gone
+            if self.options.update_baseline:
+                before = baseline.count
+                baseline.shrink(own, own_scripts)
+                baseline.write()
+                left = baseline.count
+                print(f"{escape(shown_path(file))}: {before - left} taken out, {left} left", file=sys.stderr)
+        if self.options.update_baseline and not parts:
+            raise InputError("--update-baseline: neither --baseline nor the settings name one")
+        if gone and not (self.options.update_baseline or self.options.quiet or self._narrowed()):
+            held = count(gone, "finding")
+            print(f"note: the baseline holds {held} too many; shrink it with --update-baseline", file=sys.stderr)
+        chosen = set(map(id, new))
+        return [each for each in found if id(each) in chosen], known
+
+    def _baseline_of(self, path: str) -> str:
+        """The file of the baseline that holds for a script; empty where none does."""
+        if self.options.write_baseline is not None:
+            return ""
+        named: str | None = self.options.baseline
+        return (self.resolver.settings(path).baseline or "") if named is None else named
+
+    def _read_baseline(self, file: str) -> "Baseline":
+        """The baseline in a file. Raises `InputError` where it cannot be read."""
+        if file not in self._baselines:
+            from sbatchlint.cli.baseline import read_baseline
+
+            self._baselines[file] = read_baseline(file)
+        return self._baselines[file]
+
+    def _narrowed(self) -> bool:
+        """Whether options leave out findings that a run without them would have."""
+        options = self.options
+        return options.select is not None or bool(options.ignore) or options.min_severity is not None
+
+    def _write_baseline(self, found: list[Diagnostic]) -> int:
+        from sbatchlint.cli.baseline import baseline_of
+
+        path = self.options.write_baseline
+        if os.path.exists(path):
+            raise InputError(f"{path} exists; remove it to begin anew, or shrink it with --update-baseline")
+        baseline = baseline_of(path, found)
+        baseline.write()
+        held = f"{count(baseline.count, 'finding')} in {count(len(baseline.entries), 'file')}"
+        print(f'{path}: {held}; name it in the settings (baseline = "{path}"), or by --baseline')
+        return 2 if self.errors else 0
+
+    def _add_ignores(self, outcomes: list[Outcome], found: list[Diagnostic]) -> bool:
+        """Writes comments that ignore the findings; whether each could be ignored."""
+        from sbatchlint.fix import bash_parses
+        from sbatchlint.ignores import with_ignores
+
+        added = files = 0
+        wanted = set(map(id, found))
+        left = []
+        for outcome in outcomes:
+            own = [each for each in outcome.diagnostics if id(each) in wanted]
+            here = [each for each in own if not each.reached]
+            if here:
+                before = here[0].source
+                document = is_document(outcome.path, Source.encode(before.text))
+                if document:
+                    from sbatchlint.documents import document_with_ignores  # few files are documents
+
+                    settings = self.resolver.settings(outcome.path)
+                    after = document_with_ignores(before, settings, here, self.options.add_ignore)
+                else:
+                    after = with_ignores(before, here, self.options.add_ignore)
+                again = process(
+                    (outcome.path, Source.encode(after.text)), self.resolver, Mode(False, False, False, True)
+                )
+                if not document and bash_parses(before) and not bash_parses(after) or again.error:
+                    left += here
+                    continue
+                write(outcome.path, Source.encode(after.text), Source.encode(before.text))
+                files += 1
+                added += len(here)
+                others = Counter(_identity(each) for each in outcome.diagnostics if id(each) not in wanted)
+                mine = {_identity(each) for each in here}
+                for each in again.diagnostics:
+                    if others[_identity(each)] > 0:
+                        others[_identity(each)] -= 1
+                    elif not each.reached and _identity(each) in mine:
+                        left.append(each)
+        print(f"{count(added - len(left), 'finding')} ignored by comments in {count(files, 'file')}")
+        for each in left:
+            place = f"{escape(shown_path(each.source.path))}:{each.source.row(each.span.start)}"
+            print(f"note: {place}: {each.code} {each.name} cannot be ignored by a comment here", file=sys.stderr)
+        return not left
 
     def _write(self, report: Report) -> None:
         if self.options.output_file:
@@ -173,6 +323,17 @@ class _Run:
         chosen = self.options.output_format is not None or self.options.statistics
         if not chosen and os.environ.get("GITHUB_ACTIONS") == "true":
             print(renderer("github")(report, Terminal()), end="")
+            self._summarise_step(report)
+
+    def _summarise_step(self, report: Report) -> None:
+        """Adds the table to what GitHub shows of a step."""
+        path = os.environ.get("GITHUB_STEP_SUMMARY")
+        if path:
+            try:
+                with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+                    file.write(renderer("markdown")(report, Terminal()))
+            except OSError as error:
+                print(f"note: cannot write the step summary: {reason(error)}", file=sys.stderr)
 
     def _rendered(self, report: Report, terminal: Terminal) -> str:
         output_format = self.options.output_format or "full"
@@ -182,7 +343,7 @@ class _Run:
             return statistics(report, terminal) + ("" if self.options.quiet else summary(report, terminal))
         text = renderer(output_format)(report, terminal)
         if self.options.quiet and output_format in ("full", "concise"):
-            text = text[: text[:-1].rfind("\n") + 1]  # without the summary line
+            text = text.removesuffix(summary(report, terminal, output_format == "full"))
         return text
 
     def _write_diff(self, outcomes: list[Outcome], report: Report) -> None:
@@ -232,6 +393,11 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return kept
 
 
+def _is_watched() -> bool:
+    """Whether standard error is a terminal that can go back to the beginning of a line."""
+    return os.environ.get("TERM") != "dumb" and sys.stderr.isatty()
+
+
 def _keeps_nothing() -> bool:
     """Whether the environment says that no results are to be kept."""
     return os.environ.get("SBATCHLINT_NO_CACHE", "").lower() not in ("", "0", "false", "no", "off")
@@ -250,6 +416,11 @@ def _content(path: str, named: bool) -> bytes | None:
         return None if len(data) > MOST_BYTES else data
 
 
+def _identity(diagnostic: Diagnostic) -> tuple[str, str]:
+    """What a finding keeps where the lines of its file move."""
+    return diagnostic.code, diagnostic.source.slice(diagnostic.span)
+
+
 def _overrides(options: Namespace) -> Overrides:
     path, pairs = configured(options)
     return Overrides(
@@ -262,4 +433,5 @@ def _overrides(options: Namespace) -> Overrides:
         isolated=options.isolated,
         configuration=path,
         pairs=pairs,
+        ignores=not options.no_ignores,
     )

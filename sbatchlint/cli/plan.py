@@ -3,20 +3,33 @@
 import json
 import sys
 from argparse import Namespace
+from functools import partial
+from typing import Any
 
 from sbatchlint import ISSUES
 from sbatchlint.analysis.planning.plan import plan_of
+from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.cli.arguments import (
+    Parser,
+    a_number,
+    add_configuration_options,
+    add_version_option,
+    command_behind,
+    configured,
+    formatter,
+    script_of,
+)
 from sbatchlint.diagnostics import Diagnostic, Fault
 from sbatchlint.engine import inspect_job
-from sbatchlint.job import Job
+from sbatchlint.job import Job, has_directives
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
 from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.files import InputError, read, read_standard_input
+from sbatchlint.source.secrets import covered
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "svg", "html")
@@ -24,7 +37,8 @@ FORMATS = ("text", "json", "svg", "html")
 
 def plan(arguments: list[str]) -> int:
     """`sbatchlint plan [OPTIONS] PATH...`: one object for one path, a list for several."""
-    options = _options(arguments)
+    arguments, command = command_behind(arguments)
+    options = _options(arguments, command)
     path, pairs = configured(options)
     resolver = Resolver(
         Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
@@ -32,11 +46,10 @@ def plan(arguments: list[str]) -> int:
     drawn = options.output_format != "json"
     plans, marks, findings = [], [], []
     faults: list[Fault] = []
-    for name in options.paths:
-        source = read_standard_input(options.stdin_filename or "<stdin>") if name == "-" else read(name)
+    for source in [script_of(command)] if command else map(partial(_read, options), options.paths):
         settings = resolver.settings(source.path)
-        job = Job.from_source(source, settings.site)
-        plans.append(plan_of(job))
+        job = _job(source, settings, options)
+        plans.append(_covered(plan_of(job)))
         found = _findings(job, source, settings, faults) if drawn else []
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
@@ -57,6 +70,31 @@ def plan(arguments: list[str]) -> int:
         said = f"sbatchlint itself failed in {fault.where} on {shown_path(fault.path)} ({fault.error})"
         print(f"fault: {said}; please report this at {ISSUES}", file=sys.stderr)
     return 3 if faults else 0
+
+
+def _read(options: Namespace, name: str) -> Source:
+    return read_standard_input(options.stdin_filename or "<stdin>") if name == "-" else read(name)
+
+
+def _job(source: Source, settings: Settings, options: Namespace) -> Job:
+    """The job of a script; with --as-job that of one without options of its own."""
+    if options.as_job is None:
+        return Job.from_source(source, settings.site)
+    if has_directives(source, settings.site):
+        raise InputError(f"{source.path} has #SBATCH lines; --as-job is for scripts that have none")
+    wanted = {"nodes": options.as_job, "ntasks-per-node": 1, "gpus-per-node": options.gpus_per_node}
+    wanted["cpus-per-task"] = options.cpus_per_node
+    words = [f"--{name}={number}" for name, number in wanted.items() if number is not None]
+    return Job.from_source(source, settings.site, " ".join(words))
+
+
+def _covered(value: Any) -> Any:
+    """A plan without the secrets of the script."""
+    if isinstance(value, str):
+        return covered(value)
+    if isinstance(value, dict):
+        return {key: _covered(each) for key, each in value.items()}
+    return [_covered(each) for each in value] if isinstance(value, list) else value
 
 
 def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
@@ -91,7 +129,7 @@ def _marks(job: Job, findings: list[Diagnostic]) -> dict[Place, list[Mark]]:
 
 def _add_rows(job: Job, steps: dict[tuple[str, int], set[Place]]) -> None:
     """Adds the rows of each step, by the path of their file, and the step's place."""
-    own = [each.invocation for each in job.launches if each.step is None]
+    own = [*(each.invocation for each in job.launches if each.step is None), *batch_programs(job)]
     roots = {id(each) for each in (*(step.invocation for step in job.steps), *own)}
     for invocation in job.invocations:
         root: Invocation | None = invocation
@@ -110,20 +148,33 @@ def _add_rows(job: Job, steps: dict[tuple[str, int], set[Place]]) -> None:
                 steps.setdefault((source.path, row), set()).add(place)
 
 
-def _options(arguments: list[str]) -> Namespace:
-    parser = Parser(
+def parser() -> Parser:
+    made = Parser(
         prog="sbatchlint plan",
+        usage="sbatchlint plan [OPTIONS] PATH...\n"
+        "       sbatchlint plan --as-job NODES [OPTIONS] PATH...|-- COMMAND...",
         description="What a job asks for, whether sbatch takes it, and which tasks and processes run where.",
         allow_abbrev=False,
         formatter_class=formatter,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="batch scripts; - is standard input")
-    add_version_option(parser)
-    parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    add_configuration_options(parser)
-    parser.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
-    options = parser.parse_intermixed_args(arguments)
+    made.add_argument("paths", nargs="*", metavar="PATH", help="batch scripts; - is standard input")
+    made.add_argument("--as-job", type=a_number, metavar="NODES", help="a script without #SBATCH as a job of so many")
+    made.add_argument("--gpus-per-node", type=a_number, metavar="G", help="of --as-job")
+    made.add_argument("--cpus-per-node", type=a_number, metavar="C", help="of --as-job")
+    add_version_option(made)
+    made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text; svg takes one path")
+    made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    add_configuration_options(made)
+    made.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
+    return made
+
+
+def _options(arguments: list[str], command: list[str] | None) -> Namespace:
+    options = parser().parse_intermixed_args(arguments)
+    if bool(options.paths) == (command is not None):
+        raise InputError("plan needs a PATH, or -- and a command")
+    if options.as_job is None and (command or options.gpus_per_node or options.cpus_per_node):
+        raise InputError("--as-job says as a job of how many nodes")
     if options.paths.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     if options.output_format == "svg" and len(options.paths) > 1:

@@ -1,12 +1,14 @@
 """Lints and fixes files, in this process or in several."""
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source import lookups
+from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source, Undecodable
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 # With fewer files for each process, starting it costs more than it saves.
 FILES_PER_PROCESS = 16
+# As many are handed to a process at once: few enough for a count that moves.
+FILES_AT_ONCE = 16
 # With fewer files, to keep results and find them again costs more than it saves.
 FEWEST_CACHED = 8
 
@@ -39,9 +43,13 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
 
     `recording`: whether the outcome tells what was asked of the file system.
     """
-    from sbatchlint.engine import inspect  # slow to import, and not needed where all results are known
-
     path, data = script
+    document = is_document(path, data)
+    if document:
+        from sbatchlint.documents import inspect_document as inspect  # few files are documents
+    else:
+        from sbatchlint.engine import inspect  # slow to import, and not needed where all results are known
+
     settings = resolver.settings(path)
     try:
         source = Source.from_bytes(data, path)
@@ -56,6 +64,9 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
     before = source
     if mode.fix or mode.diff:
         from sbatchlint.fix import fix_source, unified_diff  # loaded with --fix and --diff only
+
+        if document:
+            from sbatchlint.documents import fix_document as fix_source
 
         fixed = fix_source(source, settings, mode.unsafe, inspection)
         source, inspection = fixed.source, fixed.inspection
@@ -80,24 +91,28 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
         text=Source.encode(source.text) if mode.standard_input else b"",
         faults=tuple(inspection.faults),
         origin=settings.origin or "",
-        asked=record.answers if record is not None and record.lasting else None,
+        asked=record.answers if record is not None and record.lasting and not document else None,
+        ignored=inspection.ignored,
     )
 
 
 def process_all(
-    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, caching: bool
+    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, caching: bool, begun: float | None = None
 ) -> list[Outcome]:
-    """The outcomes in the order of the scripts. `caching`: those of former runs may be taken, and these be kept."""
+    """The outcomes in the order of the scripts. `caching`: those of former runs may be taken, and these be kept.
+
+    `begun`: when the run began, where a terminal shows how many are done.
+    """
     if not caching or mode.fix or mode.diff or mode.standard_input or len(scripts) < FEWEST_CACHED:
-        return _processed(scripts, resolver, mode, jobs, False)
+        return _processed(scripts, resolver, mode, jobs, False, begun)
     from sbatchlint.cli.cache import Cache  # not for few files
 
     cache = Cache.of_run(resolver.overrides)
     if cache is None:
-        return _processed(scripts, resolver, mode, jobs, False)
+        return _processed(scripts, resolver, mode, jobs, False, begun)
     known = [cache.find(path, data, resolver.settings(path)) for path, data in scripts]
     changed = [script for script, outcome in zip(scripts, known) if outcome is None]
-    processed = _processed(changed, resolver, mode, jobs, True)
+    processed = _processed(changed, resolver, mode, jobs, True, begun)
     for (path, data), outcome in zip(changed, processed):
         cache.add(data, resolver.settings(path), outcome)
     cache.write()
@@ -106,30 +121,39 @@ def process_all(
 
 
 def _processed(
-    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, recording: bool
+    scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, recording: bool, begun: float | None
 ) -> list[Outcome]:
     """The outcomes in the order of the scripts, worked out in this process or in several."""
     if jobs is None:
         jobs = min(_cpus(), len(scripts) // FILES_PER_PROCESS)
     jobs = min(jobs, len(scripts))
     if jobs < 2:
-        return [process(script, resolver, mode, recording) for script in scripts]
+        outcomes = (process(script, resolver, mode, recording) for script in scripts)
+        return list(_counted(outcomes, len(scripts), begun))
     for path, _ in scripts[:1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     from concurrent.futures import ProcessPoolExecutor  # slow to import
 
     import sbatchlint.engine  # noqa: F401  # once for all processes
 
-    size = max(len(scripts) // (jobs * 8), 1)
+    size = max(min(len(scripts) // (jobs * 8), FILES_AT_ONCE), 1)
     pool = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(resolver, mode, recording))
     try:
-        outcomes = list(pool.map(_work, scripts, chunksize=size))
+        processed = list(_counted(pool.map(_work, scripts, chunksize=size), len(scripts), begun))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     # without waiting, the pool's thread may close a pipe to which the interpreter writes at exit
     pool.shutdown()
-    return outcomes
+    return processed
+
+
+def _counted(outcomes: Iterator[Outcome], total: int, begun: float | None) -> Iterator[Outcome]:
+    if begun is None:
+        return outcomes
+    from sbatchlint.cli.progress import with_progress  # only where somebody looks
+
+    return with_progress(outcomes, total, begun)
 
 
 _shared: tuple[Resolver, Mode, bool] | None = None

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Hashable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.interpreter.programs import shell_flags
@@ -14,9 +14,10 @@ from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.syntax.walk import quoted_ranges
 from sbatchlint.bash.trace import NOTHING, Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
+from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
-from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.launches import Launch
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import Directives, read_directives
@@ -25,6 +26,9 @@ from sbatchlint.slurm.versions import Range
 from sbatchlint.source.discover import is_batch_name
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sbatchlint.source.ignores import IgnoreComment, Selector
 
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
@@ -44,11 +48,12 @@ class Job:
     the settings say. `is_shell`: the commands are known at all; `interpreter_line`: the interpreter and its words.
     `is_embedded`: it stands inside `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
     `directives_expand`: there the outer shell expands the directives too. `trace`: all that was recorded.
+    `ignores`: the comments that switch checks off; `unused_ignores`: what in them switched nothing off.
     """
 
     def __init__(
         self, source: Workspace, text: Text, site: Site, *, submission: Submission | None = None,
-        outer: "Job | None" = None, shell: bool = True,
+        outer: "Job | None" = None, shell: bool = True, options: str = "",
     ) -> None:  # fmt: skip
         self.source = source
         self.text = text.without_template_marks()
@@ -59,7 +64,8 @@ class Job:
         self.directives_expand = submission is not None and not submission.quoted
         self.submission, self.outer = submission, outer
         if submission is None:
-            self.directives: Directives = read_directives(text, site.slurm_versions, site.plugin_options)
+            read = _attached(source, options) if options else text
+            self.directives: Directives = read_directives(read, site.slurm_versions, site.plugin_options)
         else:
             from sbatchlint.job.submission import submitted_directives
 
@@ -73,31 +79,42 @@ class Job:
         self.hooks = hooks = JobHooks(self.request, self.versions, site, IncludedFiles(source))
         interpreter = ScriptInterpreter(hooks)
         self.trace: Trace = interpreter.trace
-        self.parsed = interpreter.parsed  # what was parsed once is not parsed again
+        self.parsed, self.programs = interpreter.parsed, interpreter.programs  # what was parsed is not parsed again
         self.evaluate(interpreter)
         self.limits = interpreter.limits
         if hooks.files.left_out is not None:
             self.limits.note("files", hooks.files.left_out)
         self.checkpoints = interpreter.checkpoints
         self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
+        self.proved = 0  # how many characters were evaluated again for that
         self.steps: list[Step] = hooks.steps
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
+        # Known once all other checks have spoken.
+        self.ignores: "tuple[IgnoreComment, ...]" = ()
+        self.unused_ignores: "tuple[tuple[IgnoreComment, Selector], ...]" = ()
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.submits: list[Job] = self._submitted() if self.depth < DEEPEST and self.trace.submissions else []
 
     @classmethod
-    def from_source(cls, source: Source, site: Site) -> "Job":
-        """The job of a file. One in UTF-16 has no commands: sbatch and the shell read its bytes."""
-        text = Text((), source.text) if source.is_utf_16 else Text.of_file(source.text)
-        return cls(Workspace(source), text, site)
+    def from_source(cls, source: Source, site: Site, options: str = "") -> "Job":
+        """The job of a file; `options`: in the place of its own. UTF-16 has no commands: a shell reads its bytes."""
+        return cls(Workspace(source), _text(source), site, options=options)
 
     def evaluate(self, interpreter: ScriptInterpreter) -> None:
         """Walks the script's commands."""
         if self.is_shell:
-            state = State()
-            for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
-                state.options[flag] = True
-            interpreter.run(self.text, self.program, self.phase, state)
+            interpreter.run(self.text, self.program, self.phase, self.first_state())
+
+    def first_state(self) -> State:
+        """What its shell knows at its start: the options of the first line, what the submitting script has exported."""
+        state = State()
+        submission = self.submission
+        command = None if submission is None or not submission.alone else submission.command
+        if command is not None and (self.request.text("export") or "ALL").startswith("ALL"):
+            state.variables = command.state.child().variables
+        for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
+            state.options[flag] = True
+        return state
 
     def _is_batch(self) -> bool:
         return bool(self.directives.lines or self.is_embedded or is_batch_name(self.source.path)) or bool(
@@ -132,7 +149,12 @@ class Job:
 
     @cached_property
     def launches(self) -> list[Launch]:
-        return find_launches(self.invocations)
+        return self.hooks.launches(self.invocations)
+
+    @cached_property
+    def beside(self) -> FilesBeside:
+        """The files of the project as commands name them."""
+        return FilesBeside(self.hooks.files, self.invocations, self.hooks.host_paths)
 
     def with_submitted(self) -> "list[Job]":
         """This job, and all jobs inside its script, however deep: those that submit others come before them."""
@@ -146,6 +168,8 @@ class Job:
         for each in self.trace.invocations:
             each.children.clear()
             each.spawn = NOTHING
+        for step in self.steps:
+            step.parts.clear()
         self.trace.clear()
         self.checkpoints.clear()
         self.answers.clear()
@@ -176,6 +200,12 @@ class Job:
         return self.text.span(start, end)
 
 
+def _attached(source: Workspace, options: str) -> Text:
+    """The words of an sbatch as an option block, which stands in no line of the file."""
+    block = f"#!/bin/bash\n#SBATCH {options}\n"
+    return Text((literal(block, source.attach(Source(block, "<options>"), Span(0, 0))),))
+
+
 def _interpreter(string: str) -> tuple[str, str]:
     """The interpreter that the first line names (bash without one), and the line's words."""
     if not string.startswith("#!"):
@@ -188,3 +218,12 @@ def _interpreter(string: str) -> tuple[str, str]:
 
 def _words(line: str) -> list[Pieces]:
     return [(literal(word, 0),) for word in line.split()]
+
+
+def _text(source: Source) -> Text:
+    return Text((), source.text) if source.is_utf_16 else Text.of_file(source.text)
+
+
+def has_directives(source: Source, site: Site) -> bool:
+    """Whether sbatch reads options in a file; nothing else of it is looked at."""
+    return bool(read_directives(_text(source), site.slurm_versions, site.plugin_options).lines)

@@ -216,6 +216,8 @@ def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
 def assignment_of(field: Pieces) -> tuple[str, Pieces] | None:
     """The name and value of a word `NAME=value`."""
     prefix = known_prefix(field)
+    if "=" not in prefix:
+        return None
     found = re.match(r"([A-Za-z_][A-Za-z0-9_]*)=", prefix)
     if not found:
         return None
@@ -347,7 +349,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
         index = reader.at
         field = argv[index]
         text = shown_text(field)
-        if not field:
+        if not text:
             # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
             return Reading(tuple(reader.given), candidate if candidate is not None else index, reader.certain)
         if is_unknown(field):
@@ -413,9 +415,8 @@ def program_options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
             if equals and "\ue000" not in name:
                 yield name, None, field
             continue
-        name, equals, value = text.partition("=")
+        name, equals, _ = text.partition("=")
         if equals:
-            last = field[-1]
-            yield name, (last._replace(text=value),), field
+            yield name, cut(field, len(name) + 1, len(text)), field
         else:
             yield name, argv[at + 1] if at + 1 < len(argv) else None, field

@@ -7,13 +7,14 @@ one, the whole changed script is evaluated, for `MOST_WHOLE` repairs of a script
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sbatchlint.bash.interpreter.interpreter import Checkpoint, ScriptInterpreter
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.values import Text, literal
 from sbatchlint.job import Job
 from sbatchlint.job.hooks import JobHooks
-from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
@@ -48,34 +49,54 @@ def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
 
 def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, Span] | None:
     """The statements that matter: the state before the first, and where they stand; None where that is not certain."""
-    points = job.checkpoints
-    if job.is_embedded or job.submits or not job.text.is_plain or not points or job.limits.exhausted:
+    if job.submits:
+        return None
+    before, last = _order(job)
+    whole = Span(min(edit.span.start for edit in edits), max(edit.span.end for edit in edits))
+    part = part_around(job, whole, bisect_right(before, last[launch.launcher.span.start]))
+    return None if part is None else (job.checkpoints[part.first], part.span)
+
+
+class Part(NamedTuple):
+    """Whole lines of a script: its top-level statements from `first` to before `behind`, and where they stand."""
+
+    first: int
+    behind: int
+    span: Span
+
+
+def part_around(job: Job, place: Span, least: int = 1) -> Part | None:
+    """The statements around a place, and all up to before that with the number `least`; None: they cannot be told."""
+    if job.is_embedded or not job.text.is_plain or job.limits.exhausted:
         return None
     text = job.source.own.text
-    starts, before, last = _order(job)
+    starts = _starts(job)
 
     def begins_line(number: int) -> bool:
         return not text[text.rfind("\n", 0, starts[number]) + 1 : starts[number]].strip()
 
-    first = bisect_right(starts, min(edit.span.start for edit in edits)) - 1
+    first = bisect_right(starts, place.start) - 1
     while first > 0 and not begins_line(first):
         first -= 1
     if first < 0:
         return None
-    behind = max(bisect_right(before, last[launch.launcher.span.start]), 1)
-    ends = max(edit.span.end for edit in edits)
-    while behind < len(points) and (starts[behind] < ends or not begins_line(behind)):
+    behind = max(least, first + 1)
+    while behind < len(starts) and (starts[behind] < place.end or not begins_line(behind)):
         behind += 1
-    end = starts[behind] if behind < len(points) else len(text)
-    return points[first], Span(starts[first], end)
+    return Part(first, behind, Span(starts[first], starts[behind] if behind < len(starts) else len(text)))
 
 
 @once
-def _order(job: Job) -> tuple[list[int], list[int], dict[int, int]]:
-    """Where the top-level statements begin, how many commands ran before each, and the last command of each launch."""
-    starts = [job.text.offset(each.statement.start) for each in job.checkpoints]
+def _starts(job: Job) -> list[int]:
+    """Where the top-level statements begin that were reached."""
+    return [job.text.offset(each.statement.start) for each in job.checkpoints]
+
+
+@once
+def _order(job: Job) -> tuple[list[int], dict[int, int]]:
+    """How many commands ran before each top-level statement, and the last command of each launch."""
     last = {each.launcher.span.start: each.invocation.index for each in job.launches}
-    return starts, [each.commands for each in job.checkpoints], last
+    return [each.commands for each in job.checkpoints], last
 
 
 def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -> list[Launch] | None:
@@ -88,4 +109,4 @@ def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -
     hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
     interpreter = ScriptInterpreter(hooks)
     interpreter.run(Text((literal(string, span.start),)), program, job.phase, point.state.copy())
-    return find_launches(interpreter.trace.invocations)
+    return hooks.launches(interpreter.trace.invocations)

@@ -13,24 +13,31 @@ devices, the GPUs of a job, a step or a task count from 0 there, and are the sam
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import Request, gpu_count
+from sbatchlint.job.srun import StepOption, own_variable
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
 # Forms in which GPUs are asked for; the first four may be given together.
 FORMS = ("gpus-per-node", "gpus-per-task", "gpus", "gpus-per-socket", "gres", "tres-per-task")
 BINDINGS = ("gpu-bind", "tres-bind")
-# Who sets these before an srun changes what it asks for, or how GPUs are shared.
-_READ_BY_SRUN = frozenset(
-    {"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_GRES"}
-    | {"SLURM_STEP_GRES", "SLURM_GPU_BIND", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU"}
-)
+# Who sets these before an srun changes what it asks for, or how GPUs are shared: as the option does, or beyond that.
+_VARIABLES = {
+    "gpus": "SLURM_GPUS", "gpus-per-node": "SLURM_GPUS_PER_NODE", "gpus-per-task": "SLURM_GPUS_PER_TASK",
+    "gres": "SLURM_GRES", "gpu-bind": "SLURM_GPU_BIND",
+}  # fmt: skip
+_OTHERS = (
+    "SLURM_GPUS_PER_SOCKET", "SLURM_STEP_GRES", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU",
+)  # fmt: skip
+# GPUs and tasks of a node are not looked at one by one where there are more.
+MOST_ON_NODE = 1024
 # Programs take their GPUs from these.
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
@@ -65,7 +72,7 @@ class Sharing(NamedTuple):
 
     def seen(self, tasks: int, local: int) -> tuple[int, ...] | None:
         """The GPUs that a task sees, by its number on the node and how many tasks there are; None: not known."""
-        if self.on_node is None or self.binding is None:
+        if self.on_node is None or self.on_node > MOST_ON_NODE or self.binding is None:
             return None
         every = tuple(range(self.on_node))
         kind, number, ids = self.binding
@@ -96,7 +103,7 @@ class Sharing(NamedTuple):
             return 1 if self.on_node != 0 else 0
         if kind == "per_task" and self.share == number:
             return number
-        if tasks is None:
+        if tasks is None or tasks > MOST_ON_NODE:
             if not kind:
                 return self.on_node
             several = True if self.binds_one else several
@@ -204,11 +211,11 @@ class _Asked(NamedTuple):
 def _sharing(step: Step, version: str) -> Sharing | None:
     """What a release makes of a step's options; None where its srun refuses them."""
     request = step.request
-    if not step.certain or not request.directives.certain or request.heterogeneous or _is_environment_changed(step):
+    if not step.certain or not request.directives.certain or not step.is_placed or _is_unclear(step):
         return _UNKNOWN
     if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.asked("gpus-per-socket"):
         return _UNKNOWN
-    if _is_refused(step, version):
+    if refuses_gres(step, version):
         return None
     asked = _asked(step, version)
     if asked is None or None in asked:
@@ -234,10 +241,14 @@ def _sharing(step: Step, version: str) -> Sharing | None:
     )
 
 
-def _is_refused(step: Step, version: str) -> bool:
-    """Whether srun does not take its --gres beside the GPUs per node that it has from the job, or asks for itself."""
-    gres = step.option("gres")
-    if gres is None or not (step.request.asked("gpus-per-node") or "gpus-per-node" in step.options):
+def refuses_gres(step: Step, version: str) -> bool:
+    """Whether srun does not take its --gres beside the GPUs per node that it has from the job, or asks for itself.
+
+    Since 26.05 any GPUs in --gres (`validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c; srun reads
+    SLURM_GPUS_PER_NODE as --gpus-per-node). Before 23.02 --gres=none.
+    """
+    gres = told(step).get("gres")
+    if gres is None or not ("gpus-per-node" in told(step) or _inherits(step, "gpus-per-node")):
         return False
     if (gres.text or "").lower() == "none":
         return is_before(version, "23.02")
@@ -246,17 +257,18 @@ def _is_refused(step: Step, version: str) -> bool:
 
 def _asked(step: Step, version: str) -> _Asked | None:
     """What a step asks for, its own options and the job's; None where it is not known."""
-    request, options = step.request, step.options
+    request, options = step.request, told(step)
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
         return None
     own = {name: _own_count(step, name, version) for name in FORMS if name in options}
     gpus = request.gpus
-    inherited = {name: request.asked(name) for name in ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")}
+    inherited = {name: _inherits(step, name) for name in ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")}
     gres = own.pop("gres", 0)
     if "gres" in options and gres is None and options["gres"].text is None:
         return None
     if not own and "gres" not in options:
         # All of it from the job: by variables, or copied by the controller, which is the same.
+        inherited = {name: request.asked(name) for name in inherited}
         if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and not request.asks_for_gpus:
             return None
         per_node = gpus.per_node if inherited["gpus-per-node"] or request.asked("gres") else 0
@@ -269,13 +281,14 @@ def _asked(step: Step, version: str) -> _Asked | None:
     if any(value is None for value in own.values()) or request.asked("ntasks-per-gpu"):
         return None
     per_node = own.get("gpus-per-node", gpus.per_node if inherited["gpus-per-node"] else 0)
-    if "gpus" in own and "gpus-per-node" not in own and inherited["gpus-per-node"]:
+    of_variable = inherited["gpus-per-node"] or "gpus-per-node" in own
+    if "gpus" in step.options and "gpus-per-node" not in step.options and of_variable:
         # Since 24.05.5 srun's --gpus takes the place of SLURM_GPUS_PER_NODE.
         if is_release(version, "24.05"):
             return None
         per_node = per_node if is_before(version, "24.05") else 0
     given = "gpus-per-task" in own or "tres-per-task" in own
-    if given and (inherited["gpus-per-task"] or inherited["tres-per-task"]) and not is_before(version, "23.02"):
+    if given and (request.asked("gpus-per-task") or request.asked("tres-per-task")) and not is_before(version, "23.02"):
         # Since SLURM_TRES_PER_TASK repeats it, one of the two counts, depending on the release.
         return None
     per_task = own.get("gpus-per-task", own.get("tres-per-task"))
@@ -294,7 +307,7 @@ def _asked(step: Step, version: str) -> _Asked | None:
 
 def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
     """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
-    if (step.options["gres"].text or "").lower() == "none":
+    if (told(step)["gres"].text or "").lower() == "none":
         return None if both and is_before(version, "23.11") else -1
     if not both:
         return gres if gres is not None else 0
@@ -305,7 +318,7 @@ def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None,
 
 def _own_count(step: Step, name: str, version: str) -> int | None:
     """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
-    text = step.options[name].text
+    text = told(step)[name].text
     if text is None:
         return None
     found = gpu_count(name, text, version)
@@ -319,28 +332,42 @@ def _has_no_gpu(request: Request, version: str) -> bool:
     return text is not None and gpu_count("gres", text, version) is None
 
 
-def _is_environment_changed(step: Step) -> bool:
-    invocation = step.invocation
-    names = {name for name, _ in invocation.variables} | invocation.state.variables.keys()
-    return not _READ_BY_SRUN.isdisjoint(names)
+def told(step: Step) -> dict[str, StepOption]:
+    """The options of a step that bear on GPUs: those of its srun, and those that the script sets by a variable."""
+    found = {name: each for name, variable in _VARIABLES.items() if (each := step.variable(name, variable)) is not None}
+    return {**found, **step.options}
+
+
+def _inherits(step: Step, name: str) -> bool:
+    """Whether srun finds what the job says of an option in its environment."""
+    variable = _VARIABLES.get(name)
+    own = variable is not None and own_variable(step.invocation, variable).how
+    return step.request.asked(name) and not own
+
+
+def _is_unclear(step: Step) -> bool:
+    """Whether the script sets a variable for srun in a way that is not known here."""
+    if any(own_variable(step.invocation, name).how for name in _OTHERS):
+        return True
+    return any(own_variable(step.invocation, name).how == "unknown" for name in _VARIABLES.values())
 
 
 # --- how tasks share them ------------------------------------------------------------------------------
 
 
 def _binding(step: Step, version: str) -> Binding | None:
-    options, request = step.options, step.request
+    options, request = told(step), step.request
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
         return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)
-    given = [name for name in BINDINGS if request.asked(name)]
+    given = [name for name in BINDINGS if _inherits(step, name)]
     if given:
         return read_binding(given[0], request.text(given[0])) if len(given) == 1 else None
     if request.asked("ntasks-per-gpu"):
         number = request.tasks_per_gpu
         return None if number is None else Binding("single", number)
     per_task = [name for name in ("gpus-per-task", "tres-per-task") if name in options]
-    inherited = [name for name in ("gpus-per-task", "tres-per-task") if request.asked(name)]
+    inherited = [name for name in ("gpus-per-task", "tres-per-task") if _inherits(step, name)]
     if inherited and not (per_task and is_before(version, "23.02")):
         number = request.gpus.per_task
         if number is None and inherited == ["tres-per-task"]:
@@ -414,3 +441,13 @@ def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
         if variable is not None and variable.alternatives and variable is not before.get(name):
             return True
     return False
+
+
+def chosen_devices(invocation: Invocation) -> int | None:
+    """How many GPUs the script leaves to a command for which it chooses them; None where that is not known."""
+    given = [value for name in DEVICE_VARIABLES if (value := exported(invocation, name)) is not None]
+    text = text_of(given[0]) if len(given) == 1 else None
+    if text is None:
+        return None
+    devices = text.split(",") if text else []
+    return len(devices) if len(set(devices)) == len(devices) and all(map(is_number, devices)) else None

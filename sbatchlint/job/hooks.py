@@ -2,14 +2,16 @@
 
 from sbatchlint.bash.trace import Invocation, Spawn, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, cut, shown_text, text_of
-from sbatchlint.job.argv import assignment_of, split
+from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.commands.wrappers import WRAPPERS, unwrap
+from sbatchlint.job.exports import spawn_of
 from sbatchlint.job.included_files import IncludedFiles
 from sbatchlint.job.launchers import mpi, recognise
-from sbatchlint.job.launches import container_of
+from sbatchlint.job.launches import Launch, container_of, find_launches
 from sbatchlint.job.paths import host_paths
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.job.srun import component_after
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.site import Site
@@ -28,7 +30,7 @@ class JobHooks:
         self.request = request
         self.versions = versions
         self.site = site
-        self.environment = JobEnvironment(request)
+        self.environment = JobEnvironment(request, site.unset)
         self.steps: list[Step] = []
 
     def spawn(self, invocation: Invocation) -> Spawn | None:
@@ -41,10 +43,7 @@ class JobHooks:
             rest = parsed.rest + 1 if parsed.rest < len(words) else None
             return Spawn("sbatch", rest, Phase.SUBMIT, prefix=_wrapped(invocation, parsed))
         if name in mpi.NAMES:
-            launcher = recognise(invocation.argv)
-            if launcher is not None and launcher.program is not None:
-                return Spawn("mpi", launcher.program, Phase.TASK, info=launcher)
-            return None
+            return _mpi(invocation)
         if name not in WRAPPERS:
             return None
 
@@ -56,6 +55,10 @@ class JobHooks:
     def file(self, name: str, included_from: Span) -> Text | None:
         return self.files.read(name, included_from)
 
+    def launches(self, invocations: list[Invocation]) -> list[Launch]:
+        """The launchers among the commands of an evaluation."""
+        return find_launches(invocations, FilesBeside(self.files, invocations, self.host_paths))
+
     def host_paths(self, path: Pieces, command: Invocation) -> list[Pieces]:
         container = container_of(command)
         if container is None or not container.mounts:
@@ -64,37 +67,33 @@ class JobHooks:
 
     def _srun(self, invocation: Invocation) -> Spawn:
         step = Step(invocation, self.request, self.versions, self.site)
+        following = step.next_part()
+        if step.end is not None:
+            invocation.argv = invocation.argv[: step.end]
         if invocation.phase is Phase.BATCH:
             self.steps.append(step)
         elif invocation.phase is Phase.SUBMIT:
             # an srun on the login node gets an allocation of its own
-            return Spawn("srun", step.command, Phase.TASK)
-        variables, kept = _exports(step)
-        dropped: frozenset[str] = frozenset()
-        if kept is not None:
-            own = {name for name, each in invocation.state.variables.items() if each.exported and each.alternatives}
-            dropped = frozenset(name for name in own if name not in kept and not name.startswith("SLURM_"))
-            kept = (*kept, *(name for name in own if name.startswith("SLURM_")))
-        return Spawn("srun", step.command, Phase.TASK, variables, dropped, kept is not None, step, kept=kept or ())
+            return Spawn("srun", step.command, Phase.TASK, component=following)
+        return spawn_of(step, following)
 
 
-def _exports(step: Step) -> tuple[tuple[tuple[str, Pieces], ...], tuple[str, ...] | None]:
-    """The variables that --export adds for the tasks, and those that it keeps beside SLURM_* (None: all)."""
-    option = step.option("export")
-    if option is None or option.value is None:
-        return (), None
-    variables = []
-    kept: tuple[str, ...] | None = ()
-    for item in split(option.value, ","):
-        assignment = assignment_of(item)
-        name = text_of(item)
-        if assignment is not None:
-            variables.append(assignment)
-        elif name == "ALL" or name is None:
-            kept = None
-        elif kept is not None:
-            kept = (*kept, name)
-    return tuple(variables), kept
+def _mpi(invocation: Invocation) -> Spawn | None:
+    """What mpirun starts: the program of one of its application contexts, which `:` separates."""
+    argv = invocation.argv
+    launcher = recognise(argv)
+    if launcher is None or launcher.program is None:
+        return None
+    colon = next((at for at in range(launcher.program, len(argv)) if text_of(argv[at]) == ":"), None)
+    following = None
+    if colon is not None:
+        invocation.argv = argv[:colon]
+        launcher = recognise(invocation.argv)
+        following = component_after(argv, colon)
+    if launcher is None or launcher.program is None:
+        return None
+    launcher.joined = following is not None or invocation.before is not None
+    return Spawn("mpi", launcher.program, Phase.TASK, info=launcher, component=following)
 
 
 def _wrapped(invocation: Invocation, parsed: getopt.Parsed) -> tuple[Pieces, ...]:

@@ -42,24 +42,40 @@ class IncludedFiles:
         `name`: as `bash.interpreter.programs.file_name` gives it, with unknown variables between NULs. `included_from`:
         the command that uses it.
         """
-        for prefix in _HERE:
-            name = name.removeprefix(prefix)
-        if "\0" in name or not name or not lookups.exists(self.workspace.path):
-            return None
-        path = self._path(name)
+        path = self.path_of(name)
         if path is None:
             return None
         if path not in self._texts:
             self._texts[path] = self._attached(path, included_from)
         return self._texts[path]
 
-    def _path(self, name: str) -> str | None:
+    @property
+    def root(self) -> str:
+        """The project's folder."""
+        return self._folders[-1]
+
+    @staticmethod
+    def relative(name: str) -> str:
+        """A name without the folder in which the job was submitted."""
+        for prefix in _HERE:
+            name = name.removeprefix(prefix)
+        return name
+
+    def path_of(self, name: str) -> str | None:
         """The only file of this name, None for none or two; never the script itself, or a file outside the project."""
+        name = self.relative(name)
+        if "\0" in name or not name or not self.workspace.own.has_files_beside:
+            return None
+        if not lookups.exists(self.workspace.path):
+            return None
         found = set()
         for folder in self._folders:
-            path = lookups.real_path(os.path.join(folder, name))
+            path = os.path.join(folder, name)
+            if not lookups.is_file(path):
+                continue
+            path = lookups.real_path(path)
             inside = path.startswith(lookups.real_path(self._folders[-1]) + os.sep)
-            if inside and lookups.is_file(path) and not lookups.is_same_file(path, self.workspace.path):
+            if inside and not lookups.is_same_file(path, self.workspace.path):
                 found.add(path)
         return found.pop() if len(found) == 1 else None
 
@@ -77,11 +93,15 @@ class IncludedFiles:
 
 def project_root(folder: str) -> str:
     """The nearest parent folder that looks like the root of a project; the folder itself without one."""
+    return marked_root(folder) or folder
+
+
+def marked_root(folder: str) -> str | None:
+    """The nearest parent folder, or the folder itself, that looks like the root of a project; None without one."""
     at = folder
-    while True:
-        if any(lookups.exists(os.path.join(at, mark)) for mark in _MARKS):
-            return at
+    while not lookups.has_any(at, *_MARKS):
         above = os.path.dirname(at)
         if above == at:
-            return folder
+            return None
         at = above
+    return at

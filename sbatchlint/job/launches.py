@@ -2,8 +2,10 @@
 
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, recognise
+from sbatchlint.job.launchers.configuration import configure
 from sbatchlint.job.steps import Step, step_around
 
 
@@ -49,11 +51,11 @@ def container_of(invocation: Invocation) -> Container | None:
     return None
 
 
-def find_launches(invocations: list[Invocation]) -> list[Launch]:
-    """The launchers among the commands."""
+def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[Launch]:
+    """The launchers among the commands, with what their configuration files beside the script say."""
     found = []
     for invocation in invocations:
-        if invocation.phase is Phase.SUBMIT:
+        if invocation.phase is Phase.SUBMIT or invocation.calls_function:
             continue
 
         def environment(name: str, here: Invocation = invocation) -> Pieces | None:
@@ -61,5 +63,8 @@ def find_launches(invocations: list[Invocation]) -> list[Launch]:
 
         launcher = recognise(invocation.argv, environment)
         if launcher is not None:
+            launcher.joined = invocation.before is not None or invocation.spawn.component is not None
+            if launcher.kind == "accelerate" and launcher.config_file is not None:
+                configure(launcher, launcher.config_file, invocation, beside)
             found.append(Launch(launcher, invocation, step_around(invocation.context)))
     return found

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from functools import cache
 
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
-from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.geometry import spread
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launchers import Launcher, is_python
-from sbatchlint.job.launches import Launch, find_launches
+from sbatchlint.job.launches import Launch
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.job.steps import Step, spread, step_around
+from sbatchlint.job.srun import own_variable
+from sbatchlint.job.steps import Step, step_around, total
 from sbatchlint.job.worlds import node_count
 
 # So many tasks of a step are looked at one by one, and so many statements are walked for that.
@@ -96,16 +97,13 @@ class Task:
 
 def distribution(step: Step) -> str | None:
     """`block` or `cyclic`: how the tasks of a step go to its nodes; None for others, and where it is not known."""
-    option = step.option("distribution")
-    text = option.text if option is not None else step.request.text("distribution")
-    given = option is not None or step.request.asked("distribution")
-    if any(name == "SLURM_DISTRIBUTION" for name, _ in step.invocation.variables):
-        return None
-    if "SLURM_DISTRIBUTION" in step.invocation.state.variables and option is None:
-        return None
-    if not given:
-        return "block"
-    return spread(text)
+    own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
+    option = step.option("distribution") or step.variable("distribution", "SLURM_DISTRIBUTION")
+    if option is not None:
+        return spread(option.text)
+    if own.how or not step.request.asked("distribution"):
+        return "block" if own.how in ("", "unset") else None
+    return spread(step.request.text("distribution"))
 
 
 def place_of(step: Step, rank: int) -> Place:
@@ -130,8 +128,8 @@ def place_of(step: Step, rank: int) -> Place:
 class TaskEnvironment(JobEnvironment):
     """The environment as task `rank` of each step sees it."""
 
-    def __init__(self, request: Request, rank: int) -> None:
-        super().__init__(request)
+    def __init__(self, request: Request, rank: int, unset: frozenset[str]) -> None:
+        super().__init__(request, unset)
         self.rank = rank
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
@@ -140,8 +138,11 @@ class TaskEnvironment(JobEnvironment):
             if step is not None and step.tasks is not None and self.rank < step.tasks:
                 place = place_of(step, self.rank)
                 value = dict(zip(IDENTITIES, (place.rank, place.local, place.node), strict=True))[name]
-                if value is not None:
-                    return str(value)
+                before = step.parts_before
+                counts = (total(each.tasks for each in before), 0, total(each.nodes for each in before))
+                first = dict(zip(IDENTITIES, counts, strict=True))[name]
+                if value is not None and first is not None:
+                    return str(first + value)
         return super().lookup(name, context)
 
 
@@ -159,7 +160,6 @@ class TaskViews:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self._parsed: dict[str, Program] = {}
         # where no task asks who it is, they are all alike
         self._alike = not any(name in job.source.text for name in IDENTITIES)
         self._left = MOST_STATEMENTS
@@ -168,16 +168,15 @@ class TaskViews:
     def _of(self, rank: int) -> tuple[list[Step], list[Launch], JobEnvironment] | None:
         job = self.job
         if self._alike:
-            return job.steps, job.launches, TaskEnvironment(job.request, rank)
+            return job.steps, job.launches, TaskEnvironment(job.request, rank, job.site.unset)
         if self._left <= 0:
             return None
         hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
-        hooks.environment = TaskEnvironment(job.request, rank)
-        interpreter = ScriptInterpreter(hooks)
-        interpreter._parsed = self._parsed
+        hooks.environment = TaskEnvironment(job.request, rank, job.site.unset)
+        interpreter = ScriptInterpreter(hooks, job.programs)
         job.evaluate(interpreter)
         self._left -= interpreter.limits.work
-        return hooks.steps, find_launches(interpreter.trace.invocations), hooks.environment
+        return hooks.steps, hooks.launches(interpreter.trace.invocations), hooks.environment
 
 
 def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
@@ -278,6 +277,15 @@ def _processes(work: Workload) -> list[dict[str, str]] | None:
     return process_ranks(work.launch.launcher)
 
 
+# With these on the command line its configuration file has no say in ranks.
+_OF_ACCELERATE = frozenset({"num_processes", "num_machines", "machine_rank", "rdzv_backend"})
+
+
+def _counts(launcher: Launcher) -> bool:
+    """Whether a runner of DeepSpeed that starts its own node takes no numbers from its hostfile."""
+    return "no_ssh" in launcher.flags and {"num_nodes", "num_gpus"} <= launcher.options.keys()
+
+
 # Processes of one task that are told apart; no node has as many.
 MOST_PROCESSES = 1024
 
@@ -296,9 +304,13 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     ranks: list[dict[str, str]] = [{} for _ in range(count)]
     if launcher.kind not in ("torchrun", "torch.distributed.launch", "swift", "accelerate", "deepspeed"):
         return ranks
-    if launcher.kind == "accelerate" and (count <= 1 or launcher.config_file is not None or not launcher.certain):
+    if launcher.kind == "accelerate" and (count <= 1 or not launcher.certain):
         return ranks
-    if launcher.kind == "deepspeed" and (launcher.hostfile is not None or not launcher.certain):
+    if launcher.config_file is not None and not launcher.options.keys() >= _OF_ACCELERATE:
+        return ranks
+    if launcher.kind == "deepspeed" and not launcher.certain:
+        return ranks
+    if launcher.hostfile is not None and launcher.kind == "deepspeed" and not _counts(launcher):
         return ranks
     if launcher.kind == "swift" and not launcher.spawns:
         return ranks

@@ -5,28 +5,39 @@ batch shell is task 0 of a step with one task on the first node: there the varia
 """
 
 from sbatchlint.bash.trace import Context
-from sbatchlint.bash.values import Phase
+from sbatchlint.bash.values import Expansion, Phase
 from sbatchlint.job.environment import GPU_OPTIONS, NODE_COUNTS, TASK_COUNTS, TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm import environment as table
 
+_FIRST_LINE = (("head", "-n1"), ("head", "-n", "1"), ("head", "-1"), ("sort",))
+
 
 class JobEnvironment:
     """The environment of the job's shells, as the interpreter asks for it."""
 
-    def __init__(self, request: Request | None) -> None:
+    def __init__(self, request: Request | None, unset: frozenset[str] = frozenset()) -> None:
         self.request = request
+        self.unset = unset
 
     def differs(self, name: str) -> bool:
         return name in TASK_VARIABLES
 
+    def surely_prints(self, expansion: Expansion) -> bool:
+        """Whether a substitution gives a text: the nodes of a job, or the first of them."""
+        first, *others = expansion.commands or ((),)
+        nodes = first[:2] == ("scontrol", "show") and first[2:3] in (("hostnames",), ("hostname",))
+        return expansion.phase is not Phase.SUBMIT and nodes and all(each in _FIRST_LINE for each in others)
+
     def lookup(self, name: str, context: Context) -> str | bool | None:
         """The value where it is known; False: certainly not set; True or None: unknown."""
         request = self.request
+        if name in self.unset:
+            return False
         if request is None or not name.startswith(("SLURM", "CUDA_")) or context.phase is Phase.SUBMIT:
             return None
-        if request.heterogeneous:
+        if request.heterogeneous and context.phase is not Phase.TASK:
             return "0" if name in ZERO_IN_BATCH and context.phase is Phase.BATCH else None
         if context.phase is Phase.TASK:
             return self._in_task(name, context, request)
@@ -72,16 +83,20 @@ class JobEnvironment:
         step = step_around(context)
         if name in TASK_VARIABLES:
             if step is not None and name in ZERO_IN_BATCH:
+                if step.parts[0] is not step and name != "SLURM_LOCALID":
+                    return None
                 alone = step.tasks == 1 or step.nodes == 1 and name == "SLURM_NODEID"
                 alone = alone or step.tasks_per_node == 1 and name == "SLURM_LOCALID"
                 return "0" if alone else None
             return None
-        if name == "SLURM_JOB_NUM_NODES":
+        if name == "SLURM_JOB_NUM_NODES" and not request.heterogeneous:
             return self._of_job(name, request)
         if name == "SLURM_NNODES":
-            return None if step is None or step.nodes is None else str(step.nodes)
+            return None if step is None or step.all_nodes is None else str(step.all_nodes)
         if name in TASK_COUNTS:
-            return None if step is None or step.tasks is None else str(step.tasks)
+            return None if step is None or step.all_tasks is None else str(step.all_tasks)
+        if request.heterogeneous:
+            return None
         if name == "SLURM_CPUS_PER_TASK" and step is not None and (option := step.option("cpus-per-task")) is not None:
             return option.text
         entry = table.variables().get(name)

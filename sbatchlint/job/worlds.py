@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
+from sbatchlint.bash.variables import Variable
 from sbatchlint.job import Job
 from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES
-from sbatchlint.job.gpus import step_gpus
+from sbatchlint.job.geometry import is_node_count
+from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
-from sbatchlint.job.steps import Step, is_node_count, step_around
+from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -107,7 +109,8 @@ class World:
             starts, total = self.starts_per_node, _number(self.mpi.total_processes)
             return total // starts if starts and total and total % starts == 0 else None
         if self.step is not None:
-            return self.step.nodes
+            # it may be started in the other components, too
+            return self.step.nodes if len(self.step.parts) == 1 else None
         return 1 if self.in_batch_shell else None
 
     @property
@@ -125,7 +128,7 @@ class World:
         if self.nodes is not None:
             return self.nodes > 1
         step = self.step
-        if step is None or self.mpi is not None or step.geometry.several is not False:
+        if step is None or self.mpi is not None or step.geometry.several is not False or len(step.parts) > 1:
             return None
         request = step.request
         if {"nodes", "ntasks"} & step.options.keys() or not step.certain or request.nodes is None:
@@ -164,13 +167,8 @@ class World:
         if self.step is None:
             return False
         before = self.step.invocation.state.variables
-        for name, variable in self.invocation.state.variables.items():
-            if not variable.exported or _OWN.search(name) or variable is before.get(name):
-                continue
-            values = [field for each in variable.alternatives for field in each.fields or ()]
-            if any(each.phase is Phase.TASK and _tells_task(each) for field in values for each in expansions(field)):
-                return True
-        return False
+        of_task = self.invocation.state.variables.where(_is_of_task)
+        return any(variable is not before.get(name) for name, variable in of_task.items())
 
     # --- what it is told -----------------------------------------------------------------------
 
@@ -193,19 +191,16 @@ class World:
         launcher = self.launcher
         found = 1 if launcher is None else launcher.processes_per_task
         if found == "auto" and launcher is not None:
-            found = None if self._counts_processors(launcher) else self.gpus
+            found = counted_devices(launcher, self.gpus)
         return found if isinstance(found, int) else None
-
-    @staticmethod
-    def _counts_processors(launcher: Launcher) -> bool:
-        setting = launcher.setting("nproc_per_node")
-        return setting is not None and setting.text in ("cpu", "xpu")
 
     @property
     def gpus(self) -> int | None:
         """GPUs that each start of it sees, where the script alone decides it."""
         if self.mpi is not None:
             return None
+        if devices_chosen(self.invocation, self.step):
+            return chosen_devices(self.invocation)
         if self.step is None:
             return self.job.request.gpus_per_node()
         return step_gpus(self.job, self.step).each
@@ -236,7 +231,7 @@ class World:
         if self.mpi is not None:
             return _number(self.mpi.total_processes)
         if self.step is not None:
-            return self.step.tasks
+            return self.step.all_tasks
         return 1 if self.in_batch_shell else None
 
 
@@ -254,8 +249,26 @@ def _tells_task(expansion: Expansion) -> bool:
     return expansion.name in TASK_VARIABLES or expansion.phase is Phase.TASK and expansion.name.startswith("$(hostname")
 
 
+def _is_of_task(name: str, variable: Variable) -> bool:
+    """Whether an exported variable tells one task from the others, and is not meant just for that."""
+    if not variable.exported or _OWN.search(name):
+        return False
+    values = [field for each in variable.alternatives for field in each.fields or ()]
+    return any(each.phase is Phase.TASK and _tells_task(each) for field in values for each in expansions(field))
+
+
 def _number(setting: Setting | None) -> int | None:
     return None if setting is None else setting.number
+
+
+def counted_devices(launcher: Launcher, gpus: int | None) -> int | None:
+    """Workers of a launcher that counts devices (`--nproc_per_node=gpu`), where it sees so many GPUs.
+
+    None where it counts CPUs, which are those of the node, whatever the job has: so does `auto` without a GPU
+    (`determine_local_world_size()` of torch/distributed/run.py, 2.13).
+    """
+    setting = launcher.setting("nproc_per_node")
+    return None if setting is not None and setting.text in ("cpu", "xpu") else gpus or None
 
 
 def asked_nodes(launcher: Launcher) -> AskedNodes:

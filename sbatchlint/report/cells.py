@@ -45,12 +45,16 @@ def width(text: str) -> int:
     return sum(shown(character)[1] for character in text)
 
 
+# What stands between backquotes is not broken where it is no longer than this: it is to be copied.
+LONGEST_CODE = 40
+
+
 def wrap(text: str, room: int, first: int | None = None) -> list[str]:
     """Breaks a text at spaces into lines of at most `room` cells (the first: `first`); long words stay whole."""
     lines: list[str] = []
     line = ""
     used = 0
-    for word in text.split(" "):
+    for word in _words(text, min(room, LONGEST_CODE)):
         size = width(word)
         limit = room if lines or first is None else first
         if line and used + 1 + size > limit:
@@ -59,3 +63,17 @@ def wrap(text: str, room: int, first: int | None = None) -> list[str]:
         else:
             line, used = (f"{line} {word}", used + 1 + size) if line else (word, size)
     return [*lines, line]
+
+
+def _words(text: str, longest: int) -> list[str]:
+    """The words of a text; what is between backquotes is one, if it has at most so many cells."""
+    words: list[str] = []
+    code = ""
+    for word in text.split(" "):
+        joined = f"{code} {word}"
+        if code and width(joined) <= longest:
+            words[-1] = joined
+        else:
+            words.append(word)
+        code = words[-1] if words[-1].count("`") % 2 else ""
+    return words

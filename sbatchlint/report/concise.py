@@ -16,4 +16,4 @@ def render(report: Report, terminal: Terminal) -> str:
         name = terminal.link(each.url, f"{each.code} {each.name}")
         mark = " [*]" if each.fix is not None and each.fix.safe else ""
         lines.append(f"{path}:{row}:{column}: {severity} {name} {escape(each.message)}{mark}\n")
-    return "".join(lines) + summary(report, terminal)
+    return "".join(lines) + summary(report, terminal, wrapped=False)

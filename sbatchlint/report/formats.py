@@ -11,14 +11,27 @@ Renderer = Callable[[Report, Terminal], str]
 def renderer(output_format: str) -> Renderer:
     """The function that writes a report in one of `FORMATS`; its text ends in a newline, or is empty."""
     # a run needs only one of them
-    if output_format == "full":
-        from sbatchlint.report.full import render
-    elif output_format == "concise":
-        from sbatchlint.report.concise import render
-    elif output_format == "json":
-        from sbatchlint.report.json import render
-    elif output_format == "json-lines":
-        from sbatchlint.report.json_lines import render
-    else:
-        from sbatchlint.report.github import render
+    match output_format:
+        case "full":
+            from sbatchlint.report.full import render
+        case "concise":
+            from sbatchlint.report.concise import render
+        case "json":
+            from sbatchlint.report.json import render
+        case "json-lines":
+            from sbatchlint.report.json_lines import render
+        case "sarif":
+            from sbatchlint.report.sarif import render
+        case "gitlab":
+            from sbatchlint.report.gitlab import render
+        case "junit":
+            from sbatchlint.report.junit import render
+        case "checkstyle":
+            from sbatchlint.report.checkstyle import render
+        case "rdjson":
+            from sbatchlint.report.rdjson import render
+        case "markdown":
+            from sbatchlint.report.markdown import render
+        case _:
+            from sbatchlint.report.github import render
     return render

@@ -7,6 +7,7 @@ from sbatchlint.report.patch import render_fix
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.secrets import covered_source
 from sbatchlint.source.text import Source, Span
 
 # Of a label over more rows than this, the first two and the last are shown.
@@ -20,7 +21,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
     """One finding, several lines."""
-    source = diagnostic.source
+    source = covered_source(diagnostic.source)
     rows = _rows(diagnostic)
     gutter = max(len(str(max(rows))), 2)
     lines = _heading(diagnostic, terminal)

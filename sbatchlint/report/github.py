@@ -3,14 +3,16 @@
 GitHub shows only ten errors and ten warnings of a step, so the worst come first.
 """
 
-import os
+import re
 
 from sbatchlint.report.cells import escape
+from sbatchlint.report.identity import repository_path
 from sbatchlint.report.json import clean
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def render(report: Report, terminal: Terminal) -> str:
@@ -18,7 +20,7 @@ def render(report: Report, terminal: Terminal) -> str:
     for each in sorted(report.diagnostics, key=lambda each: list(_COMMANDS).index(each.severity)):
         start, end = each.source.position(each.span.start), each.source.position(each.span.end)
         properties = {
-            "file": _path(each.source.path),
+            "file": repository_path(each.source.path),
             "line": str(start.row),
             "col": str(start.column),
             "endLine": str(end.row),
@@ -26,19 +28,20 @@ def render(report: Report, terminal: Terminal) -> str:
             "endColumn": str(end.column) if end.row == start.row else "",
             "title": f"{each.name} ({each.code})",
         }
-        given = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
-        lines.append(f"::{_COMMANDS[each.severity]} {given}::{_data(each.message)}\n")
+        lines.append(_command(_COMMANDS[each.severity], properties, each.message))
     return "".join(lines)
 
 
-def _path(path: str) -> str:
-    """The path relative to the workspace, as annotations need it."""
-    top = os.environ.get("GITHUB_WORKSPACE")
-    if path.startswith("<"):
-        return path
-    full = os.path.abspath(path)
-    relative = os.path.relpath(full, top or os.getcwd())
-    return full if relative.startswith("..") else relative.replace(os.sep, "/")
+def command(kind: str, path: str, row: int, title: str, message: str) -> str:
+    """An annotation on a row of a file; without a path, on the run."""
+    place = {"file": repository_path(path), "line": str(row)} if path else {}
+    return _command(kind, {**place, "title": title}, message)
+
+
+def _command(kind: str, properties: dict[str, str], message: str) -> str:
+    escaped = {name: _path(value) if name == "file" else _property(value) for name, value in properties.items()}
+    given = ",".join(f"{name}={value}" for name, value in escaped.items() if value)
+    return f"::{kind} {given}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:
@@ -49,3 +52,9 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _path(text: str) -> str:
+    """A path as GitHub reads it: it must be found, so only what a log must not hold is escaped."""
+    text = _CONTROLS.sub(lambda match: escape(match[0]), clean(text)).replace("%", "%25").replace(":", "%3A")
+    return text.replace(",", "%2C").replace("\r", "%0D").replace("\n", "%0A")

@@ -9,16 +9,23 @@ class Report:
     """The result of a run, in the order of its files.
 
     `diagnostics`: those to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
-    `hidden`: how many findings of severity info are not shown.
+    `hidden`: how many findings are below `least`, the severity of --min-severity; `ignored`: how many comments of the
+    scripts switch off; `known`: how many the baseline holds.
     """
 
-    __slots__ = ("diagnostics", "fixed", "hidden", "scripts")
+    __slots__ = ("diagnostics", "fixed", "hidden", "ignored", "known", "least", "scripts")
 
-    def __init__(self, diagnostics: list[Diagnostic], scripts: int, fixed: int = 0, hidden: int = 0) -> None:
+    def __init__(
+        self, diagnostics: list[Diagnostic], scripts: int, fixed: int = 0, hidden: int = 0, ignored: int = 0,
+        known: int = 0, least: str = "warning",
+    ) -> None:  # fmt: skip
         self.diagnostics = diagnostics
         self.scripts = scripts
         self.fixed = fixed
         self.hidden = hidden
+        self.ignored = ignored
+        self.known = known
+        self.least = least
 
 
 def shown_path(path: str) -> str:
@@ -30,3 +37,11 @@ def shown_path(path: str) -> str:
     except ValueError:  # another drive
         return path
     return path if relative.startswith("..") else relative
+
+
+def by_file(found: list[Diagnostic]) -> dict[str, list[Diagnostic]]:
+    """The findings of each file, by its path."""
+    files: dict[str, list[Diagnostic]] = {}
+    for each in found:
+        files.setdefault(each.source.path, []).append(each)
+    return files

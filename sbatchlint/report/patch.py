@@ -1,16 +1,18 @@
 """A fix as a small diff."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Fix
-from sbatchlint.report.cells import escape, width, wrap
-from sbatchlint.report.snippet import Line
+from sbatchlint.report.cells import TAB, escape, width, wrap
+from sbatchlint.report.snippet import CUT_ROOM, Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-MOST_LINES = 12
+# Of a fix that changes more rows, as that of every line ending, the first are shown.
+MOST_ROWS = 40
 
 
 class Hunk(NamedTuple):
@@ -30,26 +32,56 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
     text = wrap(f"{escape(fix.title)} ({kind}: {option})", terminal.width - 6)
     lines = [terminal.style("help", "help: ") + text[0], *("      " + line for line in text[1:])]
     room = terminal.width - gutter - 4
-    left = MOST_LINES
+    rows: list[str] = []
     for hunk in hunks(source, fix.edits):
         if hunk.context is not None:
-            lines.append(_line(hunk.row - 1, "|", hunk.context, gutter, room, terminal))
-        signed = [*(("-", each) for each in hunk.old), *(("+", each) for each in hunk.new)]
-        for number, (sign, body) in enumerate(signed):
-            if not left:
-                return [*lines, terminal.style("gutter", "...")]
-            left -= 1
-            row = hunk.row + number if sign == "-" else hunk.new_row + number - len(hunk.old)
-            lines.append(_line(row, sign, body, gutter, room, terminal))
-    return lines
+            # numbered as the rows below it are: added ones as they will be, removed ones as they are
+            row = hunk.new_row if hunk.new else hunk.row
+            rows.extend(_line(row - 1, "|", hunk.context, Span(0, 0), gutter, room, terminal))
+        pairs = list(zip_longest(hunk.old, hunk.new))
+        for number, (old, new) in enumerate(pairs):
+            if old is not None:
+                rows.extend(_line(hunk.row + number, "-", old, _changed(old, new), gutter, room, terminal))
+        for number, (old, new) in enumerate(pairs):
+            if new is not None:
+                rows.extend(_line(hunk.new_row + number, "+", new, _changed(new, old), gutter, room, terminal))
+        if len(rows) > MOST_ROWS:
+            more = terminal.style("gutter", "... the rest is shown by --diff")
+            return [*lines, *rows[:MOST_ROWS], more]
+    return [*lines, *rows]
 
 
-def _line(row: int, sign: str, text: str, gutter: int, room: int, terminal: Terminal) -> str:
-    shown = Line(text, [], room).text if width(text) > room else escape(text).replace("\\t", "    ")
-    if sign == "|":
-        return terminal.style("gutter", f"{row:>{gutter}} |") + f" {shown}".rstrip()
-    name = "removed" if sign == "-" else "added"
-    return terminal.style("gutter", f"{row:>{gutter}} ") + terminal.style(name, f"{sign} {shown}".rstrip())
+def _changed(text: str, other: str | None) -> Span:
+    """The characters of a line that its counterpart on the other side does not have."""
+    if other is None:
+        return Span(0, len(text))
+    head, tail = _common_ends(text, other)
+    return Span(head, len(text) - tail)
+
+
+def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many items at the beginning are the same in both, and how many of the rest at the end."""
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    rest = shorter - head
+    return head, next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+
+
+def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int, terminal: Terminal) -> list[str]:
+    """A line in `room` cells; where its change needs more, on several rows."""
+    name = {"|": "", "-": "removed", "+": "added"}[sign]
+    if width(text) <= room:
+        parts = [escape(text).replace("\\t", TAB)]
+    elif width(text[slice(*changed)]) <= room - CUT_ROOM:
+        parts = [Line(text, [Label(*changed, "", True)], room).text]
+    else:
+        whole = escape(text[: room * MOST_ROWS]).replace("\\t", TAB)
+        parts = [whole[at : at + room] for at in range(0, len(whole), room)]
+    number = terminal.style("gutter", f"{row:>{gutter}} {'|' if sign == '|' else ''}")
+    signs = " " if sign == "|" else f"{sign} "
+    first = f"{number}{terminal.style(name, signs + parts[0]) if name else signs + parts[0]}".rstrip()
+    beside = " " * (gutter + 1)
+    return [first, *(f"{beside}{terminal.style(name, signs + part) if name else signs + part}" for part in parts[1:])]
 
 
 def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
@@ -79,12 +111,7 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
 def _differences(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:
     """The ranges of lines that differ, as start and end in the old and in the new lines."""
     if len(old) == 1 or len(new) == 1 or len(old) + len(new) > 200:
-        head = 0
-        while head < min(len(old), len(new)) and old[head] == new[head]:
-            head += 1
-        tail = 0
-        while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-            tail += 1
+        head, tail = _common_ends(old, new)
         parts = (head, len(old) - tail, head, len(new) - tail)
         return [parts] if parts[0] < parts[1] or parts[2] < parts[3] else []
     from difflib import SequenceMatcher  # slow to import, and used for few fixes

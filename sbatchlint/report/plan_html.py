@@ -3,29 +3,62 @@
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.report.cells import LONGEST_CODE
 from sbatchlint.report.plan import NOTHING, request_rows, verdicts
-from sbatchlint.report.plan_pen import STYLE, plain, written
-from sbatchlint.report.plan_svg import step_svgs
-from sbatchlint.report.plan_view import LEGEND, Marks, Plan, counted, plans, said_of
+from sbatchlint.report.plan_nodes import MOST_TASKS, is_drawn, nodes_of
+from sbatchlint.report.plan_pen import STYLE, Pen, number, plain, written
+from sbatchlint.report.plan_view import (
+    LEGEND,
+    Marks,
+    Plan,
+    counted,
+    heading,
+    in_short,
+    left_over,
+    plans,
+    repeated,
+    said_of,
+    severity_of,
+    table,
+    tells_more,
+    view,
+)
 
 PAGE = """\
 :root { color-scheme: light dark; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif;
   color: #1b2330; background: #ffffff; }
-h1, h2, td:nth-child(2), code { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+h1, h2, h3, td, code, .step { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
 h2 { font-size: 1rem; }
+h3 { font-size: 0.875rem; margin: 0 0 0.25rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: 0.15rem 1.5rem 0.15rem 0; overflow-wrap: anywhere; }
 th { font-weight: normal; }
-td:last-child { white-space: nowrap; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
+th:first-child { min-width: 6.5rem; }
+td:last-child { white-space: nowrap; padding-right: 0; }
+.step { font-size: 0.8rem; margin: 1rem 0; padding: 0.7rem 0.75rem; background: #f6f7f9; overflow-wrap: anywhere;
+  border: 1px solid #c9d0da; border-left-width: 6px; border-radius: 8px; }
+.step p { margin: 0; }
+.step table { display: block; overflow-x: auto; margin-top: 0.5rem; }
+.step th, .step td { min-width: 0; overflow-wrap: break-word; }
+.step.has-error { border-left-color: #b3001b; }
+.step.has-warning { border-left-color: #c77700; }
+.step.refused { background: #fdecee; border-color: #b3001b; }
+.nodes { display: flex; flex-wrap: wrap; gap: 12px; margin: 0.6rem 0; }
+svg.plan { max-width: 100%; height: auto; }
+li code.short { white-space: nowrap; }
+.stressed, .step .error, .step .warning { font-weight: bold; }
 .error { color: #b3001b; }
 .warning { color: #8a5200; }
 .dim { color: #566173; }
 @media (prefers-color-scheme: dark) {
 body { color: #e4e8ef; background: #12161d; }
 a { color: #8ab4ff; }
+.step { background: #1a2029; border-color: #3b4554; }
+.step.has-error { border-left-color: #ff5c6c; }
+.step.has-warning { border-left-color: #ffb14a; }
+.step.refused { background: #341419; border-color: #ff8a94; }
 .error { color: #ff8a94; }
 .warning { color: #ffc069; }
 .dim { color: #a3adbd; }
@@ -37,16 +70,16 @@ def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
     """A page for one script or several. It holds all that it shows; nothing of a script is markup in it."""
     titles = ", ".join(plan["path"] for plan, _, _ in found)
     body: list[str] = []
-    for number, (plan, marks, diagnostics) in enumerate(found):
-        body.append("<main>" if len(found) == 1 else "<section>")
+    for plan, marks, diagnostics in found:
+        body.append("<main>" if len(found) == 1 else "<article>")
         body.append(f"<h1>{written(plan['path'])}</h1>")
         for inner, each in enumerate(plans(plan)):
             if inner:
                 body.append("<h2>submits</h2>")
             body.extend(_request(each))
-            body.extend(_steps(each, marks, f"plan{number}-{inner}"))
+            body.extend(_steps(each, marks))
         body.extend(_findings(plan, diagnostics))
-        body.append("</main>" if len(found) == 1 else "</section>")
+        body.append("</main>" if len(found) == 1 else "</article>")
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -76,16 +109,70 @@ def _request(plan: Plan) -> Iterator[str]:
         yield "</table>"
 
 
-def _steps(plan: Plan, marks: Marks, name: str) -> Iterator[str]:
+def _steps(plan: Plan, marks: Marks) -> Iterator[str]:
     said = said_of(plan)
     if said is not None:
-        yield f"<p>{written(said)}</p>"
+        yield f'<p class="stressed {"error" if plan["steps"] else ""}">{written(said)}</p>'
     if plan["steps"]:
         yield "<h2>steps</h2>"
+    if is_drawn(plan):
         yield f'<p class="dim">{LEGEND}</p>'
-    for picture, more in step_svgs(plan, marks, name):
-        caption = f"<figcaption>… and {counted(more, 'more step')} like this</figcaption>\n" if more else ""
-        yield f"<figure>\n{picture}{caption}</figure>"
+    for lines, more in repeated(list(_step(step, plan, marks)) for step in plan["steps"]):
+        yield from lines
+        if more:
+            yield f"<p>… and {counted(more, 'more step')} like this</p>"
+
+
+def _step(step: Plan, plan: Plan, marks: Marks) -> Iterator[str]:
+    found = view(step, plan, marks)
+    severity = severity_of(found)
+    kinds = ["step", *([f"has-{severity}"] if severity else []), *(["refused"] if found.refused is not None else [])]
+    yield f'<section class="{" ".join(kinds)}">'
+    yield f"<h3>{written(heading(found))}</h3>"
+    yield from (f"<p>{written(fact)}</p>" for fact in found.facts)
+    yield from (f'<p class="stressed">{written(said)}</p>' for said in found.stressed)
+    if found.refused is not None:
+        yield f'<p class="error">! {written(found.refused)}</p>'
+    for mark in found.marks:
+        yield f'<p class="{mark.severity}">! line {mark.line}: {mark.code}: {written(mark.text)}</p>'
+    if found.refused is None:
+        yield from _nodes(step, plan)
+        yield from _ranks(step)
+    yield "</section>"
+
+
+def _nodes(step: Plan, plan: Plan) -> Iterator[str]:
+    """A picture of each node; they stand side by side as far as the page has room."""
+    found = nodes_of(step, plan, None)
+    if found.boxes:
+        yield '<div class="nodes">'
+    for kind, drawn, width in found.boxes:
+        pen = Pen()
+        pen.box(0.5, 0.5, width - 1, drawn.height - 1, kind, 6)
+        sizes = f'viewBox="0 0 {number(width)} {number(drawn.height)}" width="{number(width)}"'
+        yield f'<svg class="plan" role="img" {sizes} aria-label="{kind}">\n{pen.body()}{drawn.body}</svg>'
+    if found.boxes:
+        yield "</div>"
+    yield from (f"<p>{written(note)}</p>" for note in found.notes)
+
+
+def _ranks(step: Plan) -> Iterator[str]:
+    """The rank variables of each task that is drawn, as far as the boxes do not show them."""
+    found = table(step, MOST_TASKS)
+    if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
+        return
+    if tells_more(found, step):
+        found = in_short(found)
+        yield "<table>"
+        yield "<tr>" + "".join(f'<th scope="col">{written(head)}</th>' for head in found.columns) + "</tr>"
+        for row in found.rows:
+            yield "<tr>" + "".join(f"<td>{written(cell)}</td>" for cell in row) + "</tr>"
+        yield "</table>"
+        if found.left > 0:
+            yield f"<p>{written(left_over(step, found.left))}</p>"
+    if found.common:
+        said = ", ".join(f"{name}={value}" for name, value in found.common)
+        yield f'<p class="dim">in every task: {written(said)}</p>'
 
 
 def _findings(plan: Plan, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
@@ -100,6 +187,17 @@ def _findings(plan: Plan, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
         name = f'<a href="{written(each.url)}">{each.code} {each.name}</a>'
         yield (
             f'<li>{written(line)}: <strong class="{each.severity}">{each.severity}</strong> {name}: '
-            f"{written(each.message)}</li>"
+            f"{_coded(each.message)}</li>"
         )
     yield "</ul>"
+
+
+def _coded(message: str) -> str:
+    """A message with what stands in backquotes as code; what is short is not broken."""
+    parts = message.split("`")
+    if len(parts) % 2 == 0:
+        return written(message)
+    for at in range(1, len(parts), 2):
+        kind = ' class="short"' if len(parts[at]) <= LONGEST_CODE else ""
+        parts[at] = f"<code{kind}>{written(parts[at])}</code>"
+    return "".join(part if at % 2 else written(part) for at, part in enumerate(parts))

@@ -21,10 +21,14 @@ svg.plan .middle { text-anchor: middle; }
 svg.plan .page { fill: #ffffff; }
 svg.plan .band { fill: #f6f7f9; stroke: #c9d0da; }
 svg.plan .node { fill: #ffffff; stroke: #7b8798; }
+svg.plan .refused { fill: #fdecee; stroke: #b3001b; }
 svg.plan .unused, svg.plan .unknown { fill: none; stroke: #7b8798; stroke-dasharray: 5 4; }
 svg.plan .task { fill: #dfeafd; stroke: #3f6fbf; }
 svg.plan .process { fill: #ffffff; stroke: #3f6fbf; }
 svg.plan .gpu { fill: #d8f1dc; stroke: #2f7d43; }
+svg.plan .bar { fill: #2f7d43; }
+svg.plan .process.twice, svg.plan .gpu.twice { fill: #ffe3b3; stroke: #a86200; }
+svg.plan .bar.twice { fill: #a86200; }
 svg.plan .rule { stroke: #c9d0da; }
 svg.plan text.error { fill: #b3001b; font-weight: bold; }
 svg.plan rect.error { fill: #b3001b; }
@@ -35,10 +39,15 @@ svg.plan text { fill: #e4e8ef; }
 svg.plan .dim { fill: #a3adbd; }
 svg.plan .page { fill: #12161d; }
 svg.plan .band { fill: #1a2029; stroke: #3b4554; }
+svg.plan .refused { fill: #341419; stroke: #ff8a94; }
 svg.plan .node { fill: #12161d; stroke: #8a96a8; }
+svg.plan .unused, svg.plan .unknown { stroke: #8a96a8; }
 svg.plan .task { fill: #1e3357; stroke: #7da6ec; }
 svg.plan .process { fill: #12161d; stroke: #7da6ec; }
 svg.plan .gpu { fill: #173a21; stroke: #6cc383; }
+svg.plan .bar { fill: #6cc383; }
+svg.plan .process.twice, svg.plan .gpu.twice { fill: #553a0c; stroke: #ffb14a; }
+svg.plan .bar.twice { fill: #ffb14a; }
 svg.plan .rule { stroke: #3b4554; }
 svg.plan text.error { fill: #ff8a94; }
 svg.plan rect.error { fill: #ff5c6c; }

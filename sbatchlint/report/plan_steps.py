@@ -55,6 +55,8 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
         yield terminal.style("bold", escape(found.title)) + f"  {found.counts}"
     for fact in found.facts:
         yield from _wrapped(fact, room, "  ")
+    for said in found.stressed:
+        yield from _marked(said, "bold", terminal, room)
     rows = table(step, MOST_ROWS)
     if rows is not None and rows.left:
         rows = table(step, FIRST_ROWS)
@@ -66,7 +68,7 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
             said = ", ".join(f"{name}={value}" for name, value in rows.common)
             yield from _wrapped(f"in every task: {said}", room, "  ")
     if found.refused is not None:
-        yield from _marked(f"! srun refuses this: {found.refused}", "error", terminal, room)
+        yield from _marked(f"! {found.refused}", "error", terminal, room)
     for mark in found.marks:
         yield from _marked(f"! line {mark.line}: {mark.code}: {mark.text}", mark.severity, terminal, room)
 

@@ -1,6 +1,7 @@
 """The steps of a plan as every drawing of it shows them: sentences, the ranks of each task, marks."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +14,10 @@ Drawing = TypeVar("Drawing")
 # The file where it is not the script's own, and the line at which a step begins.
 Place = tuple[str | None, int]
 
-LEGEND = "boxes: nodes, in them tasks, in them processes with their RANK (? where it is not known)"
+LEGEND = (
+    "a box for each node, in it one for each task, in it one for each process with its RANK, where it is known; "
+    "below a GPU a bar for each process that takes it by LOCAL_RANK; amber: a RANK or a GPU that several processes have"
+)
 IDENTITIES = ("SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID")
 RANKS = ("RANK", "LOCAL_RANK")
 SIZE = "? (depends on the size of the nodes)"
@@ -43,11 +47,15 @@ class Table(NamedTuple):
 
 
 class View(NamedTuple):
-    """A step in words. `facts`: whole sentences, the most important first."""
+    """A step in words. `facts`: sentences, the most important first; `stressed`: those on shared ranks and GPUs.
+
+    `refused`: who refuses to start it, and why.
+    """
 
     title: str
     counts: str
     facts: list[str]
+    stressed: list[str]
     refused: str | None
     marks: Sequence[Mark]
 
@@ -55,6 +63,8 @@ class View(NamedTuple):
 def view(step: Plan, plan: Plan, marks: Marks) -> View:
     place = (step.get("path"), step["line"])
     name = step["command"] or "batch shell"
+    if "component" in step:
+        name += f", component {step['component']['number']} of {step['component']['of']}"
     where = f"line {step['line']}" + (f" of {place[0]}" if place[0] else "")
     flow = [
         word
@@ -68,8 +78,23 @@ def view(step: Plan, plan: Plan, marks: Marks) -> View:
     title = f"{where}  {name}" + (f"  [{', '.join(flow)}]" if flow else "")
     found = marks.get(place, ())
     if "refused" in step:
-        return View(title, "starts nothing", [f"program: {step['program'] or OUTSIDE}"], step["refused"], found)
-    return View(title, _counts(step, plan), list(_facts(step, plan)), None, found)
+        refused = f"{step['command']} refuses this: {step['refused']}"
+        return View(title, "starts nothing", [f"program: {step['program'] or OUTSIDE}"], [], refused, found)
+    launcher = step["launcher"] or {}
+    if "refused" in launcher:
+        refused = f"{launcher['kind']} refuses this: {launcher['refused']}"
+        return View(title, _counts(step, plan), list(_facts(step, plan)), [], refused, found)
+    copies, crowded = shared_ranks(step), _crowded(step)
+    stressed = [said for said in (copies and copies.text, crowded) if said]
+    return View(title, _counts(step, plan), list(_facts(step, plan)), stressed, None, found)
+
+
+def severity_of(found: View) -> str | None:
+    """The colour of a step: `error` where something in it fails, `warning` where only warnings are."""
+    severities = {mark.severity for mark in found.marks}
+    if found.refused is not None or "error" in severities:
+        return "error"
+    return "warning" if severities else None
 
 
 def counted(number: int, noun: str) -> str:
@@ -151,7 +176,7 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
     program = step["program"] or OUTSIDE
     if launcher is not None:
         yield _launched(step, launcher, total)
-        reckoned = list(_reckoned(launcher))
+        reckoned = [] if "refused" in launcher else list(_reckoned(launcher))
         if reckoned:
             yield "; ".join(reckoned)
     elif total is None:
@@ -162,6 +187,9 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
     if step["container"] is not None:
         image = step["container"]["image"]
         yield f"container: {image or OUTSIDE} ({step['container']['kind']})"
+    if "environment" in step:
+        names = ", ".join(step["environment"]["names"])
+        yield f"its tasks have only SLURM variables{names and f' and {names}'}: {step['environment']['by']}"
     job_nodes = nodes_of_job(plan)
     if job_nodes is not None and step["nodes"] is not None and step["nodes"] < job_nodes:
         yield f"on {step['nodes']} of the job's {job_nodes} nodes"
@@ -182,6 +210,10 @@ def _launched(step: Plan, launcher: Plan, total: int | None) -> str:
     name = launcher["kind"]
     if launcher["line"] != step["line"]:
         name += f" (line {launcher['line']})"
+    if "refused" in launcher:
+        return f"{name} starts nothing"
+    if launcher["kind"] == "ray":
+        return f"{name} starts {'the head' if '--head' in launcher['argv'] else 'a worker'} of a cluster in each task"
     if each is None and total is not None and step["tasks"] and total % step["tasks"] == 0:
         each = total // step["tasks"]  # it counts the GPUs
     if each is None:
@@ -215,6 +247,86 @@ def asks_for_gpus(plan: Plan) -> bool:
     """Whether the job asks for GPUs; unknown for the steps of a heterogeneous job, and then False."""
     components = plan["request"]["components"]
     return len(components) == 1 and bool(components[0]["gpus"])
+
+
+# --- what processes share ---------------------------------------------------------------------------------
+
+
+class SharedRanks(NamedTuple):
+    """The values of RANK that several processes of a step have."""
+
+    ranks: frozenset[str]
+    text: str
+
+
+def value_of(task: Plan, process: Mapping[str, str], name: str) -> str | None:
+    """A rank variable of a process: what its launcher sets, or what its task has where no launcher sets any."""
+    if process:
+        return process.get(name)
+    found: str | None = task["variables"].get(name) if len(task["processes"]) == 1 else None
+    return found
+
+
+def shared_ranks(step: Plan) -> SharedRanks | None:
+    """None where each RANK is given once, where none is known, and where the tasks run different programs."""
+    tasks = step.get("by_task") or ()
+    if len({str(task["argv"] and task["argv"][:1]) for task in tasks}) > 1:
+        return None
+    pairs = [(task, process) for task in tasks for process in task["processes"] or ()]
+    counts = Counter(rank for each in pairs if (rank := value_of(*each, "RANK")))
+    most = max(counts.values(), default=0)
+    if most < 2:
+        return None
+    ranks = [rank for rank, count in counts.items() if count > 1]
+    times = f"{'at least ' if step['tasks'] != len(tasks) else ''}{most} times"
+    worlds = {value_of(*each, "WORLD_SIZE") for each in pairs}
+    size = worlds.pop() if len(worlds) == 1 else None
+    said = f"RANK {ranges(ranks)} is given {times}"
+    total = step["processes"]
+    if size is not None and is_count(size) and total is not None:
+        number = parse_integer(size)
+        if number == len(counts) and number < total and total % number == 0:
+            said += f": {total // number} worlds of {counted(number, 'process')}, not one of {total}"
+        else:
+            said += f", in a world of {counted(number, 'process')}"
+    return SharedRanks(frozenset(ranks), said)
+
+
+def gpu_users(tasks: Iterable[Plan], gpus: int) -> list[int] | None:
+    """How many processes of one node use each of its GPUs: the one that LOCAL_RANK names, or the only one seen.
+
+    None where that is not known of every process.
+    """
+    users = [0] * gpus
+    for task in tasks:
+        seen, processes = task.get("gpus"), task["processes"]
+        if not seen or processes is None:
+            return None
+        for process in processes:
+            local = value_of(task, process, "LOCAL_RANK")
+            if local is None and len(seen) == len(processes) == 1:
+                local = "0"
+            at = parse_integer(local) if local is not None and is_count(local) else len(seen)
+            if at >= len(seen) or seen[at] >= gpus:
+                return None
+            users[seen[at]] += 1
+    return users
+
+
+def _crowded(step: Plan) -> str | None:
+    tasks, gpus = step.get("by_task"), step["gpus_on_node"]
+    if not tasks or not gpus or tasks[0]["node"] is None:
+        return None
+    first = [task for task in tasks if task["node"] == tasks[0]["node"]]
+    users = gpu_users(first, gpus)
+    if users is None or max(users) < 2:
+        return None
+    node = "the node" if step["nodes"] == 1 else "a node"
+    said = f"{sum(users)} processes for the {counted(gpus, 'GPU')} of {node}: "
+    if len(set(users)) == 1:
+        return said + f"{users[0]} on each"
+    unused = sum(not each for each in users)
+    return said + f"{max(users)} on one" + (f", {unused} unused" if unused else "")
 
 
 # --- ranks ------------------------------------------------------------------------------------------------
@@ -253,6 +365,23 @@ def table(step: Plan, most: int) -> Table | None:
         }
         rows.append([cells[name] if name in cells else each.get(name, "?") for name in columns])
     return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
+
+
+# What a picture of the tasks shows by itself.
+_DRAWN = ("node", *IDENTITIES, "processes", "GPUs")
+
+
+def tells_more(found: Table, step: Plan) -> bool:
+    """Whether a table says what a picture does not: other variables, or a LOCAL_RANK where no GPU shows it."""
+    by_hand = "LOCAL_RANK" in found.columns and step["launcher"] is None and not step["gpus_on_node"]
+    return by_hand or not {"task", *_DRAWN, *RANKS}.issuperset(found.columns)
+
+
+def in_short(found: Table) -> Table:
+    """A table without what a picture shows."""
+    kept = [at for at, name in enumerate(found.columns) if name not in _DRAWN]
+    rows = [[row[at] for at in kept] for row in found.rows]
+    return found._replace(columns=[found.columns[at] for at in kept], rows=rows)
 
 
 def gpus_seen(task: Plan) -> str | None:
@@ -298,11 +427,17 @@ def plans(plan: Plan) -> Iterator[Plan]:
 
 
 def said_of(plan: Plan) -> str | None:
-    """What there is to say of a script without steps."""
+    """What there is to say of a script without steps, and of steps that are not reached."""
+    if plan["steps"] and plan["request"]["accepted"] is False:
+        return "sbatch refuses this script: nothing below starts"
     nodes = nodes_of_job(plan)
-    if plan["steps"] or nodes is None or nodes < 2:
+    if any(step["command"] or step["launcher"] for step in plan["steps"]) or nodes is None or nodes < 2:
         return None
     return f"no step is seen in this script: what it runs, runs once, on the first of {nodes} nodes"
+
+
+def is_count(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,9}", text) is not None
 
 
 def is_number(text: str) -> bool:

@@ -1,5 +1,6 @@
 """One line of a script with labels underneath."""
 
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 from sbatchlint.report.cells import escape, shown, width, wrap
@@ -7,6 +8,7 @@ from sbatchlint.report.terminal import Terminal
 
 _CUT = "..."
 _CONTEXT = 16  # cells before a label that a cut line keeps
+CUT_ROOM = 2 * len(_CUT)
 
 
 class Label(NamedTuple):
@@ -34,28 +36,60 @@ class Line:
                 drawn.append(cell)
                 columns.append(columns[-1] + size)
         total = columns[-1]
-        left, right = self._window(labels, columns, total)
-        first = next(index for index, column in enumerate(columns) if column >= left)
-        last = max(index for index, column in enumerate(columns) if column <= right)
-        before = _CUT if first else ""
-        after = _CUT if last < len(drawn) else ""
-        self.text = before + "".join(drawn[first:last]) + after
-        shift = columns[first] - len(before)
-        edge = columns[last] - shift
+        self.text = ""
+        # of each part that is shown: its first and last place between characters, and the cell where it begins
+        parts: list[tuple[int, int, int]] = []
+        for left, right in self._windows(labels, columns, total):
+            first, last = bisect_left(columns, left), bisect_right(columns, right) - 1
+            if first > (parts[-1][1] if parts else 0):
+                self.text += _CUT
+            parts.append((first, last, width(self.text)))
+            self.text += "".join(drawn[first:last])
+        end_of_text = width(self.text)
+        if parts[-1][1] < len(drawn):
+            self.text += _CUT
+
+        def cell_of(index: int, begin: int) -> int:
+            """Where the place `index` is drawn, in the part that has the character `begin`."""
+            first, last, at = next((part for part in reversed(parts) if part[0] <= begin), parts[0])
+            return at + columns[min(max(index, first), last)] - columns[first]
+
         self._labels = []
         for label in labels:
-            start = columns[min(label.start, len(drawn))] - shift
-            end = columns[min(label.end, len(drawn))] - shift
-            start = min(max(start, len(before)), edge)
-            end = min(end, edge)
-            self._labels.append(label._replace(start=start, end=max(end, start + 1)))
+            start, end = min(label.start, len(drawn)), min(label.end, len(drawn))
+            left, right = min(cell_of(start, start), end_of_text), cell_of(end, max(end - 1, start))
+            self._labels.append(label._replace(start=left, end=max(right, left + 1)))
+
+    def _windows(self, labels: list[Label], columns: list[int], total: int) -> list[tuple[int, int]]:
+        """The ranges of cells that are shown: one, or one around each label where they are too far apart."""
+        only = self._window(labels, columns, total)
+        size = len(columns) - 1
+        places = sorted({(columns[min(each.start, size)], columns[min(each.end, size)]) for each in labels})
+        if all(only[0] <= start and end <= only[1] for start, end in places) or len(places) < 2:
+            return [only]
+        each_room = (self.room - len(_CUT) * (len(places) + 1)) // len(places)
+        if each_room < _CONTEXT:
+            return [only]
+        windows: list[tuple[int, int]] = []
+        for start, end in places:
+            left = max(min(start - _CONTEXT // 2, total - each_room), 0)
+            if end > left + each_room:
+                left = max(min(end - each_room, start), 0)
+            right = min(left + each_room, total)
+            if windows and left <= windows[-1][1] + len(_CUT):
+                left, right = windows.pop()[0], max(right, left)
+            windows.append((left, right))
+        # what is left over goes to the end of the first part
+        spare = self.room - len(_CUT) * (len(windows) + 1) - sum(right - left for left, right in windows)
+        (left, right), *more = windows
+        return [(left, min(right + spare, more[0][0] if more else total)), *more]
 
     def _window(self, labels: list[Label], columns: list[int], total: int) -> tuple[int, int]:
         """The range of cells of the line that is shown."""
         if total <= self.room:
             return 0, total
         size = len(columns) - 1
-        room = self.room - 2 * len(_CUT)
+        room = self.room - CUT_ROOM
         if not labels:
             return 0, room
         low = columns[min(min(label.start for label in labels), size)]

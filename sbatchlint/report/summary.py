@@ -2,6 +2,7 @@
 
 import json
 
+from sbatchlint.report.cells import wrap
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
@@ -10,10 +11,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def summary(report: Report, terminal: Terminal) -> str:
+def summary(report: Report, terminal: Terminal, wrapped: bool = True) -> str:
     """`3 findings (1 error, 2 warnings) in 2 of 41 scripts; 2 fixable with --fix, 1 more with --unsafe-fixes`."""
     found = report.diagnostics
-    parts = []
+    left = " left" if report.fixed else ""
+    counted = (count(len(found), "finding") if found else "no findings") + left
+    parts = [f"{report.fixed} fixed"] if report.fixed else []
     scripts = count(report.scripts, "script")
     if found:
         severities = []
@@ -22,13 +25,9 @@ def summary(report: Report, terminal: Terminal) -> str:
             if number:
                 severities.append(count(number, severity) if severity != "info" else f"{number} info")
         files = len({each.source.path for each in found})
-        left = " left" if report.fixed else ""
-        counted = terminal.style("bold", count(len(found), "finding") + left)
         parts.append(f"{counted} ({', '.join(severities)}) in {files} of {scripts}")
     else:
-        parts.append(f"{terminal.style('bold', 'no findings')}{' left' if report.fixed else ''} in {scripts}")
-    if report.fixed:
-        parts.insert(0, f"{report.fixed} fixed")
+        parts.append(f"{counted} in {scripts}")
     safe = sum(each.fix is not None and each.fix.safe for each in found)
     unsafe = sum(each.fix is not None and not each.fix.safe for each in found)
     if safe and unsafe:
@@ -37,9 +36,17 @@ def summary(report: Report, terminal: Terminal) -> str:
         parts.append(f"{safe} fixable with --fix")
     elif unsafe:
         parts.append(f"{unsafe} fixable with --fix --unsafe-fixes")
+    if report.ignored:
+        parts.append(f"{report.ignored} ignored")
+    if report.known:
+        parts.append(f"{report.known} in the baseline")
     if report.hidden:
-        parts.append(f"{report.hidden} of severity info not shown (--min-severity info)")
-    return "; ".join(parts) + "\n"
+        below = "of severity info" if report.least == "warning" else f"below {report.least}"
+        parts.append(f"{report.hidden} {below} not shown (--min-severity info)")
+    text = "; ".join(parts)
+    if wrapped:
+        text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))
+    return text.replace(counted, terminal.style("bold", counted), 1) + "\n"
 
 
 def statistics(report: Report, terminal: Terminal) -> str:

@@ -6,7 +6,9 @@ says so.
 All spans are of the file.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from sbatchlint.slurm.getopt import UNKNOWN
@@ -38,6 +40,9 @@ def carried(name: str) -> bool:
     return name not in RESET_PER_COMPONENT
 
 
+_component = attrgetter("component")
+
+
 class Directives:
     """The option block of a script, as read.
 
@@ -46,15 +51,21 @@ class Directives:
     whether there can be no other options than these: no unknown words, nothing left out.
     `components`: how many a heterogeneous job has; 1 for others. `overriding`: what the command line of its own sbatch
     sets, where a script shows it. `appended_at`: where options are added for the text of a --wrap; None otherwise.
+    `command`: who reads it, sbatch but for words of a command line (`job.command_lines`); `in_job`: it is an srun of a
+    job that runs, so that slurmctld never sees what concerns allocations.
     """
 
     __slots__ = (
+        "_by_name",
+        "_carried",
         "_foreign",
         "_refused",
         "appended_at",
         "certain",
+        "command",
         "components",
         "extra",
+        "in_job",
         "lines",
         "overriding",
         "problems",
@@ -78,6 +89,12 @@ class Directives:
         self.components = reading.components
         self.overriding: tuple[Setting, ...] = ()
         self.appended_at: int | None = None
+        self.command = "sbatch"
+        self.in_job = False
+        self._by_name: dict[str, list[Setting]] = {}
+        for each in self.settings:
+            self._by_name.setdefault(each.name, []).append(each)
+        self._carried = [each for each in self.settings if carried(each.name)] if self.components > 1 else []
         self._refused: tuple[Refused, ...] | None = None
         self._foreign: Foreign | Literal[False] | None = False
 
@@ -90,7 +107,9 @@ class Directives:
                 if setting.value is None or setting.option is None or setting.option.early or not setting.known:
                     continue
                 versions = setting.versions or self.versions.majors
-                for refusal in refusals(setting.option, setting.value, versions):
+                for refusal in refusals(setting.option, setting.value, versions, self.command):
+                    if self.in_job and refusal.stage == "controller":
+                        continue
                     if refusal.versions is None and setting.versions is not None:
                         refusal = refusal._replace(versions=setting.versions)
                     found.append(Refused(setting, refusal))
@@ -120,21 +139,28 @@ class Directives:
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
         """Every setting of an option that reaches this component, in order."""
-        return [setting for setting in self.reaching(component) if setting.name == name]
+        found = self._by_name.get(name, [])
+        if self.components == 1:
+            return found[:]
+        start = 0 if carried(name) else bisect_left(found, component, key=_component)
+        return found[start : bisect_right(found, component, key=_component)]
 
     def reaching(self, component: int = 0, version: str | None = None) -> list[Setting]:
         """Every setting that reaches this component, in order; only those that hold in `version` where it is named."""
-        return [
-            setting
-            for setting in self.settings
-            if (setting.component == component or setting.component < component and carried(setting.name))
-            and (version is None or setting.versions is None or version in setting.versions)
-        ]
+        found = self.settings
+        if self.components > 1:
+            own = found[bisect_left(found, component, key=_component) : bisect_right(found, component, key=_component)]
+            found = (*self._carried[: bisect_left(self._carried, component, key=_component)], *own)
+        return [each for each in found if version is None or each.versions is None or version in each.versions]
 
     def last(self, name: str, component: int = 0) -> Setting | None:
         """The setting of an option that counts."""
-        found = self.all(name, component)
+        found = self.all(name, component) if name in self._by_name else ()
         return found[-1] if found else None
+
+    def is_given(self, name: str) -> bool:
+        """Whether an option is set for any component."""
+        return name in self._by_name
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of one line taken by itself, for a line that is not read; and whether sbatch would take them."""

@@ -8,7 +8,7 @@ jobs on 22.05, 23.11, 24.11 and 26.05. The submit shell has none of them, unless
 import json
 import os.path
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from sbatchlint.slurm.options import all_options
@@ -85,6 +85,20 @@ def find(name: str) -> Entry | None:
     return variables().get(name)
 
 
+@lru_cache(maxsize=1024)  # several checks ask about each name that nobody sets
+def glued_to(name: str) -> str | None:
+    """The variable whose name runs on into other text, as in `SLURM_JOB_ID_` and `SLURM_JOB_ID_run`."""
+    if find(name) is not None:
+        return None
+    for end in range(len(name) - 1, 0, -1):
+        rest = name[end:].strip("_0123456789")
+        if rest and not rest.islower():
+            return None
+        if find(name[:end]) is not None:
+            return name[:end]
+    return None
+
+
 @cache
 def known_names() -> frozenset[str]:
     """Every name that Slurm sets or reads anywhere, and those that sites commonly add."""
@@ -102,6 +116,7 @@ class Misspelling:
         self.certain = certain
 
 
+@lru_cache(maxsize=1024)
 def misspelling_of(name: str) -> Misspelling | None:
     """What an unknown name of a Slurm variable was probably meant to be; None for known names and for strange ones."""
     if not name.startswith(_PREFIXES):

@@ -15,7 +15,15 @@ MAGIC = ("#SBATCH", "#SLURM")
 BLANKS = " \t\v\f\r"
 
 # A template's placeholder stands for something that is not known here.
-TEMPLATED = Regex(r"\{\{.{0,500}?\}\}|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500}?%>")
+TEMPLATED = Regex(r"\{\{.{0,500}?\}\}+|\{%.{0,500}?%\}|\{#.{0,500}?#\}|<%.{0,500}?%>")
+# What stands alone in a line and is filled in, with directives perhaps; the lines of Mako.
+_ALONE = Regex(
+    r"@@?[A-Za-z_]\w*@@?|__[A-Z][A-Z0-9_]*__|%%[\w-]+%%|\{[A-Za-z_]\w*\}|\$\{?[A-Za-z_]\w*\}?"
+    r"|%[ \t]*(?:(?:if|elif|for)\b.*:|else:|endif|endfor)"
+)
+# `{% if x %}#SBATCH --time={{ x }}{% endif %}`
+_INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
+_INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})\s*-?%>)[ \t]*)+\Z")
 _ORDINARY = Regex(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
 
 
@@ -233,18 +241,29 @@ def _word(string: str, start: int, end: int, escaped_blank: bool) -> tuple[Token
     return Token(text, start, at, tuple(positions)), (quote_at if quote else None)
 
 
+def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where a directive begins and ends in a line that begins with statements of a template; None without one."""
+    if string[start:end].lstrip(BLANKS)[:2] not in ("{%", "<%"):
+        return None
+    found = _INLINE.match(string, start, end)
+    if found is None:
+        return None
+    closing = _INLINE_END.search(string, found.end(), end)
+    return found.end(), end if closing is None else closing.start()
+
+
 def template_end(string: str, first: int, end: int) -> int | None:
     """Where reading goes on behind a line that holds nothing but statements of a template, or nothing that is known.
 
     `first`, `end`: the line from its first character that is no blank. A comment or statement of a template may span
     several lines. None for any other line.
     """
-    if string[first] not in "{<" + UNKNOWN:
+    if string[first] not in "{<@_%$" + UNKNOWN:
         return None
     stripped = string[first:end].rstrip(BLANKS)
-    if not TEMPLATED.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
+    if _ALONE.fullmatch(stripped) or not TEMPLATED.sub("", stripped).replace(UNKNOWN, "").strip(BLANKS):
         return end
-    for opening, closing in (("{#", "#}"), ("{%", "%}")):
+    for opening, closing in (("{#", "#}"), ("{%", "%}"), ("<%", "%>"), ("{{/*", "*/}}")):
         if stripped.startswith(opening) and closing not in stripped:
             close = string.find(closing, end)
             newline = string.find("\n", close) if close >= 0 else -1

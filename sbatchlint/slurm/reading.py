@@ -11,6 +11,7 @@ from sbatchlint.slurm.lines import (
     DirectiveLine,
     Readable,
     Token,
+    inline_directive,
     magic_of,
     read_words,
     separator_at,
@@ -105,10 +106,13 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
     while at < size:
         newline = string.find("\n", at)
         end, full_end = (size, size) if newline < 0 else (newline, newline + 1)
+        start, shown_end = at, end - 1 if end > at and string[end - 1] == "\r" else end
         magic = magic_of(string, at)
+        inline = inline_directive(string, at, shown_end) if magic is None else None
+        if inline is not None:
+            (start, shown_end), magic, certain = inline, "#SBATCH", False
         if magic is not None:
-            shown_end = end - 1 if end > at and string[end - 1] == "\r" else end
-            line = DirectiveLine(text, magic, at, shown_end, full_end, component)
+            line = DirectiveLine(text, magic, start, shown_end, full_end, component)
             separates = _fill(text, line, escaped_blank, strict)
             if separates:
                 component += 1
@@ -137,8 +141,10 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
         at = full_end
     settings: list[Setting] = []
     problems: list[Problem] = []
-    for number in range(component + 1):
-        own = [line for line in lines if line.component == number]
+    components: list[list[DirectiveLine]] = [[] for _ in range(component + 1)]
+    for line in lines:
+        components[line.component].append(line)
+    for number, own in enumerate(components):
         for line in own:
             if line.fault is not None:
                 fault = line.fault
@@ -202,8 +208,9 @@ _Words = list[tuple[DirectiveLine, Token]]
 
 
 def parse_words(
-    text: Readable, words: _Words, component: int, majors: tuple[str, ...], extra: tuple[str, ...]
-) -> tuple[list[Setting], list[Problem], bool]:
+    text: Readable, words: _Words, component: int, majors: tuple[str, ...], extra: tuple[str, ...],
+    command: str = "sbatch",
+) -> tuple[list[Setting], list[Problem], bool]:  # fmt: skip
     """Settings and problems of one argument vector, and whether they are all there can be."""
     settings: list[Setting] = []
     problems: list[Problem] = []
@@ -211,7 +218,7 @@ def parse_words(
     strings = [token.text for _, token in words]
     at = 0
     while True:
-        parsed = parse(strings, "sbatch", majors, extra, at)
+        parsed = parse(strings, command, majors, extra, at)
         certain = certain and not parsed.uncertain
         settings.extend([_setting(text, words, given, component) for given in parsed.options])
         problems.extend([_problem(text, words, fault) for fault in parsed.problems])

@@ -8,13 +8,14 @@ class Site:
     `gpus_required`: jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs get
     GPUs without asking. `pyxis_in_sbatch`: whether sbatch takes pyxis options. `container_home_mounted`: whether
     enroot mounts the home folder when no option says so. `plugin_options`: further options of the site's SPANK plugins;
-    `plugins_listed`: whether they are all there are, because sbatch itself listed them.
+    `plugins_listed`: whether they are all there are, because sbatch itself listed them. `unset`: variables that jobs
+    are taken not to get from where they are submitted; no setting says so.
     """
 
     __slots__ = (
         "container_home_mounted", "gpu_arch", "gpu_partitions", "gpu_vendor", "gpus_per_node", "gpus_required",
         "home_is_shared", "local_paths", "plugin_options", "plugins_listed", "pyxis", "pyxis_in_sbatch",
-        "shared_paths", "slurm_versions",
+        "shared_paths", "slurm_versions", "unset",
     )  # fmt: skip
 
     def __init__(
@@ -39,3 +40,4 @@ class Site:
         self.plugin_options = plugin_options
         self.plugins_listed = plugins_listed
         self.slurm_versions = slurm_versions
+        self.unset: frozenset[str] = frozenset()

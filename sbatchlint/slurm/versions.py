@@ -49,6 +49,10 @@ class Range(NamedTuple):
         told = self.said(versions)
         return f" ({told[1:]})" if told else ""
 
+    def worst(self, versions: Iterable[str] | None) -> str:
+        """The severity of what is an error in some releases: a warning where others of the range are not concerned."""
+        return "warning" if self.said(versions) else "error"
+
     def __str__(self) -> str:
         return self.first if self.first == self.last else f"{self.first}-{self.last}"
 

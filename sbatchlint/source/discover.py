@@ -6,13 +6,20 @@ what .gitignore excludes.
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import begins_as_script, utf_16
 
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 BATCH_ENDINGS = (".sbatch", ".slurm", ".slrm", ".job", ".batch")
+
+MARKDOWN_ENDINGS = (".md", ".mdx", ".markdown", ".qmd", ".rmd")
+PYTHON_ENDINGS = (".py",)
+DOCUMENT_ENDINGS = (*MARKDOWN_ENDINGS, ".rst", *PYTHON_ENDINGS)
 
 # Folders in which tools keep other people's files.
 DEFAULT_EXCLUDE = (
@@ -55,6 +62,13 @@ def is_batch_name(path: str) -> bool:
     return path.lower().endswith(BATCH_ENDINGS)
 
 
+def is_document(path: str, data: bytes) -> bool:
+    """Whether a file may hold scripts among other text, by its ending: Markdown, reStructuredText, Python."""
+    return path.lower().endswith(DOCUMENT_ENDINGS) and not (
+        path.lower().endswith(PYTHON_ENDINGS) and is_batch_script(data, path)
+    )
+
+
 def is_batch_script(data: bytes, path: str = "") -> bool:
     """Whether the content is that of a batch script, or of a shell script that submits one inside it."""
     if b"\0" in data:
@@ -91,14 +105,20 @@ class Candidate(NamedTuple):
 
 
 Excluded = Callable[[str, bool], bool]  # path, whether it is a folder
+Unreadable = Callable[[OSError], None]
 
 
-def candidates(paths: list[str], excluded: Excluded, force_exclude: bool) -> Iterator[Candidate]:
-    """Every file in or below `paths`, each once. Raises FileNotFoundError for a path that does not exist."""
+def candidates(
+    paths: list[str], excluded: Excluded, force_exclude: bool, unreadable: Unreadable
+) -> Iterator[Candidate]:
+    """Every file in or below `paths`, each once. Raises FileNotFoundError for a path that does not exist.
+
+    `unreadable` is told of each folder that cannot be looked into.
+    """
     seen: set[str] = set()
     for path in paths:
         if os.path.isdir(path):
-            found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded))
+            found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded, unreadable))
         elif os.path.exists(path):
             if force_exclude and excluded(path, False):
                 continue
@@ -112,7 +132,7 @@ def candidates(paths: list[str], excluded: Excluded, force_exclude: bool) -> Ite
                 yield Candidate(each, named)
 
 
-def _walk(folder: str, excluded: Excluded) -> Iterator[str]:
+def _walk(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:
     listed = _listed_by_git(folder)
     if listed:
         cache: dict[str, bool] = {"": False}
@@ -122,11 +142,23 @@ def _walk(folder: str, excluded: Excluded) -> Iterator[str]:
                 continue
             if os.path.isdir(path):  # a repository inside the repository
                 if not os.path.islink(path) and os.path.realpath(path) != os.path.realpath(folder):
-                    yield from _walk(path, excluded)
+                    yield from _walk(path, excluded, unreadable)
             elif os.path.isfile(path):
                 yield path
+            else:
+                _tell_if_locked(path, unreadable)
         return
-    yield from _walk_without_git(folder, excluded)
+    yield from _walk_without_git(folder, excluded, unreadable)
+
+
+def _tell_if_locked(path: str, unreadable: Unreadable) -> None:
+    """Tells of a file that git tracks in a folder that cannot be looked into; one that is deleted is no fault."""
+    try:
+        os.stat(path)
+    except PermissionError as error:
+        unreadable(error)
+    except OSError:
+        pass
 
 
 def _folder_excluded(name: str, root: str, excluded: Excluded, cache: dict[str, bool]) -> bool:
@@ -164,9 +196,9 @@ def _listed_by_git(folder: str) -> list[str]:
     return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
 
 
-def _walk_without_git(folder: str, excluded: Excluded) -> Iterator[str]:
+def _walk_without_git(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:
     ignores = _Ignores(folder)
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder, onerror=unreadable):
         if root == "." or root.startswith("./") and folder == ".":
             root = root[2:]
         ignores.enter(root or ".")
@@ -208,13 +240,12 @@ class _Ignores:
         path = os.path.join(folder, ".gitignore")
         if os.path.abspath(folder) in self._specs or not os.path.isfile(path):
             return
-        from pathspec import GitIgnoreSpec  # slow to import, and used for folders only
-
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                self._specs[os.path.abspath(folder)] = GitIgnoreSpec.from_lines(file.read().splitlines())
-        except (OSError, ValueError):
-            self._specs[os.path.abspath(folder)] = GitIgnoreSpec.from_lines([])
+                lines = file.read().splitlines()
+        except OSError:
+            lines = []
+        self._specs[os.path.abspath(folder)] = ignore_spec(lines)
 
     def match(self, path: str, is_folder: bool) -> bool:
         if not self._specs:
@@ -232,3 +263,16 @@ class _Ignores:
             if parent == at:
                 return False
             at = parent
+
+
+def ignore_spec(lines: Sequence[str]) -> "GitIgnoreSpec":
+    """The lines of a .gitignore; as for git, one that cannot be read (`[z-a]`) matches nothing."""
+    from pathspec import GitIgnoreSpec  # slow to import, and used for folders only
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        if len(lines) < 2:
+            return GitIgnoreSpec.from_lines([])
+    half = len(lines) // 2
+    return ignore_spec(lines[:half]) + ignore_spec(lines[half:])

@@ -5,11 +5,16 @@ looks at files, folders or programs but through these functions.
 """
 
 import os
-from collections.abc import Callable, Mapping
+import stat
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 # The name of a function below and what it is asked with; and its answer, of a file's content the digest.
 Question = tuple[str | int, ...]
 Answer = bool | str | None
+Content = TypeVar("Content", bytes, tuple[str, ...])
+About = TypeVar("About", int, tuple[str, ...])
 
 
 class Record:
@@ -49,6 +54,13 @@ def exists(path: str) -> bool:
     return found
 
 
+def has_any(folder: str, *names: str) -> bool:
+    """Whether a folder has a file or folder of one of these names."""
+    found = bool(_kept(folder, names, stat.S_ISDIR, _present))
+    _note(("has_any", folder, *names), found)
+    return found
+
+
 def is_file(path: str) -> bool:
     found = os.path.isfile(path)
     _note(("is_file", path), found)
@@ -78,27 +90,62 @@ def real_path(path: str) -> str:
     return found
 
 
-def names_in(folder: str) -> list[str]:
+def names_in(folder: str) -> Sequence[str]:
     """The names of the files and folders in a folder, sorted; none where it cannot be read."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        names = []
-    _note(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
+    names = _kept(folder, 0, stat.S_ISDIR, _listed) or ()
+    if _record is not None:
+        _note(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
     return names
 
 
 def read(path: str, most: int) -> bytes | None:
     """The first bytes of a file, `most` of them; None where it cannot be read, or is a device or a pipe."""
-    data = None
-    if os.path.isfile(path):
-        try:
-            with open(path, "rb") as file:
-                data = file.read(most)
-        except OSError:
-            pass
+    data = _kept(path, most, stat.S_ISREG, _beginning)
     _note(("read", path, most), data)
     return data
+
+
+def _present(folder: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if os.path.exists(os.path.join(folder, name)))
+
+
+def _listed(folder: str, _: int) -> tuple[str, ...]:
+    return tuple(sorted(os.listdir(folder)))
+
+
+def _beginning(path: str, most: int) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(most)
+
+
+# What was read last, as the scripts of a folder look at the same files: what tells that it has not changed, and it.
+_recent: dict[tuple[str, object], tuple[tuple[int, ...], Any]] = {}
+_MOST_RECENT, _MOST_KEPT = 256, 1 << 14  # the latter in bytes of a file, names of a folder
+# What changed so lately (in nanoseconds) may change again, and the file system's clock not tell.
+_SETTLED = 2_000_000_000
+
+
+def _kept(
+    path: str, about: About, is_kind: Callable[[int], bool], take: Callable[[str, About], Content]
+) -> Content | None:
+    """What a file or folder holds, read once while it stays as it is; None where it is no such one, or unreadable."""
+    try:
+        status = os.stat(path)
+        if not is_kind(status.st_mode):
+            return None
+        mark = (status.st_mtime_ns, status.st_size, status.st_ino)
+        known = _recent.get((path, about))
+        if known is not None and known[0] == mark:
+            found: Content = known[1]
+            return found
+        found = take(path, about)
+    except (OSError, ValueError):
+        return None
+    if len(found) <= _MOST_KEPT and time.time_ns() - status.st_mtime_ns > _SETTLED:
+        if len(_recent) == _MOST_RECENT:
+            _recent.clear()
+        _recent[path, about] = mark, found
+    return found
 
 
 def program(name: str) -> str | None:
@@ -135,5 +182,5 @@ def _note(question: Question, answer: Answer | bytes) -> None:
         _record.answers[question] = digest(answer) if isinstance(answer, bytes) else answer
 
 
-_FUNCTIONS = (exists, is_file, is_folder, is_same_file, real_path, names_in, read, program)
+_FUNCTIONS = (exists, has_any, is_file, is_folder, is_same_file, real_path, names_in, read, program)
 _BY_NAME: Mapping[str, Callable[..., object]] = {each.__name__: each for each in _FUNCTIONS}

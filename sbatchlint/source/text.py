@@ -14,6 +14,10 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    def holds(self, inner: "Span") -> bool:
+        """Whether a span lies in this one, or is the same."""
+        return self.start <= inner.start and inner.end <= self.end
+
 
 class Position(NamedTuple):
     """Row and column, both counted from 1; columns in characters."""
@@ -85,6 +89,20 @@ class Source:
     def is_utf_16(self) -> bool:
         """Whether the file is a script in UTF-16; `text` then has a character for each byte."""
         return "\0" in self.text and utf_16(self.encode(self.text)) is not None
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether it is a piece of a script: what is missing in it may stand elsewhere."""
+        return False
+
+    @property
+    def has_files_beside(self) -> bool:
+        """Whether the files in its folder are those that its commands find there."""
+        return True
+
+    def with_text(self, text: str) -> "Source":
+        """What it is with another text."""
+        return Source(text, self.path)
 
     @staticmethod
     def encode(text: str) -> bytes:

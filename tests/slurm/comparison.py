@@ -14,7 +14,8 @@ from sbatchlint.slurm.verdict import CONTROLLER, Verdict, verdict
 from sbatchlint.source.edits import Edit, apply
 from shown import shown
 
-from .local_slurm import ANCHOR, PATTERNS, Held, LocalSlurm
+from .local_slurm import ANCHOR, Held, LocalSlurm
+from .records import PATTERNS
 
 SCRIPT_NAME = "job.sh"
 # What stands before a message proper.

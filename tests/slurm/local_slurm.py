@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from .networks import Networks
+from .records import component, normal, parse_jobs
 
 NODES, CPUS, GPUS = 2, 64, 8
 FEATURES = ("blue", "green", "rack1")
@@ -35,18 +36,16 @@ CONTROLLER = "controller"
 PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "unshare", "mount")
 FINISHED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT")
+GIVEN_UP = re.compile("aborted before step completely launched|Job credential revoked")
 START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 90.0
 # Jobs at a time: the controller starts jobs once a second, however many wait.
-AHEAD = 8
+AHEAD = 12
 # The number of the first job: too long to be met by chance in another text.
 ANCHOR = 4_000_001
 # How many jobs are submitted before they are looked at, and how long sbatch may stay after it has named the job.
 BATCH, LINGER_SECONDS = 500, 1.0
 # What sbatch prints with --parsable: the job's number, and perhaps its cluster.
 JOB_NUMBER = re.compile(rb"(\d+)(?:;\S*)?\s")
-# Fields of a job that are a line of their own, and may hold anything.
-WHOLE_LINES = ("AdminComment", "Command", "Comment", "Extra", "StdErr", "StdIn", "StdOut", "SubmitLine", "WorkDir")
-PATTERNS = ("StdErr", "StdIn", "StdOut")
 
 CONFIGURATION = """\
 ClusterName=tests
@@ -126,6 +125,7 @@ class LocalSlurm:
     has beside `batch`, which is the default. `features`: what all nodes have beside FEATURES.
     `nodes`: how many there are. `apart`: each node has a network and a /dev/shm of its own, and a job, whose memory is
     all that its nodes have, never shares them with another; without it all share those of this machine.
+    `settings`: further lines of slurm.conf.
     """
 
     def __init__(
@@ -135,8 +135,10 @@ class LocalSlurm:
         features: Iterable[str] = (),
         nodes: int = NODES,
         apart: bool = False,
+        settings: str = "",
     ) -> None:
         self.nodes = nodes
+        self.settings = settings
         self.apart = apart
         self.networks: Networks | None = None
         self.hosts = (CONTROLLER, *(f"node{number}" for number in range(1, nodes + 1)))
@@ -148,6 +150,9 @@ class LocalSlurm:
         self.environment = {k: v for k, v in os.environ.items() if not own_variables.match(k)}
         self.path = os.pathsep.join([*own, os.environ.get("PATH") or PATH, PATH])
         self.programs = {name: _program(name, self.path) for name in PROGRAMS}
+        # Jobs with --export=NONE have the usual PATH, in which a Slurm of another release may stand.
+        usual = ((own, shutil.which(name, path=PATH)) for name, own in self.programs.items())
+        self.instead = [(own, other) for own, other in usual if other and other != own]
         release = subprocess.run([self.programs["slurmd"], "-V"], capture_output=True, text=True).stdout
         found = re.search(r"(\d+\.\d+)\.\d+", release)
         if found is None:
@@ -157,6 +162,7 @@ class LocalSlurm:
         self.root.chmod(0o755)  # munged wants its socket to be in reach of all users
         self.work = self.root / "work"
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._numbers = count(1)
         self._ahead: dict[str, Future[Outcome]] = {}
         self._pool = ThreadPoolExecutor(AHEAD)
@@ -194,6 +200,7 @@ class LocalSlurm:
             (self.root / "spool" / host).mkdir()
             daemon = ["slurmctld", "-D"] if host == CONTROLLER else ["slurmd", "-D", "-N", host]
             self._run_daemon(host, self._in_namespace(host, self.programs[daemon[0]], *daemon[1:]))
+            self.daemons[host] = self.processes[-1]
         if not _wait_until(lambda: self._idle() or self._dead(), START_SECONDS) or self._dead():
             raise Unavailable(f"the nodes did not become idle: {self._last_words()}")
         anchor, messages = self._submit(self._write("#!/bin/sh\n#SBATCH --array=0-99\n"))
@@ -203,13 +210,18 @@ class LocalSlurm:
     def stop(self) -> None:
         """Kills the daemons and, with their namespaces, all jobs; removes the folder."""
         self._stopped = True
+        self._pool.shutdown(cancel_futures=True)  # first: who asks a dead controller waits for it
         for process in reversed(self.processes):
             process.kill()
             process.wait(10)
-        self._pool.shutdown(cancel_futures=True)
         if self.networks is not None:
             self.networks.stop()
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def lose(self, host: str) -> None:
+        """Ends a node with all that runs on it, as if its power had failed."""
+        self.daemons[host].kill()
+        self.daemons[host].wait(10)
 
     def _key(self) -> None:
         key = self.root / "key"
@@ -218,8 +230,9 @@ class LocalSlurm:
 
     def _in_namespace(self, host: str, *argv: str) -> list[str]:
         # The shell stays as the namespace's first process, so that it reaps what jobs leave behind.
-        memory = "mount -t tmpfs tmpfs /dev/shm &&" if self.apart else ""
-        init = f'hostname "$1" && mount --bind "$2" /etc/hosts && {memory} shift 2 && {{ "$@" & wait $!; }}'
+        mounts = "mount -t tmpfs tmpfs /dev/shm &&" if self.apart else ""
+        mounts += "".join(f"mount --bind {new} {old} &&" for new, old in self.instead)
+        init = f'hostname "$1" && mount --bind "$2" /etc/hosts && {mounts} shift 2 && {{ "$@" & wait $!; }}'
         own = [self.programs["unshare"], "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
                "sh", "-c", init, "sh", host, str(self.root / "etc" / "hosts"), *argv]  # fmt: skip
         return own if self.networks is None else self.networks.enter(host, *own)
@@ -245,7 +258,7 @@ class LocalSlurm:
             each.close()
         # TmpFS: where each node puts the files of PMIx
         more = "TmpFS={root}/spool/%n\n" if self.apart else "DefMemPerCPU=2000\n"
-        configuration = CONFIGURATION + more
+        configuration = CONFIGURATION + self.settings + more
         for host, port in list(zip(self.hosts, ports))[1:]:
             configuration += (
                 f"NodeName={host} NodeAddr={addresses[host]} Port={port} CPUs={CPUS} SocketsPerBoard=2"
@@ -347,7 +360,7 @@ class LocalSlurm:
             Held(
                 number is not None,
                 messages,
-                tuple(_normal(job, path.parent) for job in sorted(shown.get(number or 0, []), key=_component)),
+                tuple(normal(job, path.parent) for job in sorted(shown.get(number or 0, []), key=component)),
             )
             for path, (number, messages) in zip(paths, submitted, strict=True)
         ]
@@ -389,11 +402,19 @@ class LocalSlurm:
             self._ahead[script] = self._pool.submit(self._run, script)
 
     def run(self, script: str) -> Outcome:
-        """Submits a script and waits for its end. Raises RuntimeError where it is refused, or does not end."""
-        ahead = self._ahead.pop(script, None)
-        return self._run(script) if ahead is None else ahead.result()
+        """Submits a script and waits for its end. Raises RuntimeError where it is refused, or does not end.
 
-    def _run(self, script: str) -> Outcome:
+        On a busy machine it happens that Slurm itself gives a step up while it starts: such a job runs once more.
+        """
+        ahead = self._ahead.pop(script, None)
+        outcome = self._run(script) if ahead is None else ahead.result()
+        return self._run(script) if GIVEN_UP.search(outcome.output) else outcome
+
+    def run_through(self, script: str, meanwhile: Callable[[str], object]) -> Future[Outcome]:
+        """Begins to run a script; `meanwhile` is called with the job's number when the job has printed something."""
+        return self._pool.submit(self._run, script, meanwhile)
+
+    def _run(self, script: str, meanwhile: Callable[[str], object] | None = None) -> Outcome:
         path = self._write(script)
         output = path.with_suffix(".out")
         done = self.client("sbatch", "--parsable", f"--output={output}", str(path))
@@ -401,6 +422,9 @@ class LocalSlurm:
             raise RuntimeError(f"not submitted: {done.stderr}")
         job = done.stdout.strip()
         record: dict[str, str] = {}
+        if meanwhile is not None:
+            _wait_until(lambda: output.exists() and output.stat().st_size > 0, JOB_SECONDS)
+            meanwhile(job)
 
         def finished() -> bool:
             if self._stopped:
@@ -414,41 +438,6 @@ class LocalSlurm:
             raise RuntimeError(f"job {job} did not end: {record.get('JobState')} {record.get('Reason')}")
         text = output.read_text(errors="replace") if output.exists() else ""
         return Outcome(record["JobState"], record["ExitCode"], text, done.stderr)
-
-
-def parse_jobs(shown: str) -> list[dict[str, str]]:
-    """What `scontrol show job` printed, as the fields of each record."""
-    key = r"[A-Z][A-Za-z:/_]*"
-    found = []
-    for record in shown.split("\n\n"):
-        fields: dict[str, str] = {}
-        for line in record.split("\n"):
-            name, equals, value = line.strip(" ").partition("=")
-            if equals and name in WHOLE_LINES:
-                fields[name] = value
-            elif name == "JobId" and "JobName=" in value:
-                numbers, _, fields["JobName"] = line.partition("JobName=")
-                fields.update(re.findall(rf"({key})=(\S*)", numbers))
-            else:
-                fields.update(re.findall(rf"(?:^|(?<= ))({key})=(.*?)(?= +{key}=|$)", line.strip(" ")))
-        if "JobId" in fields:
-            found.append(fields)
-    return found
-
-
-def _component(job: Mapping[str, str]) -> tuple[int, int]:
-    return int(job.get("HetJobOffset", 0)), int(job["JobId"])
-
-
-def _normal(job: Mapping[str, str], folder: Path) -> dict[str, str]:
-    normal = {name: value.replace(f"{folder}/", "") for name, value in job.items()}
-    if normal.get("WorkDir") == str(folder):
-        normal["WorkDir"] = "."
-    for name in PATTERNS:
-        if name in normal:
-            path = job[name].removeprefix(f"{job['WorkDir']}/").removeprefix(f"{folder}/")
-            normal[name] = path.replace(job["JobId"], "%j")
-    return normal
 
 
 def _read_terminal(output: IO[bytes], seconds: float) -> bytes:

@@ -6,7 +6,8 @@ import pytest
 
 from .comparison import compare, names_of, reduced, says, with_anchor
 from .drawn import draw_blocks
-from .local_slurm import ANCHOR, Held, parse_jobs
+from .local_slurm import ANCHOR, Held
+from .records import parse_jobs
 
 SHOWN = """\
 JobId=4000007 ArrayJobId=4000007 ArrayTaskId=1-4 JobName=a b=C

@@ -16,7 +16,7 @@ SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
 # Of the blocks drawn, as parts of one: fewer would mean that the strategy draws nothing worth comparing.
 LEAST_ACCEPTED, LEAST_REFUSED, LEAST_FIELDS = 0.2, 0.2, 3
 # More than this undecided, or left to the site, would mean that the model avoids the question.
-MOST_UNDECIDED, MOST_SITE = 0.05, 0.05
+MOST_UNDECIDED, MOST_SITE = 0.05, 0.1
 SHOWN = 10
 
 

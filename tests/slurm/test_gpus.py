@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -73,6 +74,20 @@ STEPS = (
     "--overlap",
 )
 
+# What a script may set before an srun, and options beside it.
+SETTINGS = (
+    ("SLURM_GPUS_PER_NODE=2", ""),
+    ("SLURM_GPUS_PER_NODE=2", "--gpus-per-node=1"),
+    ("SLURM_GPUS_PER_NODE=2", "--gpus=2"),
+    ("SLURM_GRES=gpu:1", ""),
+    ("SLURM_GPUS_PER_TASK=1", ""),
+    ("SLURM_GPU_BIND=single:1", ""),
+    ("SLURM_GPUS=2", ""),
+    ("-u SLURM_GPUS_PER_NODE", ""),
+    ("-u SLURM_GPUS_PER_NODE", "--gpus-per-task=1"),
+    ("-u SLURM_GPUS_PER_NODE SLURM_GPUS=2", ""),
+)
+
 # Jobs of which the script alone does not say how many GPUs each node has.
 UNEVEN = (
     "--nodes=2 --ntasks-per-node=1 --gpus=8",
@@ -117,25 +132,34 @@ def contradictions(gpus: StepGpus, real: Ran) -> list[str]:
     return found
 
 
-def script_of(options: str) -> str:
+def compared(slurm: LocalSlurm, options: str, steps: Sequence[tuple[str, str]]) -> tuple[list[str], dict[bool, int]]:
+    """What the model says wrong of steps, each by its variables and options, and of how many it knows the GPUs."""
     # One that has to wait for GPUs, which is not what is asked here, ends by itself.
-    steps = "".join(f"echo @@\ntimeout 8 srun --immediate=5 {step} {RECORD} 2>&1\n" for step in STEPS)
-    return f"{head(options)}{steps}exit 0\n"
+    lines = [f"timeout 8 env {settings} srun --immediate=5 {step} {RECORD} 2>&1\n" for settings, step in steps]
+    outcome = slurm.run(head(options) + "".join(f"echo @@\n{line}" for line in lines) + "exit 0\n")
+    assert outcome.state == "COMPLETED", outcome
+    # One job at a time, so that the GPUs of its nodes count from 0.
+    wrong, known = [], {True: 0, False: 0}
+    for (settings, step), real in zip(steps, ran(outcome.output), strict=True):
+        job = job_of(f"{head(options)}env {settings} srun {step} {RECORD}\n", slurm.version)
+        gpus = step_gpus(job, job.steps[0])
+        if real.tasks:
+            known[gpus.each is not None] += 1
+            wrong += [f"{settings} srun {step}: {each}" for each in contradictions(gpus, real)]
+            wrong += [f"{settings} srun {step} is not refused" for _ in steps_with_too_many_gpus(job)]
+    return wrong, known
 
 
 @pytest.mark.parametrize("options", JOBS)
 def test_tasks_see_the_gpus_that_the_model_says(slurm: LocalSlurm, options: str) -> None:
-    outcome = slurm.run(script_of(options))
-    assert outcome.state == "COMPLETED", outcome
-    # One job at a time, so that the GPUs of its nodes count from 0.
-    wrong, known = [], {True: 0, False: 0}
-    for step, real in zip(STEPS, ran(outcome.output), strict=True):
-        job = job_of(f"{head(options)}srun {step} {RECORD}\n", slurm.version)
-        gpus = step_gpus(job, job.steps[0])
-        if real.tasks:
-            known[gpus.each is not None] += 1
-            wrong += [f"srun {step}: {each}" for each in contradictions(gpus, real)]
-            wrong += [f"srun {step} is not refused" for _ in steps_with_too_many_gpus(job)]
+    wrong, known = compared(slurm, options, [("", step) for step in STEPS])
     assert wrong == []
     # Silence does not pass for truth.
     assert 3 * known[True] >= known[False] or options in UNEVEN, known
+
+
+@pytest.mark.parametrize("options", [JOBS[0], JOBS[4], JOBS[8]])
+def test_variables_stand_for_options(slurm: LocalSlurm, options: str) -> None:
+    wrong, known = compared(slurm, options, SETTINGS)
+    assert wrong == []
+    assert known[True] >= known[False], known

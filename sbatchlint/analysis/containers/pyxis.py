@@ -41,5 +41,5 @@ def pyxis_options(step: Step) -> list[PyxisOption]:
 
 
 def is_heterogeneous(step: Step) -> bool:
-    """Whether the srun has several components (`srun A : B`), of which only the first one's options are read."""
-    return any(text_of(field) == ":" for field in step.invocation.argv)
+    """Whether the srun has several components (`srun A : B`), each with options of its own."""
+    return len(step.parts) > 1

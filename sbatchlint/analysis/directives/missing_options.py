@@ -5,6 +5,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.bash.values import span_of
 from sbatchlint.job import Job
+from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.options import accepting_commands
 from sbatchlint.slurm.versions import MAJORS
 from sbatchlint.source.text import Span
@@ -55,12 +56,13 @@ class MissingOption(NamedTuple):
 
 
 def missing_options(job: Job) -> list[tuple[Span, MissingOption]]:
-    """Options of the block that only other releases have than some, or all, of the range, with their places.
+    """Options of the block, and of sbatch on a command line, that only other releases have than some of the range.
 
-    The place is that of the option alone where it stands there as it is read, without quotes or backslashes.
+    With their places: that of the option alone where it stands there as it is read, without quotes or backslashes.
     """
     found: list[tuple[Span, MissingOption]] = []
-    for problem in job.directives.problems:
+    blocks = [each for each in option_blocks(job) if each.command == "sbatch"]
+    for problem in (problem for block in blocks for problem in block.problems):
         # A long name with one dash or three is another fault.
         if problem.kind != "unknown-option" or problem.token is None or dashed(problem.token.text) is not None:
             continue

@@ -5,6 +5,7 @@ no site has given to anything: `test`, `gpu`, `general` or `example` are no plac
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.source.numbers import is_number
@@ -22,7 +23,7 @@ _NUMBERS = frozenset(_COUNTS.split())
 _MEMORY = frozenset(("mem", "mem-per-cpu", "mem-per-gpu", "tmp"))
 _GPUS = frozenset(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres"))
 _LISTED = frozenset(("array", "dependency", "nodelist", "exclude"))
-_MIXED = _NUMBERS | _MEMORY | _GPUS | _LISTED | {"time", "time-min"}
+_MIXED = _NUMBERS | _MEMORY | _GPUS | _LISTED | {"time", "time-min", "begin", "deadline"}
 # Their values may hold angle brackets for reasons of their own.
 _FREE_TEXT = frozenset(("comment", "wrap", "extra"))
 
@@ -33,7 +34,9 @@ _SQUARE_WITH_BLANK = Regex(r"(?<![@\w])\[[A-Za-z][^\[\]<>{}|,*&\s]*(?:\s+[^\[\]<
 _SQUARED = frozenset(("account", "partition", "qos", "reservation", "mail-user", "time"))
 _BRACED = Regex(
     r"(?<![$\\])\{\s*[A-Za-z_][\w.\[\]\"'() -]*\}|(?<![\w\\])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@"
-    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])"
+    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])|%%[A-Za-z][\w-]*%%|%\([A-Za-z_]\w*\)[sd]|%\{[A-Za-z_]\w*\}"
+    # autosubmit's; in a path `%J_%A` are patterns
+    r"|%[A-Z][A-Z0-9_]{3,}%"
 )
 _SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
@@ -67,6 +70,7 @@ _CAPITAL_GPUS = Regex(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGP
 _CAPITAL_JOB = Regex(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
 _CAPITAL_TIME = Regex(r"TIME|WALL_?TIME|TIME_LIMIT|MINUTES|HOURS|[A-Z]+_TIME")
 _CLOCK = Regex(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
+_MOMENT = Regex(r"[Yy]{4}-[Mm]{2}-[Dd]{2}(?:T[Hh]{2}:[Mm]{2}(?::[Ss]{2})?)?")
 
 # RFC 2606, and what stands for a domain in manuals.
 _DOMAIN = Regex(
@@ -105,11 +109,12 @@ def may_be_words(option: str, value: str) -> bool:
     return option in _MIXED and not is_number(value[:-1]) and (value.upper() != value.lower() or value[:1] in "?.[")
 
 
+@lru_cache(maxsize=1024)  # several checks ask, and most scripts give the same values
 def find_placeholder(option: str, raw: str) -> Placeholder | None:
     """The first placeholder in a value."""
     if option in _FREE_TEXT:
         return None
-    signs = "__" in raw or not set(raw).isdisjoint("<>{}[]@")
+    signs = "__" in raw or not set(raw).isdisjoint("<>{}[]@%")
     if not signs and option not in _OTHER_PATHS and not may_be_words(option, raw):
         return None  # so it is with most values, and no pattern is compiled for them
     found = _ANGLED.search(raw)
@@ -141,6 +146,8 @@ def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
     if option in ("time", "time-min"):
         clock = _CLOCK.fullmatch(bare) is not None and not set(bare) <= set("0123456789:-")
         whole = clock or _CAPITAL_TIME.fullmatch(bare) is not None
+    elif option in ("begin", "deadline"):
+        whole = _MOMENT.fullmatch(bare) is not None
     elif option in _NUMBERS:
         whole = _CAPITAL.fullmatch(bare) is not None
     elif option in _MEMORY:

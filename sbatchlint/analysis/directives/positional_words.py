@@ -77,8 +77,7 @@ class PositionalWords:
         self.setting = self._setting()
 
     def _is_within(self, token: Token) -> bool:
-        span, whole = self.directives.text.span(token.start, token.end), self.problem.span
-        return whole.start <= span.start and span.end <= whole.end
+        return self.problem.span.holds(self.directives.text.span(token.start, token.end))
 
     def _setting(self) -> Setting | None:
         if not self.before:

@@ -47,14 +47,14 @@ def raw_value(directives: Directives, setting: Setting) -> str:
     return directives.text.string[start:end]
 
 
-def dashed(word: str) -> str | None:
+def dashed(word: str, command: str = "sbatch") -> str | None:
     """The long name of a word that has one dash or three for two: `-nodes=2`, `---gres`; None for all others."""
     bare = word.lstrip("-")
     dashes = len(word) - len(bare)
     name = bare.partition("=")[0]
     if dashes == 2 or not dashes or len(name) < 3:
         return None
-    return name if find(name) is not None else None
+    return name if find(name, command) is not None else None
 
 
 class Gap(NamedTuple):
@@ -112,7 +112,7 @@ def typo(directives: Directives, setting: Setting) -> str | None:
     token, value = setting.value_token, setting.value
     string = directives.text.string
     if not setting.written.startswith("--"):
-        if dashed(setting.token.text) is not None:
+        if dashed(setting.token.text, directives.command) is not None:
             return SINGLE_DASH
     if gap_at_equals(directives, setting) is not None:
         return BLANK_AT_EQUALS

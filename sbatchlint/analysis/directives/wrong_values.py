@@ -1,12 +1,14 @@
 """Option values that Slurm refuses, with what was meant: a check for each family of values reports its own."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
+from shlex import quote
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import took_an_option, typo
 from sbatchlint.job import Job
+from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.model import Setting
@@ -35,9 +37,14 @@ class WrongValue(NamedTuple):
 def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
     """The settings of these families (`Refusal.kind`) that some release refuses, each once.
 
-    A setting that a later one overrides counts: sbatch looks at each. Settings with a typo are left out.
+    A setting that a later one overrides counts: sbatch looks at each. Settings with a typo are left out. The words of
+    srun, sbatch and salloc on a command line are judged like those of the block.
     """
-    directives = job.directives
+    for directives in option_blocks(job):
+        yield from _of_block(job, directives, kinds)
+
+
+def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Iterator[WrongValue]:
     chosen = [each for each in directives.refused if each.refusal.kind in kinds]
     for _, group in groupby(chosen, key=lambda each: id(each.setting)):
         found = list(group)
@@ -46,10 +53,10 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
             continue
         newest = found[-1].refusal
         instead = _instead(directives, setting, [each.refusal.instead for each in found])
-        edits = () if instead is None else (_edit(directives, setting, instead),)
+        edits = () if instead is None else _edits(job, directives, setting, instead)
         span = setting.value_span or setting.option_span
         when = job.versions.said(_releases(directives, setting, [each.refusal for each in found]))
-        refuser = "slurmctld" if newest.stage == "controller" else "sbatch"
+        refuser = "slurmctld" if newest.stage == "controller" else directives.command
         fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
         yield WrongValue(setting, span if span.end > span.start else setting.span, fault, newest.reason, instead, edits)
 
@@ -88,9 +95,17 @@ def _instead(directives: Directives, setting: Setting, suggested: Iterable[str |
             continue
         if value == "":
             return value if setting.value_token is setting.token and setting.written.startswith("--") else None
-        if not refusals(setting.option, value, setting.versions or directives.versions.majors):
+        if not refusals(setting.option, value, setting.versions or directives.versions.majors, directives.command):
             return value
     return None
+
+
+def _edits(job: Job, directives: Directives, setting: Setting, value: str) -> tuple[Edit, ...]:
+    if directives is not job.directives:
+        span = setting.value_span
+        plain = value and span is not None and job.source.slice(span) == setting.value and quote(value) == value
+        return (Edit(span, value),) if plain and span is not None else ()
+    return (_edit(directives, setting, value),)
 
 
 def _edit(directives: Directives, setting: Setting, value: str) -> Edit:

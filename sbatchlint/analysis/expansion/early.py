@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around
-from sbatchlint.analysis.expansion.varying import of_task, right_everywhere
+from sbatchlint.analysis.expansion.varying import of_task, right_everywhere, tells_own_place, tells_rank, variation
 from sbatchlint.bash.interpreter.programs import read_file
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Arithmetic, ArithmeticCommand, ArithmeticFor, Case
@@ -44,6 +44,7 @@ _DYNAMIC = frozenset({"c10d", "etcd", "etcd-v2"})
 _ORDER = ("info", "warning", "error")
 _SEVERITY_OF = {
     "rank": "error", "test": "error", "file": "error", "text": "warning", "label": "info", "ignored": "info",
+    "meeting": "info",
 }  # fmt: skip
 
 
@@ -62,8 +63,9 @@ class EarlyUse(NamedTuple):
     """A use of a value that was fixed too early.
 
     `consumer`: `rank` (it tells the process who or where it is), `ignored` (a rank that the launcher does not look at),
-    `test`, `file` (a file that every task writes), `label` (a name in a log), `text` (anything else). `command`: what
-    uses it; `word`: the field. `shells`: the shells in the task, outermost first, in whose program it stands.
+    `test`, `file` (a file that every task writes), `label` (a name in a log), `meeting` (the name of the first node,
+    where that may be wanted), `text` (anything else). `command`: what uses it; `word`: the field. `shells`: the shells
+    in the task, outermost first, in whose program it stands. `variable`: the one that hands it to the step.
     """
 
     expansion: Expansion
@@ -72,6 +74,7 @@ class EarlyUse(NamedTuple):
     command: Invocation
     word: Pieces
     shells: tuple[Invocation, ...]
+    variable: str | None = None
 
     @property
     def severity(self) -> str:
@@ -110,17 +113,20 @@ def early_uses(job: Job, question: Question) -> list[EarlyUse]:
 @once
 def early_exports(job: Job, question: Question) -> list[EarlyUse]:
     """Variables telling a process who it is that the batch shell has set, by each program of a step that gets them."""
-    return [use for step in job.steps for use in _exports_to(step, question)]
+    names = names_meant(job, question)
+    return [use for step in job.steps for use in _exports_to(step, question, names)]
 
 
 def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:
     """Whether the value was fixed by the batch shell's assignment to a rank variable."""
-    return any(
-        each.name in RANK_VARIABLES
-        and each.context.phase is not Phase.TASK
-        and each.span.start <= expansion.span.start < each.span.end
-        for each in job.assignments
-    )
+    return any(each.start <= expansion.span.start < each.end for each in _of_ranks(job))
+
+
+@once
+def _of_ranks(job: Job) -> set[Span]:
+    """The assignments to rank variables that the batch shell makes."""
+    own = [each for each in job.assignments if each.name in RANK_VARIABLES or tells_rank(each.name)]
+    return {each.span for each in own if each.context.phase is not Phase.TASK}
 
 
 def is_of_own_variable(job: Job, use: EarlyUse) -> bool:
@@ -161,25 +167,28 @@ def _uses_in(command: Invocation, step: Step, question: Question) -> Iterator[tu
         return
     for number, field in enumerate(command.argv):
         for expansion in _early(field, question):
-            yield expansion, _consumer(command, number, question), field
+            yield expansion, _consumer(command, number, question, is_of_place(expansion)), field
     for redirect in command.redirects:
         for expansion in _early(redirect.target or (), question):
             yield expansion, "file" if ">" in redirect.operator else "text", redirect.target or ()
     for name, field in command.variables:
         for expansion in _early(field, question):
-            yield expansion, _variable_consumer(name, command, question), field
+            yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), field
     for field in command.argv[1:] if command.state.files else ():
         for expansion, kind in _in_written_file(command, field, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
         value = exported(command, name) or ()
         for expansion in _early(value, question):
-            yield expansion, _variable_consumer(name, command, question), value
+            yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), value
 
 
-def _exports_to(step: Step, question: Question) -> Iterator[EarlyUse]:
+def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
-    given = [(name, field) for name, field in step.invocation.variables if name in question.variables]
+    given = [(name, field) for name, field in step.invocation.variables if name in names]
+    held = [(name, each) for name in names if (each := before.get(name)) is not None]
+    if not given and not held:
+        return  # most steps
     for command in step.program:
         if command.text is not None or command.children or command.name in _TELLING or command.name in TESTS:
             continue
@@ -189,18 +198,16 @@ def _exports_to(step: Step, question: Question) -> Iterator[EarlyUse]:
             for expansion in _early(field, question):
                 if expansion not in expansions(value):
                     continue  # the task sets it anew
-                yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, field, ())
-        for name in question.variables:
+                consumer = _variable_consumer(name, command, question, is_of_place(expansion))
+                yield EarlyUse(expansion, step, consumer, command, field, (), name)
+        for name, old in held:
             now = command.state.variables.get(name)
-            if now is None or not now.exported:
-                continue
-            old = before.get(name)
-            if old is None or now.span != old.span:
+            if now is None or not now.exported or now.span != old.span:
                 continue
             value = exported(command, name) or ()
             for expansion in _early(value, question):
-                if now.span.start <= expansion.span.start < now.span.end:
-                    yield EarlyUse(expansion, step, _variable_consumer(name, command, question), command, value, ())
+                consumer = _variable_consumer(name, command, question, is_of_place(expansion))
+                yield EarlyUse(expansion, step, consumer, command, value, (), name)
 
 
 def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansion, str]]:
@@ -227,6 +234,8 @@ def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansio
 
 def _in_written_file(command: Invocation, field: Pieces, question: Question) -> list[tuple[Expansion, str]]:
     """What is asked for in a file that the batch script wrote and the command is given."""
+    if not command.state.files:
+        return []
     word = shown_text(field)
     at = word.find("=") + 1 if word.startswith("-") else 0
     text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
@@ -243,7 +252,23 @@ def _in_written_file(command: Invocation, field: Pieces, question: Question) -> 
 
 
 def _early(field: Pieces, question: Question) -> list[Expansion]:
-    return [each for each in expansions(field) if each.phase is not Phase.TASK and question.meant(each)]
+    return [each for each in expansions(field) if each.phase is Phase.BATCH and question.meant(each)]
+
+
+def is_of_place(expansion: Expansion) -> bool:
+    """Whether it gives the name or an address of the node on which it is expanded."""
+    found = variation(expansion)
+    return found is not None and found.name
+
+
+def names_meant(job: Job, question: Question) -> frozenset[str]:
+    """The variables that tell a process who or where it is: known ones, and those of the script that are called so.
+
+    What the batch shell reads itself may be meant for it alone, if its name is not known to mean more.
+    """
+    named = tells_rank if question.meant is of_task else tells_own_place
+    own = {each.name for each in job.assignments if each.context.phase is Phase.BATCH and named(each.name)}
+    return question.variables | (own - {each.name for each in job.trace.reads if each.context.phase is Phase.BATCH})
 
 
 def _shells(command: Invocation, step: Step) -> tuple[Invocation, ...]:
@@ -286,8 +311,8 @@ def _option_of(command: Invocation, number: int) -> str | None:
     return None
 
 
-def _consumer(command: Invocation, number: int, question: Question) -> str:
-    """What uses a word of a command."""
+def _consumer(command: Invocation, number: int, question: Question, of_place: bool) -> str:
+    """What uses a word of a command. `of_place`: the word holds the name or an address of a node."""
     if command.name in TESTS:
         return "test"
     if command.name in _TELLING:
@@ -297,8 +322,10 @@ def _consumer(command: Invocation, number: int, question: Question) -> str:
     option = _option_of(command, number)
     if option in _LABEL_OPTIONS:
         return "label"
-    if option not in question.options:
-        return "text"
+    if option is None or option not in question.options:
+        told = option is not None and (tells_own_place if of_place else tells_rank)(option)
+        if not told:
+            return "meeting" if of_place else "text"
     launcher = recognise(command.argv, lambda variable: exported(command, variable))
     rendezvous = None if launcher is None else launcher.rendezvous
     if option in ("node-rank", "machine-rank") and rendezvous is not None and rendezvous.backend in _DYNAMIC:
@@ -306,8 +333,10 @@ def _consumer(command: Invocation, number: int, question: Question) -> str:
     return "rank"
 
 
-def _variable_consumer(name: str, command: Invocation, question: Question) -> str:
+def _variable_consumer(name: str, command: Invocation, question: Question, of_place: bool = False) -> str:
     """What uses a variable in the environment of a command."""
+    if of_place and name not in question.variables:
+        return "rank" if tells_own_place(name) else "meeting"
     if name not in question.variables:
         return "text"
     if name not in RANK_VARIABLES:

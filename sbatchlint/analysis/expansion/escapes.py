@@ -1,49 +1,74 @@
-"""How a text that is expanded too early can be left to the shell in each task: by a backslash before its `$`."""
+"""How a text that is expanded too early can be left to the shell in each task.
 
+Where such a shell reads the text again, by backslashes before its `$`: how many is not reckoned but tried, and proven
+(see `sbatchlint.job.proofs`). Where none does, the command has to be started by one as well.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.early import EarlyUse
-from sbatchlint.analysis.expansion.reads import PRINTING
+from sbatchlint.analysis.expansion.early import EarlyUse, place_of
+from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.parser import parse
-from sbatchlint.bash.syntax.tree import (
-    Arithmetic,
-    ArithmeticCommand,
-    ArithmeticFor,
-    CommandSubstitution,
-    Node,
-    Parameter,
-)
-from sbatchlint.bash.syntax.walk import nodes
-from sbatchlint.bash.values import Expansion, Phase, expansions
-from sbatchlint.job import Job
+from sbatchlint.bash.syntax.tree import Arithmetic, CommandSubstitution, Literal, Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes, nodes_of
+from sbatchlint.bash.values import Expansion, Phase, expansions, span_of
+from sbatchlint.job import Job, Step
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
+from sbatchlint.job.proofs import keeps_words
+from sbatchlint.source.edits import Edit, overlap
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+# So many backslashes leave a `$` to the first shell, the second, and so on.
+_BACKSLASHES = (1, 3, 7)
+# Sruns that one text is given to, and places where the command of one may begin: so many are tried.
+_MOST_STEPS, _MOST_STARTS = 4, 3
+# A word that means the same inside `"…"`.
+_SAME_IN_QUOTES = Regex(r"(?:[\w./:=,@%+{}*?~-]|\[|\]|\$\{?\w+\}?)+")
+_ONE_QUOTED = Regex(r"([\w./:=,@%+-]*)\"((?:[\w ./:=,@%+{}-]|\$\{?\w+\}?)*)\"([\w./:=,@%+-]*)")
+_ALL_OF_ARRAY = Regex(r"\"\$\{(\w+)\[@\]\}\"")
 
 
-class Escape(NamedTuple):
-    """What to write in place of an expansion, so that the task's shell makes it.
+class Repair(NamedTuple):
+    """Edits by which the tasks expand a text themselves, and what to tell the user to write.
 
-    `safe`: whether nothing else uses the text.
+    `safe`: whether nothing else changes, however odd the values are that the script does not show.
     """
 
     text: str
+    edits: list[Edit]
     safe: bool
 
 
-def escape(job: Job, use: EarlyUse) -> Escape | None:
-    """What makes each task expand the text itself; None where a backslash would not do that, or more than that."""
-    file, expansion = job.source.text, use.expansion
-    postponed = _postponed(expansion, file)
+@once
+def left_to_tasks(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
+    """What makes each task expand the text itself, proven; None where nothing is found that does just that.
+
+    `names`: variables that the tasks must find in their environment as before.
+    """
+    file, place = job.source.text, place_of(job, use.expansion)
     container = container_of(use.command)
-    if postponed is None or container is not None and container.kind in ("docker", "podman"):
+    if container is not None and container.kind in ("docker", "podman"):
         return None  # such a container gets none of the job's variables
-    # In a script inside a string or heredoc a backslash more may be one for the shell outside.
-    if job.is_embedded and file[expansion.span.start - 1 : expansion.span.start] == "\\":
-        return None
-    read, written = postponed
-    if not _expands_once(use, read):
-        return None
-    return Escape(written, not _is_spliced(expansion, file) and expansion not in _used_by_batch_shell(job))
+    ahead = file[max(place.start - 40, 0) : place.start]
+    before = len(ahead) - len(ahead.rstrip("\\"))
+    for count in _BACKSLASHES:
+        text = _postponed(use.expansion, file, count)
+        if text is None or count <= before:
+            continue
+        edit = Edit(place, text) if text.lstrip("\\") != file[place.start : place.end] else None
+        edit = edit or Edit(Span(place.start, place.start), text[before : len(text) - len(text.lstrip("\\"))])
+        if use.shells:
+            if keeps_words(job, [edit], [place], names):
+                return Repair(f"write `{text}`", [edit], not _is_spliced(place, file))
+        else:
+            for edits, shown in _with_shells(job, use):
+                if not overlap([edit], edits) and keeps_words(job, [edit, *edits], [place], names):
+                    return Repair(f"write `{text}`, and {shown}", [edit, *edits], False)
+    return None
 
 
 def is_plain(expansion: Expansion, file: str) -> bool:
@@ -52,15 +77,15 @@ def is_plain(expansion: Expansion, file: str) -> bool:
     return written.startswith("$") and not written.startswith(("$(", "$[")) and expansion.name in written
 
 
-def _postponed(expansion: Expansion, file: str) -> tuple[str, str] | None:
-    """What the task's shell is to read, and how that is written in double quotes or a heredoc; None where moving the
-    place of expansion could change more than the place."""
+def _postponed(expansion: Expansion, file: str, count: int) -> str | None:
+    """How the expansion is written with so many backslashes; None where moving the place of expansion could change more
+    than the place."""
     written = file[expansion.span.start : expansion.span.end]
     if expansion.name == "HOSTNAME" and written in ("$HOSTNAME", "${HOSTNAME}"):
-        written = "${SLURMD_NODENAME}" if "{" in written else "$SLURMD_NODENAME"  # HOSTNAME is the same everywhere
-        return written, "\\" + written
+        # HOSTNAME is the same everywhere
+        return "\\" * count + ("${SLURMD_NODENAME}" if "{" in written else "$SLURMD_NODENAME")
     if is_plain(expansion, file):
-        return written, "\\" + written
+        return "\\" * count + written
     if written.startswith("`") and written.endswith("`"):
         written = f"$({written[1:-1]})"
     inside = written[2:-1]
@@ -70,46 +95,130 @@ def _postponed(expansion: Expansion, file: str) -> tuple[str, str] | None:
     expanded = (Parameter, CommandSubstitution, Arithmetic)
     if any(isinstance(node, expanded) for node in nodes(parse(inside).statements)):
         return None
-    return written, "\\$(" + inside.replace("$", "\\$") + ")"
+    return "\\" * count + "$(" + inside.replace("$", "\\" * count + "$") + ")"
 
 
-def _expands_once(use: EarlyUse, written: str) -> bool:
-    """Whether `$NAME` or `$(…)`, were it still unexpanded, would be expanded just once more: by the one shell in the
-    task."""
-    if len(use.shells) != 1:
-        return False
-    program = use.shells[0].text
-    assert program is not None
-    at = 0
-    for piece in program.field:
-        size = 1 if piece.text is None else len(piece.text)
-        if piece.expansion == use.expansion:
-            string = program.string[:at] + written + program.string[at + size :]
-            return any(_is_expansion(node, at, at + len(written)) for node in nodes(parse(string)))
-        at += size
-    return False
-
-
-def _is_expansion(node: Node, start: int, end: int) -> bool:
-    if isinstance(node, (Arithmetic, ArithmeticCommand)):
-        return node.expression_start <= start and end <= node.expression_end
-    if isinstance(node, ArithmeticFor):
-        return node.header_start <= start and end <= node.header_end
-    return isinstance(node, (Parameter, CommandSubstitution)) and (node.start, node.end) == (start, end)
-
-
-def _is_spliced(expansion: Expansion, file: str) -> bool:
+def _is_spliced(place: Span, file: str) -> bool:
     """Whether it stands in `'…'"$NAME"'…'`, quotes within quotes."""
-    at = expansion.span.start
+    at = place.start
     return file[at - 1 : at] == '"' and file[at - 2 : at - 1] == "'" or file[at - 1 : at] == "'"
 
 
+# --- a shell in the task -------------------------------------------------------------------------------
+
+
 @once
-def _used_by_batch_shell(job: Job) -> frozenset[Expansion]:
-    """What commands of the batch shell itself use, other than to print it or hand it to a step."""
-    found: set[Expansion] = set()
-    for command in job.invocations:
-        passing = command.name in PRINTING or command.name in ("date", "srun", "cat", "tee")
-        if command.phase is Phase.BATCH and not passing:
-            found.update(each for field in command.argv for each in expansions(field))
-    return frozenset(found)
+def _steps_told(job: Job) -> dict[Expansion, dict[int, Step]]:
+    """The steps whose commands get what an expansion gives as a word, by where their sruns begin."""
+    found: dict[Expansion, dict[int, Step]] = {}
+    for step in job.steps:
+        for command in step.invocation.children[:1]:
+            for expansion in {each for field in command.argv for each in expansions(field)}:
+                found.setdefault(expansion, {}).setdefault(step.invocation.span.start, step)
+    return found
+
+
+def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
+    """Edits by which each step that gets the text without a shell starts its command by one, and how that looks."""
+    steps = _steps_told(job).get(use.expansion, {})
+    if not steps or len(steps) > _MOST_STEPS or use.step.invocation.span.start not in steps:
+        return
+    ways = [list(_wrapped(job, step)) for step in steps.values()]
+    if not all(ways):
+        return
+    number = list(steps).index(use.step.invocation.span.start)
+    for turn in range(min(map(len, ways))):
+        yield [way[turn] for way in ways], f"`srun … {ways[number][turn].content}`"
+
+
+def _wrapped(job: Job, step: Step) -> Iterator[Edit]:
+    """The command of an srun as the text of `bash -c "…"`, from each word at which it may begin."""
+    for words in commands_of(job, step):
+        texts = [_in_quotes(job.source.slice(job.span(word.start, word.end))) for word in words]
+        if None not in texts:
+            text = " ".join(text for text in texts if text is not None)
+            yield Edit(job.span(words[0].start, words[-1].end), f'bash -c "{text}"')
+
+
+def commands_of(job: Job, step: Step) -> Iterator[Sequence[Word]]:
+    """The words of an srun's command as the script has them, from each word at which it may begin, likely ones first.
+
+    Which word that is shows the proof: how many words an `$OPTIONS` before it gives may not be known.
+    """
+    words = _words_of(job, step)
+    varying = [n for n, word in enumerate(words) if not all(isinstance(part, Literal) for part in word.parts)]
+    first = step.command or 0
+    starts = [first] if not varying or first <= varying[0] else list(range(varying[0], len(words)))
+    for at in starts[:_MOST_STARTS]:
+        if at < len(words):
+            yield words[at:]
+
+
+def _words_of(job: Job, step: Step) -> Sequence[Word]:
+    """The words of an srun as the script has them, where it stands in the script's own text."""
+    invocation = step.invocation
+    if invocation.kind or any(each.text is not None for each in invocation.ancestors()) or job.is_wrapped:
+        return ()
+    for node in nodes_of(job.program, Simple):
+        if node.words and job.span(node.words[0].start, node.words[-1].end) == invocation.span:
+            inside = any(each.start < node.words[-1].end for each in node.redirects)
+            plain = [word for word in node.words if isinstance(word, Word)]
+            return plain if len(plain) == len(node.words) and not inside else ()
+    return ()
+
+
+def _in_quotes(word: str) -> str | None:
+    """How a word is written inside of `"…"`, so that the shell that reads this text gets the same; None: not known."""
+    if word == '"$@"':
+        return "$*"
+    if found := _ALL_OF_ARRAY.fullmatch(word):
+        return f"${{{found[1]}[*]}}"
+    if _SAME_IN_QUOTES.fullmatch(word):
+        return word
+    if found := _ONE_QUOTED.fullmatch(word):
+        return f'{found[1]}\\"{found[2]}\\"{found[3]}'
+    return None
+
+
+def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
+    """The words of srun's command up to the last with a variable of tasks, where they stand literally in one place, and
+    the variables in them."""
+    file, started = job.source.text, use.step.invocation.children
+    if not started or started[0].kind != "srun" or job.is_wrapped or not is_plain(use.expansion, file):
+        return None
+    argv = started[0].argv
+    found = [
+        (number, each)
+        for number, field in enumerate(argv)
+        for each in expansions(field)
+        if each == use.expansion or each.phase is Phase.BATCH and of_task(each) and is_plain(each, file)
+    ]
+    spans = [span_of(field) for field in argv[: found[-1][0] + 1]] if found else []
+    if not spans or any(one.end > other.start for one, other in pairwise(spans)):
+        return None
+    start, end = spans[0].start, spans[-1].end
+    if file.count('"', start, end) % 2:
+        end = file.find('"', end) + 1 or end  # the word's last quote
+    places = list(dict.fromkeys(each.span for _, each in found))
+    own = use.step.invocation.span
+    inside = own.start <= start and end <= own.end and all(start <= at.start < at.end <= end for at in places)
+    return (Span(start, end), places) if inside and "'" not in file[start:end] else None
+
+
+def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
+    """The words up to the variable as a program of a shell in the task, which gets the others as they are; proven."""
+    found = words_to_wrap(job, use)
+    if found is None:
+        return None
+    span, places = found
+    program = job.source.slice(span)
+    for dollar, quote in (("$", '"'), ("\\$", '\\"')):  # as it stands, and inside of a double-quoted text
+        edits = [Edit(Span(span.start, span.start), "bash -c 'exec ")]
+        if dollar != "$":
+            if program.count("$") != len(places):
+                continue
+            edits.extend(Edit(Span(place.start, place.start), "\\") for place in places)
+        edits.append(Edit(Span(span.end, span.end), f" {quote}{dollar}@{quote}' _"))
+        if keeps_words(job, edits, places, names):
+            return Repair(f"run it by `bash -c '… ${use.expansion.name} …'`", edits, False)
+    return None

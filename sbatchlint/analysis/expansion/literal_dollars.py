@@ -64,9 +64,12 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
             continue
         if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
             continue
+        fields = [(field, plainly) for field, plainly in _fields(command) if "$" in shown_text(field)]
+        if not fields:
+            continue
         shell = next((each for each in command.ancestors() if each.text is not None), None)
         text = job.text if shell is None or shell.text is None else shell.text
-        for field, plainly in _fields(command):
+        for field, plainly in fields:
             for dollar, name, braces, end in _dollars(field):
                 if not _NAME_OF_SLURM.fullmatch(name) and (braces or not plainly or not _is_private(command, name)):
                     continue
@@ -81,9 +84,10 @@ def _fields(command: Invocation) -> Iterator[tuple[Pieces, bool]]:
     python = _PYTHON.fullmatch(name) is not None
     if not python and name not in _PLAIN and recognise(command.argv) is None:
         return
-    words = [shown_text(field) for field in command.argv]
-    # what follows is Python
-    last = words.index("-c") if python and "-c" in words else len(words) - 1
+    last = len(command.argv) - 1
+    if python:
+        words = [shown_text(field) for field in command.argv]
+        last = words.index("-c") if "-c" in words else last  # what follows is Python
     for field in command.argv[1 : last + 1]:
         yield field, name not in _PLAIN
     if name in _PLAIN:

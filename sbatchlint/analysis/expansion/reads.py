@@ -55,8 +55,7 @@ def use_of(job: Job, read: VariableRead) -> Use:
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command among whose words the variable is read."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
-        inside = command.span.start <= read.span.start and read.span.end <= command.span.end
-        if inside and command.context.parent is read.context.parent:
+        if command.span.holds(read.span) and command.context.parent is read.context.parent:
             return command
     return None
 
@@ -103,12 +102,19 @@ def unprepared_reads(job: Job) -> list[VariableRead]:
 
     The submit environment and the command line of sbatch may set more than the script shows.
     """
+    return unprepared_reads_of(job, _NAME_OF_SLURM)
+
+
+def unprepared_reads_of(job: Job, names: Regex) -> list[VariableRead]:
+    """The same for other names."""
     found: dict[Span, VariableRead] = {}
     for read in job.trace.reads:
-        own = read.variable is not None or read.name in assigned_names(job) or read.name in guarded_names(job)
-        if _NAME_OF_SLURM.match(read.name) and read.operator not in DEFAULTS and not own:
-            if read.context.phase is not Phase.SUBMIT and not read.context.handler:
-                found.setdefault(read.span, read)
+        if read.variable is not None or not names.match(read.name) or read.operator in DEFAULTS:
+            continue
+        if read.name in assigned_names(job) or read.name in guarded_names(job):
+            continue
+        if read.context.phase is not Phase.SUBMIT and not read.context.handler:
+            found.setdefault(read.span, read)
     return list(found.values())
 
 

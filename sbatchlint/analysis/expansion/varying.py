@@ -4,6 +4,7 @@ Variables of tasks stand in Slurm's table; substitutions are known by the comman
 differ between any two processes. What is not recognised has no answer, and is left alone.
 """
 
+import re
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion
@@ -22,6 +23,20 @@ _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
 # Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
 _OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
+
+
+# Parts of the names of options and variables: that which tells where all meet, and that which tells a process its own
+# place. What is called like neither may be either, as the first node's name is mostly given on purpose.
+_MEETING_PARTS = (
+    "addresses chief connect coord coordinator dist driver endpoint first head init join leader lead main master peer "
+    "primary rdzv redis remote rendezvous root router scheduler server servers tracker url"
+)
+_MEETING = frozenset(_MEETING_PARTS.split())
+_OWN = frozenset({"advertise", "bind", "client", "host", "local", "my", "node", "own", "self", "this", "worker"})
+_PLACE = frozenset({"addr", "address", "hostname", "ip", "name", "nodename"})
+# Of several like it, each has a number.
+_SEVERAL_PARTS = "chunk host machine member node part partition proc process replica shard split task worker"
+_OF_SEVERAL = frozenset(_SEVERAL_PARTS.split())
 
 
 class Variation(NamedTuple):
@@ -54,6 +69,22 @@ def variation(expansion: Expansion) -> Variation | None:
         if command in _OF_PROCESS:
             return Variation(PROCESS, False)
     return None
+
+
+def tells_own_place(name: str) -> bool:
+    """Whether an option or variable of this name tells a process where it runs itself: `local-addr`, `NODE_IP`."""
+    parts = set(re.split(r"[-_.]", name.lower()))
+    if parts & _MEETING:
+        return False
+    return bool(parts & _OWN and parts & _PLACE) or parts <= {"hostname", "nodename"}
+
+
+def tells_rank(name: str) -> bool:
+    """Whether an option or variable of this name tells a process which one it is: `node-rank`, `WORKER_ID`."""
+    parts = re.split(r"[-_.]", name.lower())
+    if parts[-1] in ("rank", "rankid", "procid", "nodeid", "localid"):
+        return True
+    return len(parts) > 1 and parts[-1] in ("id", "index", "idx") and parts[-2] in _OF_SEVERAL
 
 
 def of_task(expansion: Expansion) -> bool:

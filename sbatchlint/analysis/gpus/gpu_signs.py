@@ -6,6 +6,7 @@ ones only support it; a sign of processors speaks against GPUs.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
@@ -63,11 +64,11 @@ _SPAWNERS = frozenset(
     | {"composer", "fabric"}
 )
 # Options whose value names the device.
-_DEVICE_OPTIONS = Regex(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
-_CPU_OPTIONS = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)")
-_BACKENDS = Regex(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
-_GPU_FLAGS = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
-_GPU_COUNTS = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
+_DEVICE = Regex(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
+_CPU = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)")
+_BACKEND = Regex(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
+_FLAG = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
+_COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
 _GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
 _MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
@@ -177,25 +178,34 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
 def _of_arguments(words: Argv) -> Iterable[Sign]:
     """Options of a Python program that name the device."""
     for option, value, field in program_options(words):
+        speaks_of = _subjects(option)
+        if not speaks_of:
+            continue
         text = None if value is None else (text_of(value) or "").lower()
-        if _CPU_OPTIONS.fullmatch(option) and text not in ("false", "0", "no"):
+        if _CPU in speaks_of and text not in ("false", "0", "no"):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
-        elif _GPU_FLAGS.fullmatch(option) and (text is None or text[:1] == "-" or text in ("", "true", "1")):
+        elif _FLAG in speaks_of and (text is None or text[:1] == "-" or text in ("", "true", "1")):
             yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
         elif text is None or option == text:
             continue
-        elif _GPU_COUNTS.fullmatch(option) and is_number(text) and parse_integer(text) > 0:
+        elif _COUNT in speaks_of and is_number(text) and parse_integer(text) > 0:
             yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
-        elif _DEVICE_OPTIONS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
+        elif _DEVICE in speaks_of and (option.startswith("-") or "=" in shown_text(field)):
             if text == "cpu":
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
             elif _GPU_WORD.fullmatch(text):
                 yield Sign(STRONG, f"{option} names a GPU", span_of(field), "nvidia" if "cuda" in text else None)
-        elif _BACKENDS.fullmatch(option) and (option.startswith("-") or "=" in shown_text(field)):
+        elif _BACKEND in speaks_of and (option.startswith("-") or "=" in shown_text(field)):
             if text == "gloo":
                 yield Sign(PROCESSORS, "gloo is the backend for processors", span_of(field))
             elif text in ("nccl", "rccl"):
                 yield Sign(STRONG, f"{text} is the backend for GPUs", span_of(field))
+
+
+@lru_cache(maxsize=4096)  # programs are told the same options again and again
+def _subjects(option: str) -> tuple[Regex, ...]:
+    """What the name of an option speaks of."""
+    return tuple(each for each in (_CPU, _FLAG, _COUNT, _DEVICE, _BACKEND) if each.fullmatch(option))
 
 
 def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None:

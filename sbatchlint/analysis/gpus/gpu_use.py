@@ -6,27 +6,40 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
-from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
-from sbatchlint.bash.values import Phase
+from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
+from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _RESOURCE_OPTIONS = frozenset({
     "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "time", "partition", "constraint",
     "exclusive", "account", "qos",
 })  # fmt: skip
-# The strength of a sign that only looks at GPUs, or prepares for them.
-_HINT = "hint"
+# The strength of a sign that only prepares for GPUs, or looks at them.
+_HINT, _LOOK = "hint", "look"
 _GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
 # What a line that sbatch does not read may have asked for.
 _ASKING = Regex(r"gres|gpu|[ \t]-[Gp]|exclusive|partition|\$", re.IGNORECASE)
+_ASKING_GPUS = Regex(r"gres|gpu|[ \t]-G", re.IGNORECASE)
+# Variables that say how many GPUs there are, and images that are made for them.
+_COUNT_NAME = Regex(
+    r"(?i)(?:(?:num|n|nb|max|total)_?)?(?:gpus|gpus?_(?:per|on|a)_\w+|gpu_?(?:count|num))|(?:num|n|nb)_?gpu|devices_per_node"
+)
+_GPU_IMAGE = Regex(r"(?:docker://)?nvcr\.io[#/]")
+# What such an image is used for without a GPU, too.
+_PREPARING = Regex(r"(?i)pre-?proc|prepare|download|tokeni[sz]|convert|dataset|install")
 # Commands that look at GPUs, or prepare for them, and do not use them.
 LOOKING = frozenset(
     ["nvidia-smi", "dcgmi", "rocm-smi", "amd-smi", "rocminfo", "module", "ml", "spack", "nvcc", "hipcc"]
@@ -36,19 +49,47 @@ LOOKING = frozenset(
 class GpuNeed(NamedTuple):
     """GPUs are used, and none is asked for.
 
-    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node the job
-    seems to want. `whole_nodes`: the job has its nodes to itself, which gives it all GPUs at many sites.
+    `place`: the directive to point at. `signs`: what uses them, at most three. `per_node`: how many per node it
+    seems to want; None where that is not known. `certain`: they are used, not only looked at. `whole_nodes`: the job
+    has its nodes to itself, which gives it all GPUs at many sites.
     """
 
     place: Setting
     signs: list[Sign]
-    per_node: int
+    per_node: int | None
+    certain: bool
     whole_nodes: bool
 
 
 @once
 def gpu_need(job: Job) -> GpuNeed | None:
     """The unmet need for GPUs of a job; None where there is none, or nobody can know."""
+    directives, request = job.directives, job.request
+    signs = _signs_without_request(job) or []
+    found = [sign for sign in signs if sign.strength == STRONG]
+    if not found and _is_gpu_partition(request):
+        found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
+        if all(sign.words.startswith("the module ") for sign in found):
+            return None  # it says what the software is built for
+    if not found or is_submitted_with_gpus_elsewhere(job):
+        return None
+    from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
+
+    if any(_ASKING.search(line) for line in lost_lines(directives)):
+        return None  # they are asked for, but in a line that sbatch does not read
+    first = {sign.span: sign for sign in reversed(found)}
+    return GpuNeed(
+        _place(job),
+        sorted(first.values(), key=lambda sign: sign.span)[:3],
+        gpus_wanted(job),
+        any(sign.strength != _LOOK for sign in found),
+        request.asked("exclusive") or request.text("mem") == "0",
+    )
+
+
+@once
+def _signs_without_request(job: Job) -> list[Sign] | None:
+    """The signs of a job's use of GPUs; None where somebody asks for some or nobody can know, or one speaks against."""
     directives, request, site = job.directives, job.request, job.site
     if request.asks_for_gpus is not False or not directives.settings or request.heterogeneous:
         return None
@@ -63,34 +104,19 @@ def gpu_need(job: Job) -> GpuNeed | None:
     if is_submitted_with_gpus(job):
         return None
     signs = list(_signs(job))
-    if any(sign.strength == PROCESSORS for sign in signs):
-        return None
-    found = [sign for sign in signs if sign.strength == STRONG]
-    if not found and _is_gpu_partition(request):
-        found = [sign for sign in signs if sign.strength in (_HINT, WEAK)]
-    if not found:
-        return None
-    from sbatchlint.analysis.directives.lost_lines import lost_lines  # few jobs come as far as here
-
-    if any(_ASKING.search(line) for line in lost_lines(directives)):
-        return None  # they are asked for, but in a line that sbatch does not read
-    first = {sign.span: sign for sign in reversed(found)}
-    return GpuNeed(
-        _place(job),
-        sorted(first.values(), key=lambda sign: sign.span)[:3],
-        _count(job),
-        request.asked("exclusive") or request.text("mem") == "0",
-    )
+    return None if any(sign.strength == PROCESSORS for sign in signs) else signs
 
 
 @once
 def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
-    """The first step that plainly uses GPUs of an exclusive job which asks for none, and what in it does.
+    """The first step that uses GPUs of an exclusive job which asks for none, and what says so.
 
     Only the batch shell of such a job has them.
     """
-    if job.request.exclusive != "" or gpu_need(job) is None:
+    if job.request.exclusive != "":
         return None
+    if gpu_need(job) is None:
+        return _hinted(job)
     by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
     for step in job.steps:
         for command in step.program:
@@ -99,6 +125,59 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
                     if sign.strength == STRONG:
                         return step, sign
     return None
+
+
+def _hinted(job: Job) -> tuple[Step, Sign] | None:
+    """The same where no command plainly uses GPUs: a container, a script or a program of any name may be what does.
+
+    Hints are enough there: nobody takes whole nodes and sets NCCL's variables, or counts GPUs, for anything else.
+    """
+    working = [step for step in job.steps if weight(job, step.invocation) is Weight.STEP]
+    if not working or _signs_without_request(job) is None:
+        return None
+    found: tuple[Step, Sign] | None = None
+    for step in working:
+        sign = next(_hints_of_step(step), None)
+        if sign is not None:
+            found = step, sign
+    if found is None:
+        hints = [each for each in _signs_without_request(job) or () if each.strength == _HINT]
+        hints.extend(
+            Sign(_HINT, f"{each.name} counts GPUs", each.span) for each in job.assignments if _counts_gpus(each)
+        )
+        found = (working[-1], hints[0]) if hints else None
+    if found is None or is_submitted_with_gpus_elsewhere(job):
+        return None
+    from sbatchlint.analysis.directives.lost_lines import lost_lines
+
+    return None if any(_ASKING_GPUS.search(line) for line in lost_lines(job.directives)) else found
+
+
+def _hints_of_step(step: Step) -> Iterator[Sign]:
+    """What in an srun and its program's words says that GPUs are there."""
+    for command in (step.invocation, *step.program):
+        for field in command.argv:
+            for each in expansions(field):
+                if _COUNT_NAME.fullmatch(each.name):
+                    yield Sign(_HINT, f"{each.name} counts GPUs", span_of(field))
+        container = container_of(command)
+        if container is not None and container.image is not None:
+            if _GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):
+                yield Sign(_HINT, "an image of NVIDIA's registry", span_of(container.image))
+
+
+def _only_prepares(step: Step) -> bool:
+    programs = step_programs(step)
+    words = [" ".join(map(shown_text, each.argv[:3])) for each in programs]
+    return bool(words) and all(map(_PREPARING.search, words))
+
+
+def _counts_gpus(each: VariableAssignment) -> bool:
+    """Whether a variable says how many GPUs there are, and not none."""
+    if not _COUNT_NAME.fullmatch(each.name) or len(each.alternatives) != 1 or not each.alternatives[0].fields:
+        return False
+    text = text_of(each.alternatives[0].fields[0])
+    return text is not None and is_number(text) and parse_integer(text) > 0
 
 
 def _signs(job: Job) -> Iterator[Sign]:
@@ -113,7 +192,7 @@ def _signs(job: Job) -> Iterator[Sign]:
             continue
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
-            yield sign._replace(strength=_HINT) if looking and sign.strength == STRONG else sign
+            yield sign._replace(strength=_LOOK) if looking and sign.strength == STRONG else sign
     for each in job.assignments:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:
             found = environment_sign(each.name, each.alternatives[0].fields[0], each.span)
@@ -134,10 +213,15 @@ def _is_gpu_partition(request: Request) -> bool:
     return _GPU_PARTITION.search((request.partition or "").lower()) is not None
 
 
-def _count(job: Job) -> int:
-    """GPUs per node: what the launcher starts, or one a task."""
-    counts = [each.launcher.processes_per_task for each in job.launches]
-    numbers = [count for count in counts if isinstance(count, int)]
-    if numbers:
-        return max(max(numbers), 1)
-    return job.site.gpus_per_node or job.request.tasks_per_node or 1
+def gpus_wanted(job: Job) -> int | None:
+    """GPUs per node: what the launchers start there, the script shows its programs, or the settings say."""
+    counts = [each.launcher.processes_per_task for each in job.launches if each.launcher.spawns]
+    if counts and all(isinstance(count, int) and count > 0 for count in counts):
+        return max(count for count in counts if isinstance(count, int))
+    for each in job.assignments:
+        if each.exported and each.name in DEVICE_VARIABLES and len(each.alternatives) == 1:
+            fields = each.alternatives[0].fields
+            ids = (text_of(fields[0]) or "").split(",") if fields else []
+            if ids and all(is_number(one) for one in ids):
+                return max(map(parse_integer, ids)) + 1
+    return job.site.gpus_per_node

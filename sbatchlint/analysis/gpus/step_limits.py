@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
-from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.gpus import FORMS
 from sbatchlint.job.request import gpu_count
-from sbatchlint.job.steps import Step, StepOption, written
+from sbatchlint.job.srun import StepOption
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.text import Span
+
+# By these srun has the job's total, or something in its place.
+_TOTALS = frozenset({"SLURM_GPUS", "SLURM_STEP_GRES", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"})
 
 
 class TooManyGpus(NamedTuple):
@@ -36,13 +40,6 @@ class TooManyGpus(NamedTuple):
     nodes: tuple[int, int] | None = None
 
 
-def _is_elsewhere(step: Step) -> bool:
-    """Whether srun asks for resources of another job, or of a component of this one."""
-    jobid = step.option("jobid")
-    own = jobid is None or {each.name for each in expansions(jobid.value or ())} & {"SLURM_JOB_ID", "SLURM_JOBID"}
-    return not own or "het-group" in step.options
-
-
 def steps_with_too_many_gpus(job: Job) -> Iterator[TooManyGpus]:
     """Every step that srun refuses for its GPUs, where the script alone decides it."""
     request = job.request
@@ -51,7 +48,7 @@ def steps_with_too_many_gpus(job: Job) -> Iterator[TooManyGpus]:
     if request.heterogeneous or request.asked("exclusive") or request.asked("gpus-per-socket"):
         return  # an exclusive job has all GPUs of its nodes
     for step in job.steps:
-        if step.certain and not _is_elsewhere(step):
+        if step.certain and not step.elsewhere and "het-group" not in step.options:
             found = _too_many(job, step) or _whole_total(job, step)
             if found is not None:
                 yield found
@@ -68,7 +65,7 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
             if number:
                 if is_submitted_with_gpus(job) or _counts_on_whole_nodes(job):
                     return None
-                return TooManyGpus(step, option.span, written(option), number, 0, _by(option), None)
+                return TooManyGpus(step, option.span, option.as_written, number, 0, _by(option), None)
         return None
     settings = [each for each in request.gpu_settings() if not each.name.startswith("tres") and each.text is not None]
     held, nodes = request.gpus_per_node(), request.exact_nodes()
@@ -80,14 +77,14 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
         if not number:
             continue
         if option.name in ("gpus-per-node", "gres") and held is not None and number > held:
-            return TooManyGpus(step, option.span, written(option), number, held, "node", settings[0])
+            return TooManyGpus(step, option.span, option.as_written, number, held, "node", settings[0])
         tasks = step.tasks_per_node
         if option.name in ("gpus-per-task", "tres-per-task") and None not in (tasks, held):
             assert tasks is not None and held is not None
             if number * tasks > held and not _inherits_per_node(step):
-                return TooManyGpus(step, option.span, written(option), number * tasks, held, "node", settings[0])
+                return TooManyGpus(step, option.span, option.as_written, number * tasks, held, "node", settings[0])
         if option.name == "gpus" and total is not None and number > total:
-            return TooManyGpus(step, option.span, written(option), number, total, "job", settings[0])
+            return TooManyGpus(step, option.span, option.as_written, number, total, "job", settings[0])
     return None
 
 
@@ -95,14 +92,17 @@ def _counts_on_whole_nodes(job: Job) -> bool:
     """Whether the script relies on a site that gives every job whole nodes, GPUs included.
 
     It asks for nodes and nothing on them, which is one CPU a node elsewhere, and starts several tasks on a node, or
-    tasks of several CPUs.
+    tasks of several CPUs, or works out how many tasks to start.
     """
     request = job.request
     parts = ("ntasks", "ntasks-per-node", "cpus-per-task", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus")
     if not request.asked("nodes") or any(request.asked(name) for name in parts):
         return False
     cpus = [each for each in (step.option("cpus-per-task") for step in job.steps) if each is not None]
-    return any(each.text != "1" for each in cpus) or any(step.geometry.several for step in job.steps)
+    if any(each.text != "1" for each in cpus) or any(step.geometry.several for step in job.steps):
+        return True
+    counts = [step.option("ntasks") or step.option("ntasks-per-node") for step in job.steps]
+    return any(each is not None and each.text is None for each in counts)
 
 
 def _inherits_per_node(step: Step) -> bool:
@@ -137,8 +137,8 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     gres = step.option("gres")
     if own or any(request.asked(name) for name in others) or gres is not None and (gres.text or "none") == "none":
         return None
-    changed = {name for name, _ in step.invocation.variables} | step.invocation.state.variables.keys()
-    if changed & {"SLURM_GPUS", "SLURM_STEP_GRES", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK"}:
+    invocation = step.invocation
+    if any(name in _TOTALS for name, _ in invocation.variables) or any(map(invocation.state.variables.get, _TOTALS)):
         return None
     place = step.invocation.name_span
     return TooManyGpus(step, place, "srun", total, total - (nodes - step.nodes), "job", setting, (step.nodes, nodes))

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import DeepSpeed
-from sbatchlint.job.worlds import World, find_worlds
+from sbatchlint.job.once import once
+from sbatchlint.job.worlds import LaunchWorld, find_worlds
 
 DEFAULT_HOSTFILE = "/job/hostfile"
 
 
-def deepspeed_runners(job: Job) -> Iterator[tuple[World, DeepSpeed]]:
+def deepspeed_runners(job: Job) -> Iterator[tuple[LaunchWorld, DeepSpeed]]:
     """Runners whose options are all known, and of which one is to start the workers of all nodes."""
     for world in find_worlds(job):
         launcher = world.launcher
@@ -26,7 +27,12 @@ def deepspeed_runners(job: Job) -> Iterator[tuple[World, DeepSpeed]]:
 
 def has_hostfile(job: Job, runner: DeepSpeed) -> bool:
     """Whether a runner is given a hostfile, or some command writes the default one or is told of it."""
-    return runner.hostfile is not None or any(
+    return runner.hostfile is not None or _names_default(job)
+
+
+@once
+def _names_default(job: Job) -> bool:
+    return any(
         DEFAULT_HOSTFILE in shown_text(field)
         for each in job.invocations
         for field in (*each.argv, *(redirect.target for redirect in each.redirects if redirect.target is not None))

@@ -4,7 +4,8 @@ How many backslashes a `$` needs there is not reckoned but tried: the changed sc
 where the launcher then gets what it was to get.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.job import Job, Launch
@@ -17,7 +18,7 @@ Accept = Callable[[Launch], bool]
 
 VERBS = frozenset({"launch", "run"})
 # What a `$` may be written as: in a command or single quotes, in double quotes, and in those inside a heredoc.
-_DOLLARS = ("$", "\\$", "\\\\\\$")
+DOLLARS = ("$", "\\$", "\\\\\\$")
 
 
 def add_launcher_options(
@@ -27,7 +28,7 @@ def add_launcher_options(
 
     `options`: as the shell that starts it must read them, words between blanks. `before`: edits that belong to them.
     """
-    dollars = _DOLLARS if "$" in options else ("$",)
+    dollars = DOLLARS if "$" in options else ("$",)
     for place in _places(job, launch):
         for dollar in dollars:
             edits = [*before, Edit(Span(place, place), " " + options.replace("$", dollar))]
@@ -40,27 +41,38 @@ def replace_words(
     job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
 ) -> list[Edit] | None:
     """The edits that put a text in the place of another, so that the launcher gets it."""
-    for dollar in _DOLLARS if "$" in content else ("$",):
+    for dollar in DOLLARS if "$" in content else ("$",):
         edits = [*before, Edit(span, content.replace("$", dollar))]
         if proven(job, launch, edits, accept):
             return edits
     return None
 
 
-def line_before(job: Job, launch: Launch, content: str) -> Edit | None:
-    """A line of its own in front of the statement of the script that starts a launcher, or that holds its words."""
-    if job.is_embedded:
-        return None
+def line_before(job: Job, launch: Launch, content: str, also: Iterable[int] = ()) -> Edit | None:
+    """A line of its own in front of the statement of the script that starts a launcher, or that holds its words.
+
+    `also`: more places that it has to stand before.
+    """
     places = [launch.launcher.span.start]
     places.extend(each.span.start for each in (launch.invocation, *launch.invocation.ancestors()))
-    own = [each for each in places if each < len(job.source.own.text)]
-    if len(own) < len(places):
+    places.extend(also)
+    return line_before_statement(job, places, content)
+
+
+def line_before_statement(job: Job, places: Iterable[int], content: str) -> Edit | None:
+    """A line of its own in front of the first statement of the script that holds one of these places, all its own."""
+    places = sorted(places)
+    if job.is_embedded or places[-1] >= len(job.source.own.text):
         return None
-    for statement in job.program.statements:
-        span = job.span(statement.start, statement.end)
-        if any(span.start <= each < span.end for each in own):
-            line = job.source.line_of(span.start)
-            blanks = job.source.text[line.start : span.start]
+    statements = job.program.statements
+    for place in places:
+        at = bisect_right(statements, place, key=lambda each: job.span(each.start, each.end).start) - 1
+        if at < 0:
+            continue
+        start, end = job.span(statements[at].start, statements[at].end)
+        if place < end:
+            line = job.source.line_of(start)
+            blanks = job.source.text[line.start : start]
             return None if blanks.strip() else Edit(Span(line.start, line.start), f"{blanks}{content}\n")
     return None
 

@@ -2,7 +2,8 @@
 
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.steps import Step, StepOption
+from sbatchlint.job.srun import StepOption
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span

@@ -5,7 +5,6 @@ Which programs these are: `rank_signs.rank_sign`. Lightning takes its ranks from
 (jax/_src/clusters/slurm_cluster.py); Megatron from RANK and WORLD_SIZE.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits, task_option_at
@@ -72,7 +71,7 @@ def lone_ranks(job: Job) -> list[LoneRank]:
         if gpus is None or gpus < 2 or meant is not None and meant < gpus:
             continue
         for each in step.program:
-            sign = sign_of_rank(each, step)
+            sign = sign_of_rank(job, each, step)
             if sign is None:
                 continue
             expected = gpus if sign.devices is None else sign.devices
@@ -88,12 +87,12 @@ def is_spread(job: Job, step: Step) -> bool:
     return any(launcher.spawns or launcher.kind == "mpi" for launcher in launchers)
 
 
-def sign_of_rank(invocation: Invocation, step: Step) -> RankSign | None:
+def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | None:
     """Why a program of a step is one rank of many, where nothing speaks against it."""
-    context = invocation.context
-    if context.restricted or context.background or context.looped and context.shell.depth:
+    context, outer = invocation.context, step.invocation.context
+    if context.restricted or context.background is not outer.background or context.loops != outer.loops:
         return None
-    sign = rank_sign(invocation.argv, partial(exported, invocation))
+    sign = rank_sign(job, invocation)
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
         return None
     if OTHER_WAYS.search(" ".join(map(shown_text, invocation.argv))):

@@ -1,11 +1,18 @@
 """Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
 
 import re
+from functools import partial
 from typing import NamedTuple
 
+from sbatchlint.analysis.launch.program_ranks import asks_slurm_for_rank, lightning_trainer, spreads_itself
+from sbatchlint.analysis.launch.trainer_configuration import trainer_configuration
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
+from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, Lookup, basename, program_options
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import nothing_exported, python_command
+from sbatchlint.job.once import once
+from sbatchlint.job.python.program import python_program
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -15,7 +22,8 @@ class RankSign(NamedTuple):
     """A sign that a program expects to be started once per GPU.
 
     `kind`: `lightning`, `megatron`, `slurm-launcher`, `rank-variables`, `jax`. `devices`, `nodes`: the ranks per node
-    and the nodes that the program is told, where it is.
+    and the nodes that the program is told, where it is. `source`: the place in its own text that says so, "" where the
+    script does.
     """
 
     kind: str
@@ -23,6 +31,7 @@ class RankSign(NamedTuple):
     span: Span
     devices: int | None = None
     nodes: int | None = None
+    source: str = ""
 
 
 # Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
@@ -54,8 +63,16 @@ _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.dis
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
-def spawns_others(argv: Argv) -> bool:
-    """Whether a Python program is told, by an option or by its name, to start its other processes itself."""
+@once
+def spawns_others(job: Job, invocation: Invocation) -> bool:
+    """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
+    if _is_told_to_spawn(invocation.argv):
+        return True
+    program = python_program(job, invocation)
+    return program is not None and spreads_itself(program)
+
+
+def _is_told_to_spawn(argv: Argv) -> bool:
     python = python_command(argv)
     if python is None or python.target is None:
         return False
@@ -64,18 +81,58 @@ def spawns_others(argv: Argv) -> bool:
     return any(_SPAWNING.fullmatch(option) for option, _, _ in program_options(argv[python.after :]))
 
 
-def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
-    """Why a plain `python X` is likely to be one rank of many; None where nothing says so, or it spawns by itself.
+@once
+def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
+    """Why a command is likely to be one rank of many: by its words, its environment, or the program's own text.
 
-    `litgpt X` is such a program too. `environment` gives the variables that the command sees.
+    None where nothing says so, or it starts its other processes itself. `litgpt X` is such a program too.
     """
+    found = _with_configuration(job, invocation, told_sign(invocation.argv, partial(exported, invocation)))
+    python = python_command(invocation.argv)
+    program = None if python is None else python_program(job, invocation)
+    if python is None or program is None:
+        return found
+    if spawns_others(job, invocation):
+        return None
+    if found is not None:
+        wrong = found.kind == "jax" and program.complete and not program.speaks_of("jax")
+        return None if wrong else found
+    place = span_of(invocation.argv[python.at])
+    trainer = lightning_trainer(program)
+    if trainer is None and asks_slurm_for_rank(program):
+        return RankSign("slurm-launcher", f"{program.path} takes its rank from SLURM_PROCID", place)
+    if trainer is None or not trainer.known or trainer.devices == 1 and trainer.nodes == 1:
+        return None
+    words = f"Lightning expects one task for each device ({trainer.path}, line {trainer.line})"
+    return RankSign("lightning", words, place, trainer.devices, trainer.nodes, f"{trainer.path}:{trainer.line}")
+
+
+def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None) -> RankSign | None:
+    """The sign with what a configuration file beside the program says; its command line has the last word."""
+    if found is not None and found.kind != "lightning":
+        return found
+    configured = trainer_configuration(job, invocation)
+    if configured is None:
+        return found
+    if found is not None:
+        devices = configured.devices if found.devices is None else found.devices
+        return found._replace(devices=devices, nodes=configured.nodes if found.nodes is None else found.nodes)
+    if configured.devices == 1 and configured.nodes in (None, 1):
+        return None
+    words = f"Lightning expects one task for each device ({configured.path})"
+    place = span_of(invocation.argv[0])
+    return RankSign("lightning", words, place, configured.devices, configured.nodes, configured.path)
+
+
+def told_sign(argv: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
+    """The sign that a command's words and environment give."""
     python = python_command(argv)
     if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
         return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):
         return None
     program = shown_text(python.target)
-    if spawns_others(argv):
+    if _is_told_to_spawn(argv):
         return None
     devices: int | None = None
     nodes: int | None = None
@@ -107,7 +164,6 @@ def rank_sign(argv: Argv, environment: Lookup | None = None) -> RankSign | None:
         return RankSign("lightning", "Lightning expects one task for each device", place, devices, nodes)
     if _MEGATRON.search(program):
         return RankSign("megatron", "Megatron expects one task for each GPU", target)
-    lookup: Lookup = environment or (lambda name: None)
     for name, source in _RANK_VARIABLES.items():
         found = lookup(name)
         if name != "WORLD_SIZE" and found is not None and any(e.name == source for e in expansions(found)):

@@ -188,7 +188,7 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
         for program in step.program if step.several_nodes else ():
             if not is_python(program.argv[0] if program.argv else ()) or program.context.restricted:
                 continue
-            if any(id(each) in launchers for each in (program, *program.ancestors())) or spawns_others(program.argv):
+            if any(id(each) in launchers for each in (program, *program.ancestors())) or spawns_others(job, program):
                 continue
             value = exported(program, "MASTER_ADDR")
             verdict = None if value is None else _whose_address(program, value, span_of(value))
@@ -198,7 +198,7 @@ def _of_programs(job: Job) -> Iterator[UnsharedAddress]:
         if verdict is None or any(each is None for _, each in alternatives):
             continue
         world = world_of(job, program)
-        ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(program.argv) is not None
+        ranked = any(is_set(program, name) for name in ("RANK", "WORLD_SIZE")) or rank_sign(job, program) is not None
         if ranked or world.apart not in ("restricted", "loop", "sharded"):
             yield UnsharedAddress(world, *verdict, ranked)
 

@@ -4,7 +4,10 @@ The options of an srun may stand on its own line, in an array, or in a string; t
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Heredoc, Literal, Simple, Word
@@ -13,7 +16,9 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
 from sbatchlint.job import Job
 from sbatchlint.job.argv import is_plain
-from sbatchlint.job.steps import Step, StepOption
+from sbatchlint.job.once import once
+from sbatchlint.job.srun import StepOption
+from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
@@ -42,7 +47,6 @@ class Words:
         self.simple: dict[int, tuple[Simple, int]] = {}  # identity of a word -> its command, and its index there
         self.elements: dict[int, tuple[ArrayLiteral, int]] = {}
         self.heredocs: set[int] = set()
-        self.words: list[tuple[Span, Word]] = []
         self.commands: list[Simple] = []
         for command in nodes_of(job.program, Simple):
             self.commands.append(command)
@@ -52,15 +56,23 @@ class Words:
             for index, element in enumerate(array.elements):
                 self.elements[id(element)] = (array, index)
         self.heredocs.update(id(heredoc.body) for heredoc in nodes_of(job.program, Heredoc))
-        self.words.extend((job.span(word.start, word.end), word) for word in nodes_of(job.program, Word))
+        words = [(job.span(word.start, word.end), word) for word in nodes_of(job.program, Word)]
+        words.reverse()
+        self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
+        self.starts = [span.start for span, _ in self.words]
+        self.around: list[int] = []  # for each word the one in which it stands, -1 without one
+        for number, (span, _) in enumerate(self.words):
+            outer = number - 1
+            while outer >= 0 and self.words[outer][0].end < span.end:
+                outer = self.around[outer]
+            self.around.append(outer)
 
     def at(self, offset: int) -> Word | None:
         """The innermost word that holds a character of the file."""
-        found: tuple[int, Word] | None = None
-        for (start, end), word in self.words:
-            if start <= offset < end and (found is None or end - start < found[0]):
-                found = (end - start, word)
-        return None if found is None else found[1]
+        found = bisect_right(self.starts, offset) - 1
+        while found >= 0 and self.words[found][0].end <= offset:
+            found = self.around[found]
+        return None if found < 0 else self.words[found][1]
 
     def behind(self, start: int, with_value: bool, inside: Span) -> Place | None:
         """The place behind the option that begins at `start`, for the command that stands at `inside`."""
@@ -72,7 +84,7 @@ class Words:
             if self._whole(word, start):
                 last = self._next(command.words, index, with_value)
                 span = None if last is None else self.job.span(word.start, last.end)
-                if span is not None and inside.start <= span.start and span.end <= inside.end:
+                if span is not None and inside.holds(span):
                     return Place(span.end, self._separator(span, " \\"), start, False, False)
                 return None
         if id(word) in self.elements and self._whole(word, start):
@@ -170,10 +182,14 @@ class Words:
         return at if words_left == 1 and not heredoc else None
 
 
-def _unseen_steps(job: Job, words: Words) -> bool:
+words_of = once(Words)
+
+
+@once
+def _unseen_steps(job: Job) -> bool:
     """Whether the script holds an srun that no way through it was found to run (a function nobody calls)."""
     seen = {each.span.start for each in job.invocations}
-    for command in words.commands:
+    for command in words_of(job).commands:
         if command.words and isinstance(command.words[0], Word):
             first = command.words[0]
             if (
@@ -186,16 +202,22 @@ def _unseen_steps(job: Job, words: Words) -> bool:
 
 def knows_all_steps(job: Job) -> bool:
     """Whether every srun of the script is found, and its options are known."""
-    return all(step.certain for step in job.steps) and not _unseen_steps(job, Words(job))
+    return all(step.certain for step in job.steps) and not _unseen_steps(job)
 
 
-def add_step_option(job: Job, steps: Iterable[Step], option: str, behind: Collection[str] = ()) -> list[Edit] | None:
-    """The edits that put an option (as the shell must see it) into these steps.
+def add_step_option(
+    job: Job, steps: Iterable[Step], option: str, behind: Collection[str] = (), *, as_in_file: bool = False
+) -> list[Edit] | None:
+    """The edits that put an option (as the job's shell must see it, or as the file has it) into these steps.
 
     It goes behind a step's last option whose name is in `behind`, else behind the word `srun`. None where a step has no
-    place for it, or where it would reach other commands.
+    place for it, or where it would reach other commands. Its dollars are escaped where an outer shell expands the text.
     """
-    words = Words(job)
+    if "$" in option and not as_in_file and job.directives_expand:
+        if job.outer is None or job.outer.directives_expand:
+            return None
+        option = option.replace("$", "\\$")
+    words = words_of(job)
     groups: dict[int, list[Step]] = {}
     for step in steps:
         groups.setdefault(step.invocation.span.start, []).append(step)
@@ -215,17 +237,38 @@ def add_step_option(job: Job, steps: Iterable[Step], option: str, behind: Collec
 
 def remove_step_option(job: Job, step: Step, option: StepOption) -> Edit | None:
     """The edit that takes an option out of a step; None where its words are not known, or are other commands' too."""
-    found = Words(job).removal(option, step.invocation.span)
+    found = words_of(job).removal(option, step.invocation.span)
     if found is None or found[1] and not _only_these(job, option.span.start, {id(step)}):
         return None
     return found[0]
 
 
+def commands_with(job: Job, offset: int) -> list[Invocation]:
+    """The commands that have a character of the file among their words, in order."""
+    starts, latest, pieces = _pieces(job)
+    found: dict[int, Invocation] = {}
+    at = bisect_right(starts, offset) - 1
+    while at >= 0 and latest[at] > offset:
+        _, end, command = pieces[at]
+        if end > offset:
+            found[command.index] = command
+        at -= 1
+    return [found[index] for index in sorted(found)]
+
+
+@once
+def _pieces(job: Job) -> tuple[list[int], list[int], list[tuple[int, int, Invocation]]]:
+    """Where the pieces of all words begin; up to which place these and those before them reach; and themselves."""
+    pieces = [(each.start, each.end, command) for command in job.invocations for word in command.argv for each in word]
+    pieces.sort(key=itemgetter(0))
+    return [start for start, _, _ in pieces], list(accumulate((end for _, end, _ in pieces), max)), pieces
+
+
 def only_in(job: Job, offset: int, commands: Iterable[Invocation]) -> bool:
     """Whether text of the file reaches these commands only, and what prints it; those that start them have it too."""
     wanted = {id(each) for each in commands}
-    for each in job.invocations:
-        if id(each) in wanted or each.name in _HARMLESS or not _holds(each.argv, offset):
+    for each in commands_with(job, offset):
+        if id(each) in wanted or each.name in _HARMLESS:
             continue
         if not any(id(child) in wanted and _holds(child.argv, offset) for child in each.descendants()):
             return False
@@ -269,8 +312,8 @@ def _holds(argv: Sequence[Sequence[object]], offset: int) -> bool:
 def _only_these(job: Job, offset: int, wanted: set[int]) -> bool:
     """Whether words that stand outside of the commands reach only these steps."""
     steps = {id(step.invocation): step for step in job.steps}
-    for each in job.invocations:
-        if not _holds(each.argv, offset) or each.name in _HARMLESS:
+    for each in commands_with(job, offset):
+        if each.name in _HARMLESS:
             continue
         step = steps.get(id(each))
         if step is not None:

@@ -1,20 +1,23 @@
 """The steps of a job as plain values for JSON: what each srun starts, where, how often, and with which ranks.
 
-A launcher that the batch shell starts itself is a step of one task on one node. None stands for unknown or not given.
+A launcher that the batch shell starts itself is a step of one task on one node, and so is a program of a job in which
+no step does the work. None stands for unknown or not given.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sbatchlint.analysis.directives.submission_options import submission_options
-from sbatchlint.analysis.directives.unknown_options import is_plausible
-from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
+from sbatchlint.analysis.launch.launcher_refusals import launcher_refusal
+from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.analysis.planning.refusals import refusal_of
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.gpus import StepGpus, devices_chosen, step_gpus
-from sbatchlint.job.launchers import Launcher, Setting, is_python, python_command
+from sbatchlint.job.exports import exports_of
+from sbatchlint.job.gpus import StepGpus, chosen_devices, devices_chosen, step_gpus
+from sbatchlint.job.launchers import Launcher, Mpi, Setting, is_python, python_command
+from sbatchlint.job.launchers.refusals import Refusal
 from sbatchlint.job.launches import Launch, container_of
 from sbatchlint.job.ranks import (
     Task,
@@ -25,10 +28,8 @@ from sbatchlint.job.ranks import (
     tasks_of,
     workload,
 )
-from sbatchlint.job.request import fixed_nodes, gpu_count
 from sbatchlint.job.steps import Step
-from sbatchlint.job.worlds import node_count
-from sbatchlint.slurm.options import accepting_commands
+from sbatchlint.job.worlds import counted_devices, node_count
 from sbatchlint.source.numbers import is_number, parse_integer
 
 Plain = dict[str, Any]
@@ -43,9 +44,18 @@ def steps_of(job: Job) -> list[Plain]:
     views = TaskViews(job)
     found: list[tuple[Invocation, Plain]] = []
     for number, step in enumerate(job.steps):
-        found.append((step.invocation, _step(job, step, tasks_of(views, number))))
+        plain = _step(job, step, tasks_of(views, number))
+        _number(plain, step, step.parts)
+        found.append((step.invocation, plain))
     own = [each for each in job.launches if each.step is None and each.invocation.phase is Phase.BATCH]
-    found.extend((launch.invocation, _of_batch_shell(job, launch)) for launch in own)
+    contexts: dict[int, list[Launch]] = {}
+    for launch in own:
+        contexts.setdefault(id(_first_part(launch.invocation)), []).append(launch)
+    for launch in own:
+        plain = _of_batch_shell(job, Workload(launch, launch.invocation))
+        _number(plain, launch, contexts[id(_first_part(launch.invocation))])
+        found.append((launch.invocation, plain))
+    found.extend((each, _of_batch_shell(job, Workload(None, each))) for each in batch_programs(job))
     found.sort(key=lambda each: each[0].index)
     return _without_alternatives(job, found)
 
@@ -60,12 +70,26 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
     for invocation, plain in found:
         rounds = frozenset(guard for guard in invocation.guards if _is_round(guard[0]))
         # the rounds of a loop run all
-        key = (invocation.span, statement.get(id(invocation), id(invocation)), rounds)
+        part = plain.get("component", {}).get("number")
+        key = (invocation.span, statement.get(id(_first_part(invocation)), id(invocation)), rounds, part)
         if kept and kept[-1][0] == key:
             kept[-1] = (key, _in_common(kept[-1][1], plain))
         else:
             kept.append((key, plain))
     return [plain for _, plain in kept]
+
+
+def _number(plain: Plain, part: object, parts: Sequence[object]) -> None:
+    """Says which component of a step it is (`srun a : b`), where there are several."""
+    if len(parts) > 1:
+        number = next(at for at, each in enumerate(parts, 1) if each is part)
+        plain["component"] = {"number": number, "of": len(parts)}
+
+
+def _first_part(invocation: Invocation) -> Invocation:
+    while invocation.before is not None:
+        invocation = invocation.before
+    return invocation
 
 
 def _is_round(key: object) -> bool:
@@ -98,7 +122,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     launches = [each for each in job.launches if each.step is step]
     work = workload(step, launches)
     invocation = step.invocation
-    refused = _refused(job, step)
+    refused = refusal_of(job, step)
     sharing = step_gpus(job, step)
     found: Plain = {
         **_place(job, invocation.span.start),
@@ -116,15 +140,26 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
         "program": _program(work),
         "argv": _program_words(work),
     }
+    exports = exports_of(step)
+    if not exports.everything:
+        found["environment"] = {"names": [*exports.names, *(name for name, _ in exports.values)], "by": exports.said}
     _flow(found, invocation.context)
     if refused is not None:
         found.update(
-            dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task")), refused=refused
+            dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task")),
+            processes=0,
+            refused=refused,
         )
         found["by_task"] = None
         return found
     found["processes"] = _all_processes(job, step, work, tasks, found["gpus_per_task"])
-    found["by_task"] = None if tasks is None else [_by_task(each, sharing) for each in tasks]
+    if found["processes"] != 0 and found["launcher"] is not None and found["launcher"].pop("refused", None):
+        found["launcher"]["processes_per_task"] = None  # only some tasks start one that is refused
+    found["by_task"] = None if tasks is None else [_by_task(job, each, sharing) for each in tasks]
+    # what the tasks choose of them counts
+    chosen = {None if each["gpus"] is None else len(each["gpus"]) for each in found["by_task"] or ()}
+    if len(chosen) == 1 and None not in chosen:
+        found["gpus_per_task"] = chosen.pop()
     return found
 
 
@@ -144,43 +179,54 @@ def _flow(found: Plain, context: Context) -> None:
 
 def _all_processes(job: Job, step: Step, work: Workload, tasks: list[Task] | None, gpus: int | None) -> int | None:
     """How many processes the tasks of a step start, launchers included."""
+    refused = work.launch is not None and not work.several and launcher_refusal(job, work.launch) is not None
+    if not tasks and refused:
+        return 0
     if step.tasks is None:
         return None
     if tasks is not None and len(tasks) == step.tasks:
-        counts = [_count(each, gpus) for each in tasks]
+        counts = [_count(job, each, gpus) for each in tasks]
         return None if None in counts else sum(each or 0 for each in counts)
     if not is_certain(work) or work.invocation is None or work.invocation.context.restricted:
         return None
     if work.launch is None:
         return step.tasks
-    each = _processes_of(work.launch.launcher, gpus)
+    each = _processes_of(work.launch.launcher, _visible(work.launch.invocation, step, gpus))
     return None if each is None else each * step.tasks
 
 
 def _processes_of(launcher: Launcher, gpus: int | None) -> int | None:
-    if launcher.kind == "mpi":
-        total = launcher.total_processes
+    if isinstance(launcher, Mpi):
+        total = launcher.own_processes
         return None if total is None else total.number
-    found = process_ranks(launcher, gpus)
+    found = process_ranks(launcher, counted_devices(launcher, gpus))
     return None if found is None or not launcher.spawns and launcher.processes_per_task is None else len(found)
 
 
-def _processes(task: Task, gpus: int | None) -> list[dict[str, str]] | None:
+def _visible(invocation: Invocation, step: Step | None, gpus: int | None) -> int | None:
+    """How many GPUs a command sees, of those that its task or the batch shell has."""
+    return chosen_devices(invocation) if devices_chosen(invocation, step) else gpus
+
+
+def _processes(job: Job, task: Task, gpus: int | None) -> list[dict[str, str]] | None:
     launch = task.workload.launch
+    if launch is not None and not task.workload.several and launcher_refusal(job, launch) is not None:
+        return []
     if task.processes is None and launch is not None and is_certain(task.workload) and launch.launcher.kind != "mpi":
-        return process_ranks(launch.launcher, gpus)
+        visible = _visible(launch.invocation, launch.step, gpus)
+        return process_ranks(launch.launcher, counted_devices(launch.launcher, visible))
     return task.processes
 
 
-def _count(task: Task, gpus: int | None) -> int | None:
+def _count(job: Job, task: Task, gpus: int | None) -> int | None:
     launch = task.workload.launch
-    if launch is not None and launch.launcher.kind == "mpi" and is_certain(task.workload):
+    found = _processes(job, task, gpus)
+    if found != [] and launch is not None and launch.launcher.kind == "mpi" and is_certain(task.workload):
         return _processes_of(launch.launcher, gpus)
-    found = _processes(task, gpus)
     return None if found is None else len(found)
 
 
-def _by_task(task: Task, sharing: StepGpus) -> Plain:
+def _by_task(job: Job, task: Task, sharing: StepGpus) -> Plain:
     """One task: its rank, its node's number in the step, its number there, its GPUs, and what it runs.
 
     `gpus`: those that the command sees, by their number among the step's GPUs of the node; None where that is unknown.
@@ -195,7 +241,7 @@ def _by_task(task: Task, sharing: StepGpus) -> Plain:
         "gpus": _gpus(task, sharing),
         "variables": task.variables,
         "argv": None if invocation is None else [text_of(field) for field in invocation.argv],
-        "processes": _processes(task, sharing.each),
+        "processes": _processes(job, task, sharing.each),
     }
 
 
@@ -212,12 +258,12 @@ def _gpus(task: Task, sharing: StepGpus) -> list[int] | None:
 # --- launchers ---------------------------------------------------------------------------------------
 
 
-def _of_batch_shell(job: Job, launch: Launch) -> Plain:
-    """A launcher that the batch shell starts."""
-    launcher, invocation = launch.launcher, launch.invocation
-    work = Workload(launch, invocation)
+def _of_batch_shell(job: Job, work: Workload) -> Plain:
+    """A launcher or a program that the batch shell starts."""
+    launch, invocation = work.launch, work.invocation
+    assert invocation is not None
     context = invocation.context
-    gpus = job.request.gpus_per_node()
+    gpus = _visible(invocation, None, job.request.gpus_per_node())
     found: Plain = {
         **_place(job, invocation.span.start),
         "command": None,
@@ -226,17 +272,20 @@ def _of_batch_shell(job: Job, launch: Launch) -> Plain:
         "tasks": 1,
         "tasks_per_node": 1,
         "background": context.background is not None,
-        "gpus_on_node": gpus,
+        "gpus_on_node": job.request.gpus_per_node(),
         "gpus_per_task": gpus,
         "container": _container(None, work),
-        "launcher": _launcher(job, launch),
-        "processes": _processes_of(launcher, gpus),
+        "launcher": None if launch is None else _launcher(job, launch),
+        "processes": 1 if launch is None else _processes_of(launch.launcher, gpus),
         "program": _program(work),
         "argv": _program_words(work),
     }
     _flow(found, context)
-    if launcher.kind == "mpi":
-        found.update(_mpi(job, launch))
+    refusal = None if launch is None else launcher_refusal(job, launch)
+    if refusal is not None:
+        found["processes"] = 0
+    if launch is not None and launch.launcher.kind == "mpi":
+        found.update(_mpi(job, launch) if refusal is None else _refused_mpi(launch, refusal))
     found["by_task"] = None
     return found
 
@@ -244,7 +293,7 @@ def _of_batch_shell(job: Job, launch: Launch) -> Plain:
 def _mpi(job: Job, launch: Launch) -> Plain:
     """mpirun makes tasks of its own, on all nodes of the job."""
     launcher = launch.launcher
-    total = launcher.total_processes
+    total = launcher.own_processes if isinstance(launcher, Mpi) else launcher.total_processes
     each = getattr(launcher, "processes_per_node", None)
     nodes = job.request.exact_nodes()
     tasks = None if total is None else total.number
@@ -264,6 +313,12 @@ def _mpi(job: Job, launch: Launch) -> Plain:
     }
 
 
+def _refused_mpi(launch: Launch, refusal: Refusal) -> Plain:
+    counts = ("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task", "launcher")
+    name = launch.launcher.name.rpartition("/")[2]
+    return {**dict.fromkeys(counts), "command": name, "refused": refusal.reason}
+
+
 def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:
     """The processes of an mpirun, of which each may be a launcher again."""
     inner = [each for each in job.launches if launch.invocation in each.invocation.ancestors()]
@@ -277,7 +332,8 @@ def _launcher(job: Job, launch: Launch) -> Plain:
     launcher, invocation = launch.launcher, launch.invocation
     count = launcher.processes_per_task
     rendezvous = launcher.rendezvous
-    return {
+    refusal = launcher_refusal(job, launch)
+    found: Plain = {
         "kind": launcher.kind,
         **_place(job, launcher.span.start),
         "processes_per_task": count if isinstance(count, int) else _processes_of(launcher, None),
@@ -288,6 +344,9 @@ def _launcher(job: Job, launch: Launch) -> Plain:
         else {"backend": rendezvous.backend, "address": _origin(rendezvous.address, invocation)},
         "argv": [text_of(field) for field in invocation.argv],
     }
+    if refusal is not None:
+        found.update(processes_per_task=0, refused=refusal.reason)
+    return found
 
 
 def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None:
@@ -383,59 +442,3 @@ def _container(step: Step | None, work: Workload) -> Plain | None:
     if found is None:
         return None
     return {"kind": found.kind, "image": None if found.image is None else with_names(found.image)}
-
-
-# --- refusals -------------------------------------------------------------------------------------------
-
-
-def _refused(job: Job, step: Step) -> str | None:
-    """Why srun starts nothing."""
-    option_name = _refused_option(job, step)
-    if option_name is not None:
-        return f"srun does not accept {option_name}"
-    if _two_gpu_forms(job, step):
-        return "srun does not accept --gres=gpu beside --gpus-per-node"
-    if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.asked("cpus-per-task"):
-        # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 24.11 takes both)
-        if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
-            return "srun does not accept --gpus-per-task in a job with --cpus-per-task"
-    for each in steps_with_too_many_gpus(job):
-        if each.step is step and each.setting is not None:
-            unit = " a node" if each.by == "node" else ""
-            return f"the job has {each.held} GPUs{unit} and srun requests {each.asked}"
-    option, nodes = step.option("nodes"), step.request.exact_nodes()
-    asked = None if option is None else fixed_nodes(option.text)
-    # with fewer tasks than nodes srun lowers the nodes
-    least = None if asked is None or step.tasks is None else min(asked.minimum, step.tasks)
-    if asked is not None and nodes is not None and least is not None and least > nodes:
-        return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {asked.minimum}"
-    return None
-
-
-def _refused_option(job: Job, step: Step) -> str | None:
-    """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
-    if not step.problems:
-        return None
-    majors = job.versions.majors
-    unknown = next((at for at, field in enumerate(step.invocation.argv[1:]) if is_unknown(field)), None)
-    of_sbatch = {problem.written for problem, _ in submission_options(step, job.versions)}
-    for problem in step.problems:
-        if unknown is not None and problem.word >= unknown or not set(majors) <= set(problem.versions or majors):
-            continue
-        if problem.kind != "unknown-option" or problem.written in of_sbatch or not is_plausible(problem.written):
-            return problem.written
-        others = accepting_commands(problem.written).get("srun")
-        if others and set(majors).isdisjoint(others):
-            return problem.written
-    return None
-
-
-def _two_gpu_forms(job: Job, step: Step) -> bool:
-    """Whether srun meets both forms, of which one may come from the job; it refuses that since 26.05."""
-    gres = step.option("gres")
-    if gres is None or gpu_count("gres", gres.text or "", job.versions.last) is None:
-        return False
-    if not job.versions.all_since("26.05"):
-        return False
-    inherited = step.request.asked("gpus-per-node") and "SLURM_GPUS_PER_NODE" not in step.invocation.state.variables
-    return inherited or step.option("gpus-per-node") is not None

@@ -1,10 +1,25 @@
-"""Whether a command runs only if a test succeeds: in an `if`, a loop, or behind `[ … ] &&`."""
+"""Whether a command runs only if a test succeeds: in an `if`, a loop, or behind `[ … ] &&`; and which test."""
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.source.regex import Regex
 
 # `cd x && command` is no test.
 _TEST = Regex(r"!?\s*(?:\[|test\b|\(\(|grep\b|command\s+-v\b|which\b|type\b|hash\b|cmp\b|diff\b|pgrep\b)")
+
+# A test that only looks for a file or a folder, and so goes out alike in a job of any size.
+_FILE_TEST = Regex(r"!?\s*(?:(?:\[\[?|test)\s+!?\s*-[a-hkpsuwxGLNOS]\s+[^\s=<>&|]+(?:\s+\]\]?)?|cd\s+\S+)")
+
+
+def is_for_some_jobs(command: Invocation) -> bool:
+    """Whether a command may be meant for some jobs and not for others, as only some may run it.
+
+    A test for a file (`if [ -f restart.chk ]`) tells no jobs apart: what it guards runs in a job of this size.
+    """
+    context = command.context
+    if not context.conditional:
+        return False
+    tests = [str(branch[1]) for branch, _ in context.guards if isinstance(branch, tuple) and branch[:1] == ("if",)]
+    return bool(context.loops) or len(tests) < max(len(context.guards), 1) or not all(map(_FILE_TEST.fullmatch, tests))
 
 
 def depends_on_test(command: Invocation, within: Invocation | None = None) -> bool:

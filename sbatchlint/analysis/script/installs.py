@@ -79,7 +79,6 @@ def install_of(command: Invocation) -> Install | None:
             return Install("uv sync", command, uv.at, uv)
         untouched = uv.has(*_UNTOUCHED) or any(is_set(command, name) for name in _UNTOUCHED_VARIABLES)
         return Install("uv run", command, uv.at, uv) if uv.verb == "run" and uv.certain and not untouched else None
-    words = [shown_text(field) for field in command.argv]
     if command.name is not None and _PIP.fullmatch(command.name):
         start = 1
     else:
@@ -87,6 +86,7 @@ def install_of(command: Invocation) -> Install | None:
         if python is None or python.kind != "module" or python.text != "pip":
             return None
         start = python.after
+    words = [shown_text(field) for field in command.argv]
     at = next((number for number in range(start, len(words)) if not words[number].startswith("-")), 0)
     return Install("pip install", command, at, None) if words[at] == "install" and "--dry-run" not in words else None
 

@@ -1,23 +1,35 @@
 """What ran before a command in its own shell and in the shells around it."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 
 
 def commands_before(job: Job, command: Invocation) -> Iterator[Invocation]:
     """The commands of these shells before it, the last one first."""
+    return _before(command, job.invocations)
+
+
+def _before(command: Invocation, commands: Sequence[Invocation]) -> Iterator[Invocation]:
     shells = {id(each.context.parent) for each in (command, *command.ancestors())}
-    for each in reversed(job.invocations):
-        if each.index < command.index and id(each.context.parent) in shells:
-            yield each
+    for at in range(bisect_left(commands, command.index, key=_index) - 1, -1, -1):
+        if id(commands[at].context.parent) in shells:
+            yield commands[at]
+
+
+_index = attrgetter("index")
 
 
 def folder_of(job: Job, command: Invocation) -> Pieces | None:
     """The folder into which the script last changed before a command; None where it did not."""
-    for each in commands_before(job, command):
-        if each.name in ("cd", "pushd") and len(each.argv) == 2:
-            return each.argv[1]
-    return None
+    return next((each.argv[1] for each in _before(command, _moves(job))), None)
+
+
+@once
+def _moves(job: Job) -> list[Invocation]:
+    return [each for each in job.invocations if each.name in ("cd", "pushd") and len(each.argv) == 2]

@@ -5,19 +5,27 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces
+from sbatchlint.bash.values import Pieces, cut, shown_text, span_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.job import Site, Step
+from sbatchlint.job.argv import program_options
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import Location, classify
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+# `--cache_dir`, `--data-cache-path`, `++model.hub_cache=`; `no_cache` and `cache_size` are none.
+_CACHE_OPTION = Regex(
+    r"(?:--?|\+{0,2})(?:[\w-]+\.)*((?!no[_-])(?:[a-z0-9]+[_-])*cache(?:[_-](?:dir(?:ectory)?|path|folder|root|home))?)"
+)
 
 
 class CacheSetting(NamedTuple):
     """A cache folder that a command of a step uses.
 
-    `span`: its value in the file. `default`: it is only the fallback of `${NAME:-…}`.
+    `name`: of the variable, or the option. `span`: its value in the file. `default`: it is only the fallback of
+    `${NAME:-…}`.
     """
 
     name: str
@@ -37,6 +45,24 @@ def cache_settings(step: Step, site: Site, names: Iterable[str]) -> Iterator[Cac
                 if value:
                     location = classify(value, site, container, None if container is None else container.workdir)
                     yield CacheSetting(name, value, _place(name, value, assigned), location, default, command)
+
+
+def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
+    """Every cache folder that the programs of a step are told by an option: `--cache-dir`, `data.packing_cache=`.
+
+    Its name is that of the option, with underscores and without what stands before it.
+    """
+    for command in step_programs(step):
+        container = container_of(command)
+        for option, value, field in program_options(command.argv[1:]):
+            found = _CACHE_OPTION.fullmatch(option)
+            if found is not None and value is None:
+                value = cut(field, len(option) + 1, len(shown_text(field)))
+            text = None if value is None else shown_text(value)
+            if found is not None and value and text and "/" in text and text[0] not in "-[{":
+                location = classify(value, site, container, None if container is None else container.workdir)
+                name = found[1].replace("-", "_")
+                yield CacheSetting(name, value, span_of(value), location, False, command)
 
 
 def _place(name: str, value: Pieces, assigned: Span) -> Span:

@@ -1,6 +1,7 @@
 """Where commands write: which of their options name a place for results, and which paths they make."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text
@@ -29,6 +30,7 @@ def names_logs(option: str) -> bool:
     return _LOGS.fullmatch(option) is not None
 
 
+@lru_cache(maxsize=1024)
 def names_output(option: str) -> bool:
     """Whether an option's name, with or without dashes, says that its value is a place to write to."""
     return names_logs(option) or _RESULTS.fullmatch(option) is not None
@@ -76,3 +78,19 @@ def made_paths(command: Invocation) -> list[str]:
         return operands(command)[2:]
     options = _INTO.get(command.name or "", ())
     return [path for option, path in zip(words(command), words(command)[1:]) if option in options]
+
+
+def place_in(field: Pieces, index: int, file: str) -> int | None:
+    """Where a character of a word stands in the file; None where it is not literal, or in single quotes."""
+    at = 0
+    for piece in field:
+        size = 1 if piece.text is None else len(piece.text)
+        if index < at + size or index == at + size and piece is field[-1]:
+            if piece.expansion is not None or piece.text is None or size != piece.end - piece.start:
+                return None
+            if file[piece.start - 1] == "'" or file[piece.end : piece.end + 1] == "'":
+                return None
+            where = piece.start + index - at
+            return where if where < len(file) else None
+        at += size
+    return None

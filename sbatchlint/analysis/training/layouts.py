@@ -6,7 +6,6 @@ their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and N
 on top of a recipe or configuration file, so that what is not given is not known.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.rank_signs import rank_sign
@@ -15,11 +14,12 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, basename, hides_options, integer
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import Swift, python_command
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
-from sbatchlint.job.steps import job_nodes, step_around
+from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import World, world_of
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -139,7 +139,7 @@ class Layout:
             numbers.pop("layers", None)
         if _CHANGING_BATCHES & (self.flags.keys() | self.overrides.keys()):
             numbers.pop("global_batch", None)
-        if self._has_more_axes:
+        if not numbers.keys().isdisjoint((*_SPREAD, "global_batch")) and self._has_more_axes:
             for name in _SPREAD:
                 numbers.pop(name, None)
             numbers.pop("global_batch", None)
@@ -263,7 +263,7 @@ def _of_command(job: Job, invocation: Invocation) -> Layout | None:
         return _of_wrapper(job, invocation)
     if command.kind not in ("script", "module") or command.target is None:
         return None
-    sign = rank_sign(invocation.argv, partial(exported, invocation))
+    sign = rank_sign(job, invocation)
     if sign is None or sign.kind == "jax":
         return None
     return _of_program(job, invocation, command.target, invocation.argv[command.after :])

@@ -1,5 +1,8 @@
 """The elements of arrays, and their subscripts."""
 
+from itertools import chain
+from operator import attrgetter
+
 from sbatchlint.bash.values import Pieces
 from sbatchlint.bash.variables import Alternative, Fields
 from sbatchlint.source.numbers import parse_integer
@@ -7,8 +10,11 @@ from sbatchlint.source.numbers import parse_integer
 Keys = tuple[str, ...] | None
 
 
+_open = attrgetter("open")
+
+
 def is_open(fields: Fields) -> bool:
-    return any(piece.open for field in fields for piece in field)
+    return any(map(_open, chain.from_iterable(fields)))
 
 
 def indices(fields: Fields, keys: Keys) -> list[int]:
@@ -43,6 +49,8 @@ def with_element(
         return Alternative(tuple(entries.values()), each.guards, tuple(entries))
     if not isinstance(index, int) or is_open(fields):
         return everything
+    if each.keys is None and value is not None and 0 <= index <= len(fields):
+        return Alternative((*fields[:index], value, *fields[index + 1 :]), each.guards)
     known = dict(zip(indices(fields, each.keys), fields, strict=True))
     if index < 0:
         index += max(known, default=-1) + 1

@@ -93,6 +93,11 @@ def _widened(choices: list[Choice]) -> Segments:
     return (Segment((Piece(None, model.start, model.end, expansion, open=split or several),), split),)
 
 
+def _is_simple(part: Literal) -> bool:
+    """Whether a literal that is all of a word is one field, as it stands."""
+    return part.quoted or not ("~" in part.text or "{" in part.text)
+
+
 class WordExpander:
     """Expands words, parameters through `parameters` and `$(…)` through `substituter`."""
 
@@ -107,7 +112,7 @@ class WordExpander:
         parts: Sequence[Part | Piece] = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal):
             part = parts[0]
-            if part.quoted or not ("~" in part.text or "{" in part.text):
+            if _is_simple(part):
                 return [((self.literal(part, scope),), NO_GUARDS)]
         if not parts:
             span = scope.text.span(word.start, word.end)
@@ -200,6 +205,10 @@ class WordExpander:
         results: list[FieldChoice] = [((), scope.context.guards)]
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         for word in words:
+            parts = word.parts
+            if len(parts) == 1 and isinstance(parts[0], Literal) and _is_simple(parts[0]):
+                plain.append(self.literal(parts[0], scope))
+                continue
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
                 plain.extend(choices[0][0])
@@ -253,7 +262,9 @@ class WordExpander:
                 )
             return pieces
         span = scope.text.span(start, end)
-        return (Piece(part.text, span.start, span.end),)
+        inside = () if scope.text.is_plain else scope.text.pieces(start, end)
+        expansion = next((piece.expansion for piece in inside if piece.expansion is not None), None)
+        return (Piece(part.text, span.start, span.end, expansion),)
 
     def _tilde(self, part: Literal, scope: Scope, first: bool, last: bool, tilde: str) -> Pieces:
         """The pieces of an unquoted literal, in which `~` is a folder: `~/x`, `a=~/x`, and in assignments `x:~/y`."""

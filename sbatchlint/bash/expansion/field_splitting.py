@@ -19,13 +19,15 @@ class Segment(NamedTuple):
     split: bool
 
 
+# The constructor without its wrapper: twice as fast, and most segments are made here.
+_new = tuple.__new__
 BREAK = Segment(None, False)
 Segments = tuple[Segment, ...]
 
 
 def segments_of(pieces: Pieces, split: bool) -> Segments:
     """The segments of the pieces of one expansion."""
-    return (Segment(pieces, split),) if pieces else ()
+    return (_new(Segment, (pieces, split)),) if pieces else ()
 
 
 def joined(segments: Segments) -> Pieces:
@@ -45,8 +47,17 @@ def separators_of(state: State) -> str | None:
 
 def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fields:
     """Field splitting of the unquoted expansions, as in POSIX 2.6.5; `separators`: IFS, None where it is unknown."""
-    if not any(pieces is None or split for pieces, split in segments):
+    for pieces, split in segments:
+        if pieces is None or split:
+            break
+    else:
         return (joined(segments),) if segments else ()
+    if len(segments) == 1 and pieces is not None and len(pieces) == 1 and separators == WHITESPACE:
+        text = pieces[0].text  # the usual `$NAME`
+        if text is None:
+            return ((pieces[0]._replace(open=True),),) if not pieces[0].open else (pieces,)
+        if text and " " not in text and "\t" not in text and "\n" not in text:
+            return (pieces,)
     fields: list[Pieces] = []
     current: list[Piece] | None = None
     closed = False  # whitespace ended a field, so that one other separator still belongs to its end

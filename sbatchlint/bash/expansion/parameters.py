@@ -121,6 +121,8 @@ class ParameterExpander:
         return tuple(out)
 
     def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
+        if len(name) > 1 and name != "PIPESTATUS" and not is_number(name):
+            return None
         positional = scope.state.positional
         if name in ("@", "*"):
             if positional is None:
@@ -144,6 +146,10 @@ class ParameterExpander:
         if name == "?" and scope.state.status is not None:
             expansion = Expansion("?", span, scope.context.phase)
             return [(((Piece(str(scope.state.status), *span, expansion),),), NO_GUARDS)]
+        if name == "0" and scope.state.zero is not None:
+            return [((scope.state.zero,), NO_GUARDS)]
+        if name == "0":  # who am I? a question of scripts that look for their folder
+            self.expander.substituter.trace.record_read(name, span, "", scope.state, scope.context)
         if name in ("?", "-", "$", "!", "_", "0", "#"):
             return [((unknown(name, scope, span),), NO_GUARDS)]
         return None
@@ -182,7 +188,16 @@ class ParameterExpander:
             return False
         if len(fields) > 1:
             return None
+        if any(self._has_text(piece) for field in fields for piece in field):
+            return False
         return True if all(text_of(field) == "" for field in fields) else None
+
+    def _has_text(self, piece: Piece) -> bool:
+        """Whether a piece is not empty, though it is not known what it is."""
+        found = piece.expansion
+        return found is not None and (
+            found.name.startswith("$((") or self.expander.substituter.environment.surely_prints(found)
+        )
 
     @staticmethod
     def _is_certain(field: Pieces) -> bool:
@@ -315,6 +330,8 @@ class ParameterExpander:
         if raw in ("@", "*"):
             return self._keys(part, scope, span, split, raw == "*")
         results: list[Choice] = []
+        record_read = self.expander.substituter.trace.record_read
+        record_read(part.name, span, part.operator, scope.state, scope.context)
         for fields, guards in self._values(self._subject(part, scope), part, scope, span):
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
@@ -327,6 +344,7 @@ class ParameterExpander:
                 scope.state.doubtful = True
                 results.append(((Segment((unknown,), split and not part.quoted),), guards))
                 continue
+            record_read(match[1], span, part.operator, scope.state, scope.context)
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
             for value, other in self._values(subject, part, scope, span):

@@ -21,6 +21,9 @@ class Environment(Protocol):
     def differs(self, name: str) -> bool:
         """Whether the variable differs between the tasks of a step."""
 
+    def surely_prints(self, expansion: Expansion) -> bool:
+        """Whether a command substitution gives a text that is not empty, though it is not known which."""
+
 
 class Scope(NamedTuple):
     """Where a word is expanded: the state of the shell, the text, and the place in the control flow."""

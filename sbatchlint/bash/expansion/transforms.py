@@ -1,5 +1,6 @@
 """Operators of `${…}` that transform a value: substrings, removal, replacement, case, quoting."""
 
+import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arrays import indices, is_open
@@ -10,9 +11,15 @@ from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
 from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.limits import MOST_OPERATED, Limits
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
-from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, text_of
+from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, shown_text, text_of
 from sbatchlint.bash.variables import Fields
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+# What makes a pattern more than a text; what a backslash stands before is itself.
+_SPECIAL = Regex(r"(?:^|[^\\])(?:\\\\)*[*?\[(]|(?:^|[^\\])(?:\\\\)*\\\Z")
+# Beyond so many replacements a value is one piece.
+_MOST_REPLACED = 200
 
 
 def transformed(
@@ -72,6 +79,10 @@ def _transformed_field(
     unknown = (Piece(None, span.start, span.end, expansion, open=is_open((field,))),)
     text = text_of(field)
     argument = words[0] if words else ""
+    if argument is not None and operator in ("/", "//") and words[1] is not None:
+        pieces = _replaced_pieces(field, operator, argument, words[1], Expansion(part.name, span, scope.context.phase))
+        if pieces is not None:
+            return pieces
     if text is None or argument is None:
         return unknown
     if len(text) > MOST_OPERATED:
@@ -96,6 +107,39 @@ def _transformed_field(
     if new is None:
         return unknown
     return field if new == text else (Piece(new, *span, expansion),)
+
+
+def _replaced_pieces(
+    field: Pieces, operator: str, pattern: str, replacement: str, expansion: Expansion
+) -> Pieces | None:
+    """The pieces after a plain text is replaced, so that the others keep their places; None where that is not certain.
+
+    An unknown piece may hold the text, but no part of it where that is one character.
+    """
+    plain = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+    string = shown_text(field)
+    known = all(piece.text is not None for piece in field)
+    if not plain or _SPECIAL.search(pattern) or not known and (operator == "/" or len(plain) > 1):
+        return None
+    if len(string) > MOST_OPERATED or not 0 < string.count(plain) <= _MOST_REPLACED:
+        return None
+    out: list[Piece] = []
+    at = 0
+    while (match := string.find(plain, at)) >= 0:
+        out.extend(cut(field, at, match))
+        if replacement:
+            out.append(Piece(replacement, *expansion.span, expansion))
+        at = match + len(plain)
+        if operator == "/":
+            break
+    out.extend(cut(field, at, len(string)))
+    return tuple([piece if piece.text is not None else _changed(piece, expansion) for piece in out])
+
+
+def _changed(piece: Piece, expansion: Expansion) -> Piece:
+    """An unknown piece in which something may be replaced."""
+    inputs = () if piece.expansion is None else flattened([piece.expansion])
+    return piece._replace(expansion=expansion._replace(inputs=inputs))
 
 
 def _case_changed(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:

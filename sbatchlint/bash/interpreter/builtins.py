@@ -258,7 +258,9 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     status: int | None = 1
     for field in invocation.argv[1:]:
         text = text_of(field)
-        value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, scope, {})
+        inner = Scope(scope.state, Text(field), scope.context)
+        value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, inner, {})
+        interpreter.expander.note_names(0, len(inner.text.string), inner)
         status = 1 if wrong else None if value is None else int(not value)
         if value is None:
             # an unknown expression may assign anything

@@ -145,9 +145,13 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     if interpreter.silent:
         return state
     spawn = interpreter.hooks.spawn(invocation)
-    if spawn is not None:
+    while spawn is not None:
         invocation.spawn = spawn
         programs.start_child(interpreter, invocation, spawn, scope)
+        if spawn.component is None:
+            break
+        invocation = programs.next_component(interpreter, invocation, spawn.component)
+        spawn = interpreter.hooks.spawn(invocation)
     return state
 
 

@@ -57,19 +57,22 @@ class Checkpoint(NamedTuple):
 
 
 class ScriptInterpreter(ControlFlow):
-    """Evaluates one script. `trace` is the result, `limits` what it cost; `checkpoints`: before each statement."""
+    """Evaluates one script. `trace` is the result, `limits` what it cost; `checkpoints`: before each statement.
 
-    def __init__(self, hooks: Hooks) -> None:
+    `programs`: what was parsed of the texts of programs, which another interpreter of the same script may share.
+    """
+
+    def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
         self.checkpoints: list[Checkpoint] = []
-        self._parsed: dict[str, Program] = {}
+        self.programs: dict[str, Program] = {} if programs is None else programs
 
     # --- whole programs ----------------------------------------------------------------------
 
-    def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> None:
-        """Walks a whole script."""
+    def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> State | None:
+        """Walks a whole script, and returns the state at its end; None where its shell left before."""
         self.expander = WordExpander(self)
         current: State | None = state or State()
         context = Context(phase)
@@ -87,11 +90,12 @@ class ScriptInterpreter(ControlFlow):
         # These refer to each other and to the interpreter; without such circles it is freed as soon as nobody asks it.
         del self.expander.parameters
         del self.expander
+        return current
 
     def parsed(self, string: str) -> Program:
-        program = self._parsed.get(string)
+        program = self.programs.get(string)
         if program is None:
-            program = self._parsed[string] = parse(string)
+            program = self.programs[string] = parse(string)
         return program
 
     def program(self, text: Text, scope: Scope) -> State | None:
@@ -137,7 +141,8 @@ class ScriptInterpreter(ControlFlow):
     # --- simple commands and lists ---------------------------------------------------------------
 
     def on_simple(self, node: Simple, scope: Scope) -> State | None:
-        return self.record((commands.run_simple(self, node, scope, None),), node.start, node.end, scope)
+        result = commands.run_simple(self, node, scope, None)
+        return self.record((result,), node.start, node.end, scope) if result[0] else result[1]
 
     def record(
         self,

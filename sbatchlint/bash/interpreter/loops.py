@@ -13,7 +13,7 @@ from itertools import pairwise
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame
 from sbatchlint.bash.state import State, join
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Literal, Statement, While, Word
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
@@ -25,6 +25,7 @@ from sbatchlint.source.text import Span
 MOST_ITERATIONS = 24
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
+_WILD = re.compile(r"[*?]|\[[^]]+\]")
 # Code that may change what another iteration sees, or leave the loop.
 CHANGING = Regex(
     r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
@@ -83,6 +84,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         known = len(choices) == 1
         items = [field for fields, _ in choices for field in fields]
     known = known and not any(piece.open for field in items for piece in field)
+    known = known and not any(map(_is_pattern, node.words or ()))
     if known and not items:
         scope.state.status = 0
         return scope.state
@@ -111,6 +113,12 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     if known and len(items) > 1 and _is_independent(interpreter, loop, scope, node.name, items[0]):
         return _record_alike(interpreter, loop, scope, node.name, items, variable)
     return run(interpreter, loop, scope)
+
+
+def _is_pattern(word: Word) -> bool:
+    """Whether a word may stand for any number of files."""
+    literals = [part for part in word.parts if isinstance(part, Literal) and not part.quoted]
+    return any(_WILD.search(each.text) for each in literals if len(each.text) == each.end - each.start)
 
 
 def _is_independent(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
@@ -427,7 +435,7 @@ def _widen_shell(entry: State, state: State) -> None:
 
 def _widen_all(entry: State, scope: Scope) -> None:
     """Adds an unknown alternative to all variables, for a body that is too long to be walked twice."""
-    for name, old in list(entry.variables.items()):
+    for name, old in entry.variables.where(_is_to_widen).items():
         unknown = Piece(None, *old.span, Expansion(name, old.span, scope.context.phase), open=old.array)
         kept = () if old.array else old.alternatives[:4]
         entry.variables[name] = old._replace(alternatives=(*kept, Alternative(((unknown,),))))
@@ -435,3 +443,10 @@ def _widen_all(entry: State, scope: Scope) -> None:
     entry.stdin = None
     entry.status = None
     entry.doubtful = True
+
+
+def _is_to_widen(name: str, variable: Variable) -> bool:
+    """Whether a variable is not yet one that may have any value."""
+    fields = variable.alternatives[-1].fields if variable.alternatives else None
+    unknown = fields[0][0].expansion if fields and len(fields) == len(fields[0]) == 1 else None
+    return unknown is None or (unknown.name, unknown.span, unknown.inputs) != (name, variable.span, ())

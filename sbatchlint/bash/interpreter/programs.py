@@ -220,6 +220,16 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
     interpreter.command(child, inner)
 
 
+def next_component(interpreter: Interpreter, before: Invocation, argv: tuple[Pieces, ...]) -> Invocation:
+    """Records the next component of a command that has several."""
+    found = Invocation(
+        argv, before.variables, before.redirects, before.span, before.context, before.state, before.guards, before.kind
+    )
+    found.stdin, found.alternatives, found.before = before.stdin, before.alternatives, before
+    interpreter.trace.record(found)
+    return found
+
+
 def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> bool:
     """Runs the program of a shell (`bash -c`, a script, standard input). Returns whether the command is one."""
     name = invocation.name
@@ -314,9 +324,16 @@ def _run_text(
     invocation.text = text
     inner = child_scope(invocation, scope)
     inner.state.positional = tuple(arguments)
+    if kind.endswith(" -c"):
+        inner.state.zero = _named(invocation.argv[: len(invocation.argv) - len(arguments)], text)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
     interpreter.program(text, Scope(inner.state, text, inner.context))
+
+
+def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
+    """The word behind the text of a `-c`, which is its `$0`."""
+    return words[-1] if words[-1] is not text.field and not is_open(words[-1]) else None
 
 
 def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
@@ -340,7 +357,7 @@ def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope
     span = span_of_text(given)
     for number, each in enumerate(found):
         if each.span == span:
-            found[number] = each._replace(command=invocation, rest=rest)
+            found[number] = each._replace(command=invocation, rest=rest, alone=each.command is None)
             return
     quoted = not any(piece.expansion is not None for piece in given.field)
     found.append(Submission(given, span, quoted, invocation, rest))

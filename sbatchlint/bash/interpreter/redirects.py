@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from sbatchlint.bash.expansion.protocol import Expander, Scope
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
 from sbatchlint.bash.trace import Redirection
-from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
+from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, shown_text
+from sbatchlint.bash.variables import common_prefix
 
 # Operators that redirect standard output.
 OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
@@ -51,5 +52,13 @@ def heredoc_value(expander: Expander, heredoc: Heredoc, scope: Scope) -> Pieces:
         else:
             span = scope.text.span(part.start, part.end)
             name = getattr(part, "name", "")
+            pieces.extend(_first_lines([each for each, _ in own]))
             pieces.append(Piece(None, *span, Expansion(name, span, scope.context.phase)))
     return tuple(pieces)
+
+
+def _first_lines(values: Sequence[Pieces]) -> Pieces:
+    """The option block with which all values of a script begin: a branch may only have appended further directives."""
+    prefix = common_prefix(values)
+    lines = shown_text(prefix).split("\n")
+    return prefix if lines[0].startswith("#!") and all(each.startswith("#") for each in lines) else ()

@@ -1,16 +1,18 @@
 """Walking a syntax tree without evaluating it."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
 
 Kind = TypeVar("Kind", bound=Node)
 
-# The fields that may hold nodes, by class: all that are not annotated as text, number or flag.
-_PLAIN = frozenset(("str", "int", "bool", "str | None", "int | None", "bool | None"))
-_holding: dict[type[object], tuple[str, ...]] = {}
+# What gives the fields that may hold nodes, by class: all that are not annotated as text, number or flag.
+_PLAIN = frozenset((str, int, bool, str | None, int | None, bool | None))
+_inside: dict[type[object], Callable[[object], object] | None] = {}
 # The nodes by class of the trees that were walked last, by the identity of the tree: several functions walk the same.
 _recent: dict[int, tuple[object, dict[type[Node], list[Any]]]] = {}
 _MOST_RECENT = 64
@@ -38,33 +40,36 @@ def _by_class(tree: object) -> dict[type[Node], list[Any]]:
 
 
 def _collected(tree: object) -> dict[type[Node], list[Any]]:
-    found: defaultdict[Any, list[Any]] = defaultdict(list)
+    literals: list[Any] = []
+    found: defaultdict[Any, list[Any]] = defaultdict(list, {Literal: literals})
     pending: list[object] = [tree]
     while pending:
         each = pending.pop()
         kind = type(each)
-        if kind is tuple:
+        if kind is Literal:
+            literals.append(each)  # half of all nodes
+        elif kind is tuple:
             pending.extend(each)  # type: ignore[arg-type]
-            continue
-        fields = _holding.get(kind)
-        if fields is None:
-            if not isinstance(each, Node):
-                continue
-            fields = _holding[kind] = _fields(type(each))
-        found[kind].append(each)
-        if fields:
-            values = each.__dict__
-            for name in fields:
-                value = values[name]
-                if value:
-                    pending.append(value)
+        elif each is not None and isinstance(each, Node):
+            found[kind].append(each)
+            if kind not in _inside:
+                _inside[kind] = _reader(kind)
+            inside = _inside[kind]
+            if inside is not None:
+                pending.append(inside(each))
     return found
+
+
+def _reader(kind: type[Any]) -> Callable[[object], object] | None:
+    """What gives the fields of a class of nodes that may hold nodes: a tuple, or the only one."""
+    fields = _fields(kind)
+    return attrgetter(*fields) if fields else None
 
 
 def _fields(kind: type[Node]) -> tuple[str, ...]:
     annotations: dict[str, object] = {}
     for base in reversed(kind.__mro__):
-        annotations.update(vars(base).get("__annotations__", {}))  # annotations as text
+        annotations.update(vars(base).get("__annotations__", {}))
     return tuple(name for name in kind._fields if annotations.get(name) not in _PLAIN)
 
 

@@ -9,7 +9,7 @@ from sbatchlint.job.launchers.accelerate import Accelerate
 from sbatchlint.job.launchers.deepspeed import DeepSpeed
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting
 from sbatchlint.job.launchers.mpi import Mpi
-from sbatchlint.job.launchers.python import Python, is_python, python_command
+from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launchers.torchrun import Torchrun
 from sbatchlint.source.text import Span
@@ -78,7 +78,7 @@ def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | 
     name = basename(argv[0])
     if name is None:
         return None
-    if is_python(argv[0]):
+    if is_interpreter(name):
         return _of_python(argv, name, environment)
     return _named(name, name, argv, 0, 1, span_of(argv[0]), environment)
 

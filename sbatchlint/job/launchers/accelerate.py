@@ -34,11 +34,12 @@ class Accelerate(Launcher):
 
     @property
     def cpu(self) -> bool:
-        return "cpu" in self.flags
+        use = None if self.configured is None else self.configured.get("use_cpu")
+        return "cpu" in self.flags or use is not None and use.text == "true"
 
     @property
     def config_file(self) -> Setting | None:
-        return self.setting("config_file")
+        return self.setting("config_file") if self.configured is None else None
 
     @property
     def total_processes(self) -> Setting | None:

@@ -9,11 +9,11 @@ from sbatchlint.job.argv import Argv, Lookup, read, syntax
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
 from sbatchlint.source.text import Span
 
-_FLAGS = """h/help module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
+_FLAGS = """h/help q/quiet module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
 bind_cores_to_rank"""
 _VALUES = """H/hostfile i/include e/exclude num_nodes min_elastic_nodes max_elastic_nodes num_accelerators/num_gpus
 master_port master_addr node_rank launcher launcher_args enable_each_rank_log autotuning comment account
-bind_core_list ssh_port venv_script"""
+log_level bind_core_list ssh_port venv_script"""
 
 SYNTAX = syntax(_VALUES, _FLAGS, abbreviations=True, numbers=True)
 LAUNCH_SYNTAX = syntax(
@@ -55,6 +55,10 @@ class DeepSpeed(Launcher):
             return None
         setting = self.setting("num_gpus")
         if setting is None:
+            chosen = self.setting("include")
+            _, colon, slots = ("" if chosen is None else chosen.text or "").partition(":")
+            if colon and slots and "@" not in slots:  # localhost:0,1
+                return len(slots.split(","))
             for name in ("include", "exclude", "hostfile"):
                 if name in self.options:
                     return None

@@ -57,15 +57,19 @@ class Launcher:
     `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`: `script` (a
     Python file), `module` (the name of one) or `command`. `certain`: no word could hide further options.
     `program_certain`: where it begins is no guess. `variables`: options that an environment variable may stand for.
+    `configured`: what a configuration file that could be read says of options; None without one. `joined`: it is one
+    of several application contexts of an mpirun (`-n 1 a : -n 3 b`), which make one program together.
     """
 
     __slots__ = (
         "argv",
         "certain",
+        "configured",
         "environment",
         "flags",
         "given",
         "index",
+        "joined",
         "kind",
         "name",
         "options",
@@ -106,7 +110,9 @@ class Launcher:
         self.program_kind = program_kind
         self.certain = reading.certain
         self.spawns = spawns
+        self.joined = False
         self.environment = environment
+        self.configured: dict[str, Setting] | None = None
         # Option name to the environment variable that stands in for it.
         self.variables = dict(variables or {})
 
@@ -124,7 +130,11 @@ class Launcher:
             if value is not None:
                 span = Span(value[0].start, value[-1].end) if value else Span(0, 0)
                 return Setting(value, span, None, variable)
-        return None
+        return (
+            next((self.configured[name] for name in names if name in self.configured), None)
+            if self.configured
+            else None
+        )
 
     @property
     def program_words(self) -> Argv:

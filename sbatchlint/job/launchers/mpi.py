@@ -76,6 +76,11 @@ class Mpi(Launcher):
 
     @property
     def total_processes(self) -> Setting | None:
+        return None if self.joined else self.setting("np")
+
+    @property
+    def own_processes(self) -> Setting | None:
+        """Those of this application context."""
         return self.setting("np")
 
     @property

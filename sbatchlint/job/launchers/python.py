@@ -31,7 +31,12 @@ class Python:
 def is_python(field: Pieces) -> bool:
     """Whether a word names the Python interpreter (`python3.11`, `/opt/venv/bin/python`, `$VENV/bin/python`)."""
     name = basename(field)
-    return name is not None and bool(_NAME.fullmatch(name))
+    return name is not None and is_interpreter(name)
+
+
+def is_interpreter(name: str) -> bool:
+    """Whether a program of this name is the Python interpreter."""
+    return name[:1] in ("p", "i") and _NAME.fullmatch(name) is not None
 
 
 def python_command(argv: Argv, start: int = 0) -> Python | None:

@@ -7,6 +7,7 @@ src/sbatch/opt.c, then the sums of GPUs; read in 20.11 to 26.05. What a site's c
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from sbatchlint.slurm.conflicts.by_task import UnknownValue, task_fault
 from sbatchlint.slurm.conflicts.clash import CONTROLLER, IGNORED, JOB, WARNING, Clash
@@ -27,6 +28,20 @@ def clashes(values: Values, versions: Sequence[str], component: int = 0, compone
 
     Rules about values that are not known give nothing.
     """
+    given = tuple([each for each in values.items() if each[0] not in _FREE])
+    return _clashes(given, tuple(versions), min(component, 1), min(components, 2))
+
+
+# Options of which no rule speaks: they differ from script to script, while the others are the same in many.
+_FREE_NAMES = "account chdir comment error input job-name mail-type mail-user open-mode output partition qos"
+_FREE = frozenset(_FREE_NAMES.split())
+
+
+@lru_cache(maxsize=256)
+def _clashes(
+    given: tuple[tuple[str, str | None], ...], versions: tuple[str, ...], component: int, components: int
+) -> dict[str, list[Clash]]:
+    values = dict(given)
     found: dict[str, list[Clash]] = {version: [] for version in versions}
 
     def ask(rule: Rule) -> None:

@@ -7,7 +7,7 @@ from sbatchlint.slurm.conflicts.clash import Clash
 from sbatchlint.slurm.conflicts.clashes import clashes
 from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, hint_rivals
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
-from sbatchlint.slurm.directives import Directives, carried
+from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import ForeignSetting, Setting
 
 
@@ -46,7 +46,7 @@ def clashing_settings(
     found: dict[Clash, list[str]] = {}
     given: dict[str, dict[str, Setting | ForeignSetting]] = {}
     said: dict[str, list[Clash]] = {}
-    for releases in _alike(directives, majors):
+    for releases in _alike(directives, component, majors):
         settings = _last_settings(directives, component, releases[0])
         if len(settings) > 1 or settings.keys() & _ALONE:
             given.update(dict.fromkeys(releases, settings))
@@ -82,11 +82,13 @@ def values_of(directives: Directives, component: int, version: str) -> Values:
     return _values(directives, component, version, _last_settings(directives, component, version))
 
 
-def _alike(directives: Directives, majors: Sequence[str]) -> Iterable[Sequence[str]]:
+def _alike(directives: Directives, component: int, majors: Sequence[str]) -> Iterable[Sequence[str]]:
     """The releases, those together that read the same options: most often all."""
-    if directives.components > 1 or directives.foreign is not None:
+    # The words of other schedulers count by release, and so does a hint that components inherit.
+    inherits = directives.components > 1 and directives.is_given("hint")
+    if inherits or directives.foreign is not None:
         return [(version,) for version in majors]
-    differing = {setting.versions for setting in directives.settings if setting.versions is not None}
+    differing = {setting.versions for setting in directives.reaching(component) if setting.versions is not None}
     if not differing:
         return [majors]
     groups: dict[tuple[bool, ...], list[str]] = {}
@@ -97,11 +99,9 @@ def _alike(directives: Directives, majors: Sequence[str]) -> Iterable[Sequence[s
 
 def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
     found: dict[str, Setting | ForeignSetting] = {}
-    for setting in directives.settings:
+    for setting in directives.reaching(component, version):
         option = setting.option
-        if option is None or option.early or option.plugin is not None or _elsewhere(setting.versions, version):
-            continue
-        if setting.component == component or setting.component < component and carried(setting.name):
+        if option is not None and not option.early and option.plugin is None:
             found.pop(setting.name, None)
             found[setting.name] = setting
     foreign = directives.foreign
@@ -124,7 +124,7 @@ def _values(
             said = [each.value for each in directives.all(name, component) if not _elsewhere(each.versions, version)]
             value = setting.over(said[-1] if said else None)
         found[name] = value
-    if component and any(setting.name == "hint" for setting in directives.settings):
+    if component and directives.is_given("hint"):
         hint = _inherited_hint(directives, component, version)
         if hint is not None:
             found.pop("hint", None)

@@ -16,7 +16,7 @@ class Refusal(NamedTuple):
     """Why a value is not taken.
 
     `kind`: the family: `time`, `memory`, `count`, `array`, `mail-type`, `signal`, `dependency`, `choice`, `resource` or
-    `constraint`.
+    `constraint`; `release` for a word that only later releases know.
     `message`: what Slurm says, without `sbatch: error: `. `reason`: what is wrong with the value, as the end of a
     sentence (`a time has no unit`). `instead`: the value that was plainly meant, None where that is not known.
     `stage`: who refuses it, and when: `option` (sbatch, at this option), `verify` (sbatch, when it has read all of
@@ -31,10 +31,10 @@ class Refusal(NamedTuple):
     versions: tuple[str, ...] | None = None
 
 
-def refusals(option: Option, value: str, versions: tuple[str, ...]) -> tuple[Refusal, ...]:
+def refusals(option: Option, value: str, versions: tuple[str, ...], command: str = "sbatch") -> tuple[Refusal, ...]:
     """What each release says against a value of an option; empty where all take it.
 
-    `value`: as sbatch gets it, known as a whole. What only a site's configuration decides is no refusal.
+    `value`: as `command` gets it, known as a whole. What only a site's configuration decides is no refusal.
     """
     plain = _PLAIN.get(option.kind)
     if option.kind not in _FAMILY or plain is not None and plain(value):
@@ -42,6 +42,8 @@ def refusals(option: Option, value: str, versions: tuple[str, ...]) -> tuple[Ref
     judge = _judge(_FAMILY[option.kind])
     found: dict[Refusal, list[str]] = {}
     name = option.canonical
+    if command == "srun" and name in _OWN_OF_SRUN:
+        name = f"srun {name}"
     for version, refusal in answers(lambda version: judge(name, value, version), versions):
         if refusal is not None:
             found.setdefault(refusal, []).append(version)
@@ -50,6 +52,9 @@ def refusals(option: Option, value: str, versions: tuple[str, ...]) -> tuple[Ref
         for refusal, chosen in found.items()
     )
 
+
+# Options whose values srun takes otherwise than sbatch.
+_OWN_OF_SRUN = ("gres-flags",)
 
 Judge = Callable[[str, str, str], "Refusal | None"]
 

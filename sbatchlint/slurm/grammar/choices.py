@@ -125,6 +125,10 @@ def _choice(message: str, reason: str, instead: str | None = None, stage: str = 
     return Refusal("choice", message, reason, instead, stage)
 
 
+def _too_new(message: str, word: str, since: str) -> Refusal:
+    return Refusal("release", message, f"{word} came with Slurm {since}")
+
+
 def _listing(names: Iterable[str]) -> str:
     each = list(names)
     return ", ".join(each[:-1]) + f" or {each[-1]}" if len(each) > 1 else each[0]
@@ -140,12 +144,8 @@ def _one_word(option: str, value: str, version: str) -> Refusal | None:
         return None
     since = _WORDS[option].get(value.lower())
     if since is not None:
-        reason = f"{value} is known from {since} on"
-        instead = None
-    else:
-        reason = _KNOWS[option]
-        instead = meant(option, value, version)
-    return _choice(f"Invalid --{option} specification", reason, instead)
+        return _too_new(f"Invalid --{option} specification", value, since)
+    return _choice(f"Invalid --{option} specification", _KNOWS[option], meant(option, value, version))
 
 
 def _open_mode(option: str, value: str, version: str) -> Refusal | None:
@@ -186,15 +186,24 @@ def _hint(option: str, value: str, version: str) -> Refusal | None:
 
 
 def _gres_flags(option: str, value: str, version: str) -> Refusal | None:
+    """sbatch's, and srun's, which has a flag more since 23.11.4 (`arg_set_gres_flags()`)."""
+    of_srun = option.startswith("srun ")
+    option = "gres-flags"
     known = words(option, version)
     if is_before(version, "23.11"):
         # One flag alone.
         if value.lower() in known:
             return None
+        given = value.lower().split(",")
+        later = {*_WORDS[option], *(("allow-task-sharing",) if of_srun else ())} - {*known}
+        if later & {*given} and later | {*known} >= {*given}:
+            return _too_new("Invalid --gres-flags specification", value, "23.11")
         return _choice("Invalid --gres-flags specification", _KNOWS[option], meant(option, value, version))
     given = [word for word in value.split(",") if word]
     for index, word in enumerate(given):
         if word.lower() == "allow-task-sharing":
+            if of_srun:
+                continue
             message = "--gres-flags=allow-task-sharing is only used with srun."
             return _choice(message, "allow-task-sharing is a flag of srun")
         if word.lower() not in known:
@@ -343,6 +352,7 @@ _JUDGES: dict[str, Callable[[str, str, str], Refusal | None]] = {
     "distribution": _distribution,
     "exclusive": _one_word,
     "gres-flags": _gres_flags,
+    "srun gres-flags": _gres_flags,
     "hint": _hint,
     "kill-on-invalid-dep": _one_word,
     "no-kill": _one_word,

@@ -57,7 +57,8 @@ def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tu
     """The letters that stay as they are written, and the releases in which they do."""
     result: list[tuple[Use, tuple[str, ...]]] = []
     for use in found(text):
-        missing = tuple(version for version in versions if use.letter not in letters(version))
+        since = LETTERS.get(use.letter)
+        missing = versions if since is None else tuple(version for version in versions if is_before(version, since))
         if missing:
             result.append((use, missing))
     return result

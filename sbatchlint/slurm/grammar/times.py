@@ -4,6 +4,7 @@
 """
 
 import re
+from functools import lru_cache
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import int32, strtol
@@ -34,6 +35,7 @@ def minutes(text: str | None) -> int | None:
     return UNLIMITED if whole in (0, -1) else whole % 2**32
 
 
+@lru_cache(maxsize=1024)  # several checks ask, and most scripts give the same limits
 def limit_seconds(text: str) -> int | None:
     """Seconds of a limit, in a C int: -1 where it is none, None where it is refused (`time_str2secs()`)."""
     if text.upper() in _ENDLESS and text.isascii():

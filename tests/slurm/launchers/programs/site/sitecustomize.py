@@ -15,7 +15,7 @@ LAUNCHERS = {"torchrun", "accelerate", "deepspeed", "swift", "megatron", "compos
 MODULES = {"torch.distributed.run", "torch.distributed.launch"}
 KEPT = {"RANK", "WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"}
 PREFIXES = ("SLURM_", "PET_", "OMPI_", "LOCAL_", "MASTER_")
-PROGRAM = re.compile(r"train\w*\.py|.*/sft\.py")
+PROGRAM = re.compile(r"(?:pre)?train\w*\.py|.*/sft\.py")
 PARENT = "SBATCHLINT_PARENT"
 
 

@@ -1,0 +1,142 @@
+"""A comment ignores a check that finds nothing there.
+
+The mistake has been repaired, or the comment stands at the wrong place. Left alone, it would hide the next mistake of
+its kind. Only checks that ran are judged: with `--select`, or for a check that the settings leave out, nothing is said.
+
+## Fix
+
+Removes the name from the comment, or the comment when no other name is left. A range (`disable`) is not removed, as its
+`enable` would be left over.
+
+## References
+
+docs/ignoring.md
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, remove, replace
+from sbatchlint.source.ignores import IgnoreComment, Selector
+from sbatchlint.source.text import Span
+from sbatchlint.triggers import IgnoreComments
+
+CARD = Card(
+    "SB010", "unused-ignore", severity="warning", fix="sometimes", since="0.1.0", alone=True, when=IgnoreComments(),
+    whole_script=True, seen="ShellCheck 645 and its duplicates",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for comment in job.ignores:
+        idle = [selector for other, selector in job.unused_ignores if other == comment]
+        if idle:
+            names = ", ".join(selector.text for selector in idle)
+            message = f"nothing is ignored here: {names} {'finds' if len(idle) == 1 else 'find'} nothing"
+            span = idle[0].span if comment.selectors != tuple(idle) else comment.span
+            fix = None
+            if comment.verb != "disable":
+                fix = Fix(f"remove {names}", [_removal(job, comment, idle)], safe=True)
+            yield Finding(span, f"{message}; remove it", fix=fix)
+
+
+def _removal(job: Job, comment: IgnoreComment, idle: list[Selector]) -> Edit:
+    """Takes the idle names out of a comment; with the last one the comment, and the line where it stands alone."""
+    assert comment.selectors is not None
+    left = [selector.text for selector in comment.selectors if selector not in idle]
+    if left:
+        return replace(Span(comment.selectors[0].span.start, comment.selectors[-1].span.end), ", ".join(left))
+    source = job.source
+    if comment.own_line:
+        return remove(source.full_line(source.row(comment.span.start)))
+    line = source.line_of(comment.span.start)
+    before = source.text[line.start : comment.span.start]
+    return remove(Span(line.start + len(before.rstrip()), comment.span.end))
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        «# sbatchlint: ignore[short-option-equals] it was -N=2»
+        #SBATCH -N 2
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -N 2
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        # sbatchlint: ignore[invalid-count, «SB108»]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        # sbatchlint: ignore[invalid-count]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        title="one of two",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -N 2
+        srun ./a.out  «# sbatchlint: ignore[SB301]»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH -N 2
+        srun ./a.out
+        """,
+        title="at the end of a line",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        «# sbatchlint: disable[SB107]»
+        #SBATCH -N 2
+        # sbatchlint: enable[SB107]
+        srun ./a.out
+        """,
+        title="a range",
+    ),
+    Good("#!/bin/bash\n# sbatchlint: ignore[SB107]\n#SBATCH -N=2\nsrun ./a.out\n", title="used"),
+    Bad(
+        """\
+        #!/bin/bash
+        sbatch <<'EOF'
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «# sbatchlint: ignore[SB107]»
+        srun ./a.out
+        EOF
+        """,
+        fixed="""\
+        #!/bin/bash
+        sbatch <<'EOF'
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./a.out
+        EOF
+        """,
+        title="in a script that this one submits",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cat > helper.sh <<'EOF'
+        # sbatchlint: ignore[SB107] of no concern here
+        # sbatchlint: ignore all
+        EOF
+        srun bash helper.sh
+        """,
+        title="in a text that may be anything",
+    ),
+    Good("#!/bin/bash\n# sbatchlint: ignore-file[directives]\n#SBATCH -N=2\nsrun ./a.out\n", title="a group, used"),
+]

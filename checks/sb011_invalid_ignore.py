@@ -1,0 +1,115 @@
+"""A comment for sbatchlint ignores nothing, as it is not written as it must be.
+
+A comment names the checks that it switches off, by code, name, prefix or group: `# sbatchlint: ignore[SB107] why`. One
+without names would also hide what is found there next year, so it counts as a mistake. The words are `ignore` (this
+line or the next), `ignore-file` (in the comments at the head), `disable` and `enable` (from here, to here).
+
+## Fix
+
+Corrects a word or a name where only one is like it.
+
+## References
+
+docs/ignoring.md
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.ignores import VERBS, IgnoreComment
+from sbatchlint.triggers import IgnoreComments
+
+CARD = Card(
+    "SB011", "invalid-ignore", severity="error", fix="sometimes", since="0.1.0", alone=True, when=IgnoreComments(),
+    seen="ruff 14531, ShellCheck 1391",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for comment in job.ignores:
+        if comment.verb not in VERBS:
+            near = comment.near
+            said = f"'{comment.verb}'" if comment.verb else "this"
+            message = f"{said} is not among the comments that sbatchlint knows, so nothing is ignored; write "
+            fix = Fix(f"write {near}", [replace(comment.verb_span, near)], safe=True) if near else None
+            yield Finding(
+                comment.verb_span if comment.verb else comment.span,
+                f"{message}{near or 'ignore[...], ignore-file[...], or disable[...] and enable[...]'}",
+                fix=fix,
+            )
+            continue
+        wrong = _what_is_wrong(job, comment)
+        if wrong:
+            yield Finding(comment.span, wrong)
+        for selector in comment.selectors or ():
+            if not selector.codes:
+                near = selector.near
+                fix = Fix(f"write {near}", [replace(selector.span, near)], safe=True) if near else None
+                hint = f"; did you mean {near}?" if near else "; `sbatchlint checks` lists them all"
+                yield Finding(selector.span, f"no check or group is called '{selector.text}'{hint}", fix=fix)
+
+
+def _what_is_wrong(job: Job, comment: IgnoreComment) -> str:
+    verb = comment.verb
+    if comment.selectors is None:
+        return f"nothing is ignored without names: write {verb}[CODE] with the codes or names of the checks"
+    if not comment.closed:
+        return f"nothing is ignored, as the bracket is not closed; write {verb}[CODE]"
+    if not comment.selectors:
+        return f"nothing is ignored by empty brackets; name the checks in them, as in {verb}[SB107]"
+    if verb == "ignore-file" and not comment.at_head:
+        return "this counts only in the comments at the head of the file; move it there, or write disable[...]"
+    if verb == "enable":
+        names = {selector.text for selector in comment.selectors}
+        before = [other for other in job.ignores if other.verb == "disable" and other.span < comment.span]
+        if not any(names & {selector.text for selector in other.selectors or ()} for other in before):
+            return "nothing is disabled above by these names; remove this, or write disable[...] where the range begins"
+    return ""
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -N 2
+        srun ./a.out  «# sbatchlint: ignore»
+        """,
+        title="no names",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        # sbatchlint: ignore[«invalid-cuont»]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        # sbatchlint: ignore[invalid-count]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        title="a name that no check has",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        # sbatchlint: «ignroe»[SB125]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        # sbatchlint: ignore[SB125]
+        #SBATCH --nodes=two
+        srun ./a.out
+        """,
+        title="an unknown word",
+    ),
+    Bad("#!/bin/bash\n«# sbatchlint: ignore[SB107»\n#SBATCH -N 2\nsrun ./a.out\n", title="not closed"),
+    Bad("#!/bin/bash\n«# sbatchlint: ignore[]»\n#SBATCH -N 2\nsrun ./a.out\n", title="empty"),
+    Bad("#!/bin/bash\n#SBATCH -N 2\nsrun ./a.out\n«# sbatchlint: ignore-file[SB107]»\n", title="too late"),
+    Bad("#!/bin/bash\n#SBATCH -N 2\n«# sbatchlint: enable[SB107]»\nsrun ./a.out\n", title="nothing to enable"),
+    Good("#!/bin/bash\n# sbatchlint: disable[SB1]\n#SBATCH -N=2\n# sbatchlint: enable[SB1]\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n# checked by sbatchlint: nothing found\n#SBATCH -N 2\nsrun ./a.out\n", title="prose"),
+]

@@ -1,0 +1,110 @@
+"""A job of several GPUs on a node asks for no CPUs, and gets one.
+
+`--gres=gpu:4` brings GPUs and nothing else: without a number of tasks, `--cpus-per-task` or `--cpus-per-gpu` the job
+has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
+loaders share that core, and the GPUs wait. Sites may give CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they
+often do for jobs of several nodes or of eight GPUs on a node: for these it is advice.
+
+## Fix
+
+None: how many cores a GPU of the node has is not known here.
+
+## References
+
+sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a live run of 22.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.request import Request
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0",
+    when=Options("gres", "gpus", "gpus-per-node"),
+)  # fmt: skip
+
+# Options that grant CPUs, or leave their number to something else. `mem` does at sites with a MaxMemPerCPU.
+GRANTING = (
+    "cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "extra-node-info",
+    "threads-per-core", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket",
+    "ntasks-per-core", "gpus-per-task", "tres-per-task", "core-spec", "thread-spec", "mem-per-cpu", "mem",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    request = job.request
+    if job.phase is not Phase.BATCH or not job.directives.certain or request.heterogeneous:
+        return
+    gpus = request.gpus_per_node()
+    if gpus is None or gpus < 2 or any(_grants(request, name) for name in GRANTING):
+        return
+    if any("cpus-per-task" in step.options for step in job.steps):
+        return  # it counts on whole nodes
+    processes = [world.processes for world in find_worlds(job) if world.starts_per_node == 1]
+    most = max((each for each in processes if each is not None), default=1)
+    settings = request.gpu_settings()
+    if most < 2 or not settings:
+        return
+    # Who takes several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
+    nodes = request.effective_nodes()
+    whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
+    yield Finding(
+        settings[0].span,
+        f"the job asks for {gpus} GPUs and no CPUs: {most} processes on a node share one, unless the site gives some "
+        "with each GPU; add --cpus-per-task, or --cpus-per-gpu",
+        "info" if whole else None,
+    )
+
+
+def _grants(request: Request, name: str) -> bool:
+    if name in ("ntasks", "ntasks-per-node"):
+        return request.asked(name) and request.tasks_on_each_node() != 1
+    return request.asked(name)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--gres=gpu:4»
+        #SBATCH --time=24:00:00
+        torchrun --standalone --nproc_per_node=4 train.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1
+        #SBATCH «--gpus=8»
+        srun accelerate launch --num_processes 8 train.py
+        """,
+        severity="info",
+        title="one task with all GPUs of a node",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH «--gpus-per-node=4»
+        srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=$HOST:29500 train.py
+        """,
+        severity="info",
+        title="several nodes",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --gres=gpu:4 --cpus-per-task=32\ntorchrun --standalone --nproc_per_node=4 train.py\n",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --gres=gpu:4 --exclusive\ntorchrun --standalone --nproc_per_node=4 train.py\n",
+        title="the whole node",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --gpus-per-node=4 --ntasks-per-node=4\nsrun python train.py\n",
+        title="a CPU for each GPU",
+    ),
+    Good("#!/bin/bash\n#SBATCH --gres=gpu:4\n./benchmark --devices 4\n", title="one process, whose needs are unknown"),
+]

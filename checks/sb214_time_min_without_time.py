@@ -1,0 +1,48 @@
+"""`--time-min` without `--time`: the limit stays that of the partition.
+
+`--time-min` is the least time with which Slurm may start the job earlier than it could with all of its `--time`. It is
+no limit of its own: without `--time` the job asks for the partition's default, often its maximum, and waits for a gap
+of that length, or is ended by a default that is shorter than it needs.
+
+## Fix
+
+Writes `--time` in its place. Unsafe: perhaps a longer limit is wanted, and the least time beside it.
+
+## References
+
+sbatch(1), --time-min; `_valid_job_part()` and `job_limits_check()` in src/slurmctld/job_mgr.c, Slurm 22.05 to 26.05
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB214", "time-min-without-time", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("time-min"), seen="sbatch(1) and src/slurmctld/job_mgr.c of Slurm 22.05 to 26.05",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives, request = job.directives, job.request
+    setting = request.given("time-min")
+    if setting is None or not directives.certain or request.heterogeneous or request.asked("time"):
+        return
+    fix = None
+    if setting.written == "--time-min" and job.source.slice(setting.option_span) == setting.written:
+        name = Span(setting.option_span.start, setting.option_span.end)
+        fix = Fix("write --time", [replace(name, "--time")])
+    message = "without --time, --time-min leaves the limit at the partition's default"
+    yield Finding(setting.span, f"{message}; write --time, with --time-min as the least that will do", fix=fix)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH «--time-min=4:00:00»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=4:00:00\nsrun ./a.out\n",
+    ),
+    Good("#!/bin/bash\n#SBATCH --time=24:00:00 --time-min=4:00:00\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --time-min=4:00:00\n#PBS -l walltime=24:00:00\nsrun ./a.out\n", title="by a PBS line"),
+    Good("#!/bin/bash\n#SBATCH -t 600\n#SBATCH --time-min=60\nsrun ./a.out\n", title="by the letter"),
+]

@@ -1,0 +1,116 @@
+"""The job asks for GPUs, but no program of it uses any.
+
+The GPUs are idle for the whole job, others wait for them, and the work runs on a few processors. It happens when a
+script is copied, and in PyTorch when the model is never moved to the GPU.
+
+Reported where all programs of the job lie beside the script and were read, with their own modules: nothing in them
+speaks of CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself.
+
+## Fix
+
+None: perhaps the request is wrong, perhaps the program.
+
+## References
+
+https://pytorch.org/docs/stable/notes/cuda.html; sbatch(1), --gpus
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
+from sbatchlint.analysis.launch.serial_programs import SERIAL
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job import Phase
+from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB219", "gpu-not-used", severity="warning", fix="never", since="0.1.0",
+    when=Options("gpus", "gpus-per-node", "gpus-per-task", "gres"),
+)  # fmt: skip
+
+# Packages that find GPUs without being told.
+_FINDING = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
+_WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
+# Commands that prepare a program's environment.
+_PREPARING = frozenset({"conda", "mamba", "micromamba", "pip", "pip3", "uv", "virtualenv", "activate", "deactivate",
+                        "tar", "unzip", "local", "readonly", "declare", "shift", "command", "if", "eval"})  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    settings = job.request.gpu_settings()
+    request = job.request
+    if request.asks_for_gpus is not True or not settings or request.heterogeneous or job.phase is not Phase.BATCH:
+        return
+    programs: list[PythonProgram] = []
+    for each in job.invocations:
+        if not each.argv or each.phase is Phase.SUBMIT or each.children or each.text is not None:
+            continue
+        if any(sign.strength != PROCESSORS for sign in gpu_signs(each.argv)) and each.name not in ("module", "ml"):
+            return
+        if each.calls_function or each.name in UTILITIES or each.name in _PREPARING:
+            continue
+        program = python_program(job, each)
+        if program is None or not _is_blind(program):
+            return  # whatever it is, it may use them
+        programs.append(program)
+    if programs:
+        name = programs[0].path
+        yield Finding(
+            settings[0].span,
+            f"nothing in {name} uses a GPU: what the job asks for is idle; remove the request, or move the work to it",
+        )
+
+
+def _is_blind(program: PythonProgram) -> bool:
+    """Whether a program certainly uses no GPU."""
+    return program.complete and program.foreign <= SERIAL - _FINDING and not program.speaks_of(*_WORDS)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH «--gres=gpu:1»
+        module load python
+        srun python train.py
+        """,
+        files={
+            "train.py": """\
+            import torch
+            from torchvision.models import resnet18
+
+            model = resnet18()
+            loss = model(torch.randn(8, 3, 224, 224)).sum()
+            loss.backward()
+            """
+        },
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        srun python train.py
+        """,
+        files={
+            "train.py": """\
+            import torch
+            from torchvision.models import resnet18
+
+            model = resnet18().to("cuda")
+            """
+        },
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        srun python prepare.py
+        srun ./train
+        """,
+        files={"prepare.py": "import numpy\nnumpy.save('a.npy', numpy.ones(3))\n"},
+        title="another program uses it",
+    ),
+]

@@ -1,0 +1,206 @@
+"""Every task of a step does the whole work of a program that knows nothing of tasks, and writes the same files.
+
+srun starts a program once for each task. A program that asks neither MPI nor Slurm for its rank does all of the work in
+each of them, at the same time: they write into each other's files, `git clone`, `tar -x` and `pip install` trip over
+one another, and the job costs as many times what it needs.
+
+A Python program counts where its text lies beside the script: it and all of its own modules were read, nothing in them
+asks for a rank, a task, a host or a process, and it writes a file whose name is written in it.
+
+## Fix
+
+Starts one task: `srun --ntasks=1 --nodes=1`. Unsafe: perhaps the tasks were meant to share the work.
+
+## References
+
+srun(1)
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import LOCAL_VARIABLES, classify
+from sbatchlint.job.python.program import python_program
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import World
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Steps
+
+CARD = Card(
+    "SB330", "serial-under-srun", severity="error", fix="sometimes", since="0.1.0", when=Steps(),
+    seen="srun(1)",
+)  # fmt: skip
+
+# Tools that write what their words say, by the first words that make them do so; "" for all.
+_TOOLS: dict[str, Regex] = {
+    "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
+    "tar": Regex(r"(?:--?\S+ )*?(?:-?[a-zA-Z]*[xcru][a-zA-Z]*|--extract|--create)\b.*"),
+    "unzip": Regex(r".*"),
+    "wget": Regex(r"(?!.*(?:-\w*O ?-(?: |$)|--spider)).*"),
+    "pip": Regex(r"(?:install|uninstall|download)\b.*"),
+    "pip3": Regex(r"(?:install|uninstall|download)\b.*"),
+    "conda": Regex(r"(?:install|create|env create|env update|update)\b.*"),
+    "mamba": Regex(r"(?:install|create|env create|env update|update)\b.*"),
+    "make": Regex(r"(?!.*-(?:n|q)\b).*"),
+    "cmake": Regex(r"(?!-E|--version|--help).+"),
+    "gunzip": Regex(r"(?!.*(?:-c|-t|--stdout)\b).+"),
+    "gzip": Regex(r"(?!.*(?:-c|-t|--stdout)\b).+"),
+    "mvn": Regex(r".*"),
+    "npm": Regex(r"(?:install|ci|run)\b.*"),
+    "cargo": Regex(r"(?:build|install)\b.*"),
+    "apt": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
+    "apt-get": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
+    # of genomics; they have threads, and no ranks
+    **dict.fromkeys(
+        (
+            "bowtie2", "bowtie2-build", "bwa", "cutadapt", "fastp", "fastqc", "hisat2", "kallisto", "minimap2",
+            "salmon", "samtools", "spades.py", "STAR", "trim_galore",
+        ),
+        Regex(r"(?!-*(?:version|help)\b).+"),
+    ),
+    # of OpenFOAM, whose programs share the work only where they are told to
+    **dict.fromkeys(
+        (
+            "blockMesh", "checkMesh", "decomposePar", "extrudeMesh", "mapFields", "reconstructPar", "renumberMesh",
+            "setFields", "snappyHexMesh", "surfaceFeatureExtract", "topoSet",
+        ),
+        Regex(r"(?!.*-(?:parallel|help)\b).*"),
+    ),
+}  # fmt: skip
+_SOLVER = Regex(r"[a-z]\w+Foam")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    launching = {id(launch.step) for launch in job.launches}
+    for step in job.steps:
+        tasks = step.tasks
+        if tasks is None or tasks < 2 or step.geometry.ignored is not False or job.request.heterogeneous:
+            continue
+        if id(step) in launching:
+            continue
+        for each in step.program:
+            found = _what(job, step, each)
+            if found is None or World(job, each, None, step).apart not in ("", "part"):
+                continue
+            who, writes = found
+            edits = add_step_option(job, [step], "--nodes=1 --ntasks=1", ()) if _is_alone(step) else None
+            reason = step.geometry.reason
+            yield Finding(
+                each.name_span,
+                f"srun (line {job.line(step.span.start)}) starts {who} in each of {tasks} tasks: all of them do the "
+                f"whole work, and {writes}; write `srun --nodes=1 --ntasks=1`",
+                related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
+                fix=None if edits is None else Fix("start it once", edits),
+            )
+            break
+
+
+def _is_alone(step: Step) -> bool:
+    """Whether the step is for one program, and says nothing of tasks itself."""
+    return not {"nodes", "ntasks", "ntasks-per-node"} & step.options.keys() and len(step.program) == 1
+
+
+def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
+    """What a command is that nobody means to run in several tasks, and what its copies do to each other."""
+    context = command.context
+    if context.restricted or context.conditional or context.background or context.captured or command.children:
+        return None
+    if not command.argv or any(each.phase is Phase.TASK for field in command.argv for each in expansions(field)):
+        return None
+    program = python_program(job, command)
+    if program is not None:
+        call = written_file(program) if is_serial(program) else None
+        if call is None:
+            return None
+        return program.path, f"write the same files ({program.path}, line {call.node.lineno})"
+    name = command.name or ""
+    rule = _TOOLS.get("blockMesh" if _SOLVER.fullmatch(name) else name)
+    words = " ".join(shown_text(field) for field in command.argv[1:])
+    if rule is None or not rule.fullmatch(words):
+        return None
+    if step.tasks_per_node == 1:
+        return None  # once for each node
+    if step.tasks_per_node is None and (container_of(command) is not None or not _is_shared(job, command)):
+        return None
+    return f"`{command.name}`", "they trip over each other's files"
+
+
+def _is_shared(job: Job, command: Invocation) -> bool:
+    """Whether nothing says that a command works on a disk of its own node."""
+    shell = command.context.shell
+    before = [each for each in job.invocations[: command.index] if each.context.shell is shell and each.name == "cd"]
+    fields = [field for each in (command, *before[-1:]) for field in each.argv[1:]]
+    if any(classify(field, job.site).private for field in fields):
+        return False
+    return not any(each.name in LOCAL_VARIABLES for field in fields for each in expansions(field))
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=8
+        srun «tar» -xzf data.tar.gz
+        srun ./simulate
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=8
+        srun --nodes=1 --ntasks=1 tar -xzf data.tar.gz
+        srun ./simulate
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4
+        srun «python» analyse.py --year 2020
+        """,
+        files={
+            "analyse.py": """\
+            import sys
+            import pandas as pd
+
+            table = pd.read_csv("all.csv")
+            table[table.year == int(sys.argv[2])].to_csv("out.csv")
+            """
+        },
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4
+        srun --nodes=1 --ntasks=1 python analyse.py --year 2020
+        """,
+        title="a program beside the script",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1
+        srun tar -xzf data.tar.gz -C /tmp
+        srun -n 8 bash -c 'if [ "$SLURM_LOCALID" = 0 ]; then pip install .; fi; python train.py'
+        """,
+        title="once for each node",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4
+        srun python analyse.py
+        """,
+        files={
+            "analyse.py": """\
+            import os
+            import pandas as pd
+
+            part = int(os.environ["SLURM_PROCID"])
+            pd.read_csv(f"part{part}.csv").describe().to_csv("out.csv")
+            """
+        },
+        title="each task knows its part",
+    ),
+]

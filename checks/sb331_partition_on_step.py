@@ -1,0 +1,158 @@
+"""srun inside a job ignores options that only an allocation has: a partition, an account, a dependency.
+
+Inside a batch job srun starts a step on the nodes that the job has. `srun --partition=gpu` does not go to another
+partition, `srun --dependency=afterok:7` waits for nothing, and `srun --mail-type=END` sends no mail: all of it is read,
+and dropped without a word. `--time` is another matter: it limits the step. Where the value is the
+job's own, this is only advice.
+
+## Fix
+
+Removes the option, which changes nothing. Safe. What was meant belongs into the job's directives, or on the command
+line of its sbatch.
+
+## References
+
+srun(1), options that apply to job allocations; `create_job_step()` in src/srun/libsrun/launch.c of 22.05 and
+src/srun/launch.c of 26.05, which do not send them
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.srun import StepOption
+from sbatchlint.job.steps import Step
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import StepOptions
+
+CARD = Card(
+    "SB331", "partition-on-step", severity="warning", fix="sometimes", since="0.1.0",
+    when=StepOptions(
+        "account", "begin", "deadline", "dependency", "hold", "mail-type", "mail-user", "partition", "priority", "qos",
+        "reservation", "time-min",
+    ),
+)  # fmt: skip
+
+CHOOSING = ("account", "partition", "qos", "reservation")
+WAITING = ("begin", "dependency", "hold")
+# What holds the job's own value: set by Slurm, or read by srun and sbatch instead of the option.
+OWN = {
+    "account": ("SLURM_JOB_ACCOUNT", "SLURM_ACCOUNT", "SBATCH_ACCOUNT"),
+    "partition": ("SLURM_JOB_PARTITION", "SLURM_PARTITION", "SBATCH_PARTITION"),
+    "qos": ("SLURM_JOB_QOS", "SLURM_QOS", "SBATCH_QOS"),
+    "reservation": ("SLURM_JOB_RESERVATION", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
+}
+# `-pmix` is `-p mix`.
+MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")
+EFFECTS = {
+    **dict.fromkeys(CHOOSING, "the step runs where the job does"),
+    **dict.fromkeys(WAITING, "the step begins at once"),
+    **dict.fromkeys(("mail-type", "mail-user"), "no mail is sent for a step"),
+    **dict.fromkeys(("deadline", "priority", "time-min"), "only an allocation has one"),
+}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    reported = set()
+    for step in job.steps:
+        if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
+            continue  # it may ask for an allocation of its own
+        for option in step.options.values():
+            if option.name in EFFECTS and option.span not in reported:
+                reported.add(option.span)
+                yield _finding(job, step, option)
+
+
+def _finding(job: Job, step: Step, option: StepOption) -> Finding:
+    same = option.text is not None and option.text == step.request.text(option.name) or _is_own(option)
+    # a partition of the job and one of the step, of which one is not known, may be the same
+    unknown = step.request.asked(option.name) and None in (option.text, step.request.text(option.name))
+    advice = "remove it" if same else f"remove it, or give --{option.name} to sbatch"
+    plugin = MPI.fullmatch(option.as_written.replace(" ", ""))
+    if plugin is not None:
+        advice = f"write `--mpi={plugin[1]}`, if that is meant"
+    edit = remove_step_option(job, step, option) if plugin is None else None
+    return Finding(
+        option.span,
+        f"inside a job, srun ignores `{option.as_written}`: {EFFECTS[option.name]}; {advice}",
+        "info" if same or unknown else None,
+        fix=None if edit is None else Fix(f"remove {option.written}", [edit], safe=True),
+    )
+
+
+def _is_own(option: StepOption) -> bool:
+    """Whether the value is nothing but a variable that has the job's own."""
+    if option.value is None or len(option.value) != 1 or option.value[0].expansion is None:
+        return False
+    return option.value[0].expansion.name in OWN.get(option.name, ())
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun «--partition=gpu» --ntasks=2 python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --ntasks=2 python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --partition=gpu
+        srun «-p gpu» -n 2 ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --partition=gpu
+        srun -n 2 ./a.out
+        """,
+        severity="info",
+        title="the job's own",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun «--account="$SLURM_ACCOUNT»" «-p $SLURM_JOB_PARTITION» -n 2 ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -n 2 ./a.out
+        """,
+        severity="info",
+        title="out of the variables that give it to the job",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        first=$(sbatch --parsable prepare.sh)
+        srun «--dependency=afterok:»$first ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        first=$(sbatch --parsable prepare.sh)
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\nsrun -l «-pmix» ./a.out\n",
+        title="a plugin of MPI, with one hyphen too few",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun --time=10:00 --constraint=a100 -w node1 ./a.out\n", title="of a step"),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2\nunset SLURM_JOB_ID\nsrun --partition=gpu ./a.out\n",
+        title="no longer inside the job",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun ./a.out --partition=8 -p 3\n", title="the program's own options"),
+]

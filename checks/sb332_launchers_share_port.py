@@ -1,0 +1,304 @@
+"""Launchers that run at the same time on one node have the same port, and all but one of them fail.
+
+A launcher of one node has its workers meet at a port of this node: 29500, unless it is told another one. The second
+launcher there ends with `EADDRINUSE: address already in use`, or joins the first one's rendezvous and disturbs it. So
+several trainings on the GPUs of one node (`&`, a loop, several tasks of a step) need a port each.
+
+torchrun takes a free port by itself from torch 2.13 on if it is told none, and newer releases of accelerate do where
+they find their port in use, which two that start together do not; deepspeed never does. `torchrun --standalone` has
+always taken a free one.
+
+Nothing is reported where a `wait` comes between, and for containers with a network of their own.
+
+## Fix
+
+Adds `--standalone` to torchrun. Unsafe: something outside may rely on the port.
+
+## References
+
+torch/distributed/run.py and static_tcp_rendezvous.py of torch 2.6 and 2.13; commands/launch.py and utils/launch.py of
+accelerate 1.15; launcher/runner.py of deepspeed
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.duplicate_launchers import is_duplicated
+from sbatchlint.analysis.launch.launcher_options import add_launcher_options
+from sbatchlint.analysis.script.background import is_started_again
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.bash.trace import Shell
+from sbatchlint.bash.values import expansions, text_of
+from sbatchlint.bash.variables import merge_guards
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.job.environment import TASK_VARIABLES
+from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.triggers import Launchers
+
+CARD = Card(
+    "SB332", "launchers-share-port", severity="error", fix="sometimes", since="0.1.0",
+    when=Launchers("torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "swift"),
+    seen="torch/distributed/run.py of torch 2.6; launcher/runner.py of deepspeed",
+)  # fmt: skip
+
+DEFAULT = "29500"
+KINDS = frozenset({"torchrun", "torch.distributed.launch", "accelerate", "deepspeed", "swift"})
+# What starts commands on other machines.
+ELSEWHERE = frozenset({"ssh", "pdsh", "clush", "pssh", "parallel-ssh", "rsh", "blaunch"})
+# Options with which steps may share a node of a job, and what makes them others' nodes.
+SHARING = ("overlap", "exact", "exclusive")
+PLACING = ("nodelist", "exclude", "relative", "nodefile")
+
+
+class Port(NamedTuple):
+    """The port of a launcher. `name`: of the rendezvous there, where several may meet. `given`: it is written."""
+
+    number: str
+    name: str
+    given: bool
+
+
+def check(job: Job) -> Iterator[Finding]:
+    before: dict[tuple[str, str], list[LaunchWorld]] = {}
+    for place in by_place(find_worlds(job)):
+        port = _common_port(place)
+        if port is None:
+            continue
+        world = place[0]
+        same = before.setdefault(port[:2], [])
+        same[:] = [each for each in same if not _is_awaited(job, each, world)]
+        other = next((each for each in same if _at_once(job, each, world)), None)
+        found = ""
+        if other is not None:
+            found = f"{world.name} opens port {port.number} while that of line {job.line(other.span.start)} has it"
+        elif all(_is_repeated(job, each) for each in place):
+            found = f"each turn of the loop starts {world.name} on port {port.number}, while the last one has it"
+        elif all(_is_in_tasks(job, each) for each in place):
+            found = f"srun starts several {world.name} a node, all on port {port.number}"
+        if world.invocation.context.background is not None:
+            same.append(world)  # another one is at its end before the next begins
+        if found:
+            yield _finding(job, world, port, found, other)
+
+
+def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: LaunchWorld | None) -> Finding:
+    kind, certain = world.launcher.kind, port.given or world.launcher.kind == "deepspeed"
+    ends = "all but the first fail" if other is None else "the second fails"
+    if kind == "accelerate":
+        ends, certain = ends.replace(" fails", " may fail").replace("first fail", "first may fail"), False
+    elif not certain:
+        ends = "before torch 2.13 " + ends
+    advice = "give each a `--master_port` of its own"
+    fix = None
+    if kind in ("torchrun", "torch.distributed.launch"):
+        advice = f"write `--standalone`, or {advice}"
+        fix = _standalone(job, world.launch)
+    elif kind == "accelerate":
+        advice = "write `--main_process_port 0`, which takes a free one"
+    elif kind == "swift":
+        advice = "give each a MASTER_PORT of its own"
+    tested = depends_on_test(world.invocation) or other is not None and depends_on_test(other.invocation)
+    return Finding(
+        world.span,
+        f"{found}: {ends}; {advice}",
+        None if certain and not tested else "warning",
+        related=[] if other is None else [(other.span, "has the same port")],
+        fix=fix,
+    )
+
+
+def _standalone(job: Job, launch: Launch) -> Fix | None:
+    edits = add_launcher_options(job, launch, "--standalone", lambda changed: changed.launcher.standalone)
+    return None if edits is None else Fix("let it take a free port", edits)
+
+
+# --- the port --------------------------------------------------------------------------------------------
+
+
+def _common_port(place: list[LaunchWorld]) -> Port | None:
+    """The port of a launcher, where it is the same in every way to start it."""
+    found = {_port(world) for world in place}
+    return found.pop() if len(found) == 1 else None
+
+
+def _port(world: LaunchWorld) -> Port | None:
+    """The port that a launcher opens on its node; None where it is not known, or it looks for a free one."""
+    launcher = world.launcher
+    if launcher.kind not in KINDS or not launcher.spawns or launcher.cpu or launcher.standalone:
+        return None
+    if not world.certain or world.asked.number != 1 or launcher.hostfile is not None or _has_own_network(world):
+        return None
+    if launcher.kind == "accelerate" and world.processes == 1 and "multi_gpu" not in launcher.flags:
+        return None  # starts its program without a rendezvous
+    rendezvous = launcher.rendezvous
+    if rendezvous is None or rendezvous.backend not in ("static", "c10d"):
+        return None
+    if rendezvous.port is None:
+        static = rendezvous.backend == "static" and rendezvous.endpoint is None
+        return Port(DEFAULT, "", False) if static else None
+    value = rendezvous.port.value or ()
+    number = text_of(value)
+    if number in (None, "", "0") or any(each.name in TASK_VARIABLES for each in expansions(value)):
+        return None
+    name = launcher.setting("rdzv_id") if rendezvous.backend == "c10d" else None
+    if name is not None and name.text is None:
+        return None
+    return Port(number or "", f"{rendezvous.backend} {'' if name is None else name.text}", True)
+
+
+def _has_own_network(world: LaunchWorld) -> bool:
+    container = world.launch.container
+    return container is not None and container.kind in ("docker", "podman")
+
+
+# --- at the same time, on one node ------------------------------------------------------------------------
+
+
+def _is_remote(world: LaunchWorld) -> bool:
+    return world.mpi is not None or any(each.name in ELSEWHERE for each in world.invocation.ancestors())
+
+
+def _shares_node(job: Job, step: Step | None) -> bool:
+    """Whether steps in the background of the batch shell run on one node, at the same time."""
+    if step is None:
+        return True
+    placed = any(name in step.options for name in PLACING)
+    return job_nodes(job.request) == 1 and not placed and step.certain and any(n in step.options for n in SHARING)
+
+
+def _background(world: LaunchWorld) -> tuple[Shell | None, Step | None]:
+    """The statement in the background around a launch, and the step that is a part of it (None: it is in the tasks)."""
+    background = world.invocation.context.background
+    step = world.step
+    if step is not None and background is not step.invocation.context.background:
+        return background, None
+    return background, step
+
+
+def _is_repeated(job: Job, world: LaunchWorld) -> bool:
+    """Whether a loop starts a launch in the background, turn after turn."""
+    background, step = _background(world)
+    if background is None or background.parent is None or _is_remote(world) or not _shares_node(job, step):
+        return False
+    if world.invocation.context.restricted:
+        return False
+    return is_started_again(job, world.invocation, background)
+
+
+def _at_once(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
+    """Whether a launch still runs in the background when a later one is started on its node."""
+    (background, step), (_, later_step) = _background(first), _background(second)
+    if background is None or background.parent is None or _is_remote(first) or _is_remote(second):
+        return False
+    if not _shares_node(job, step) or not _shares_node(job, later_step) or (step is None) != (later_step is None):
+        return False
+    if step is None and first.step is not second.step:
+        return False
+    if first.invocation.context.restricted or second.invocation.context.restricted:
+        return False
+    around = list(second.invocation.context.shell.around())
+    if first.invocation.index > second.invocation.index or background.parent not in around or background in around:
+        return False
+    return merge_guards(first.invocation.guards, second.invocation.guards) is not None
+
+
+def _is_awaited(job: Job, first: LaunchWorld, second: LaunchWorld) -> bool:
+    """Whether the shell that started a launch in the background waits before a later one."""
+    background, _ = _background(first)
+    waits = [] if background is None or background.parent is None else _waits(job).get(background.parent, [])
+    at = bisect_right(waits, first.invocation.index)
+    return at < len(waits) and waits[at] < second.invocation.index
+
+
+@once
+def _waits(job: Job) -> dict[Shell, list[int]]:
+    """Where each shell waits for what it started."""
+    found: dict[Shell, list[int]] = {}
+    for each in job.invocations:
+        if each.name == "wait":
+            found.setdefault(each.context.shell, []).append(each.index)
+    return found
+
+
+def _is_in_tasks(job: Job, world: LaunchWorld) -> bool:
+    """Whether the tasks of a step start a launch several times on a node, each for itself (SB301 has the others)."""
+    step = world.step
+    if step is None or step.geometry.several is not True or step.geometry.ignored is not False:
+        return False
+    return not world.apart.startswith("restricted") and not _is_remote(world) and not is_duplicated(job, world.launch)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node=2 --master_port=29501 train.py --seed 1 &
+        CUDA_VISIBLE_DEVICES=2,3 «torchrun» --nproc_per_node=2 --master_port=29501 train.py --seed 2 &
+        wait
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node=2 --master_port=29501 train.py --seed 1 &
+        CUDA_VISIBLE_DEVICES=2,3 torchrun --standalone --nproc_per_node=2 --master_port=29501 train.py --seed 2 &
+        wait
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        for gpu in 0 1 2 3; do
+            «deepspeed» --include localhost:$gpu train.py --seed $gpu &
+        done
+        wait
+        """,
+        title="deepspeed's own port, in a loop",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4 --gpus-per-task=2
+        srun bash -c '«accelerate» launch --multi_gpu --num_processes 2 train.py --seed $SLURM_PROCID'
+        """,
+        severity="warning",
+        title="a launcher for each task",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        for gpu in 0 1 2 3; do
+            torchrun --nproc_per_node=1 --master_port=$((29500 + gpu)) train.py --seed $gpu &
+        done
+        wait
+        """,
+        title="a port each",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        torchrun --nproc_per_node=4 --master_port=29501 train.py &
+        wait
+        torchrun --nproc_per_node=4 --master_port=29501 evaluate.py
+        """,
+        title="one after the other",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
+        for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+            srun -N1 -n1 -w "$node" torchrun --nproc_per_node=4 --master_port=29501 train.py &
+        done
+        wait
+        """,
+        title="a node each",
+    ),
+]

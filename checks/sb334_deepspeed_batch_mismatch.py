@@ -1,0 +1,134 @@
+"""The batch sizes of a DeepSpeed configuration do not fit the number of processes that the job starts.
+
+DeepSpeed wants `train_batch_size` to be `train_micro_batch_size_per_gpu` times `gradient_accumulation_steps` times the
+number of processes. A configuration written for 8 GPUs and started on 12 ends each rank with `AssertionError: Check
+batch related parameters`, after the job has waited for its nodes.
+
+The file lies beside the script. Silent where one of the numbers is `auto`, or the program is told to share the model
+among ranks: then fewer replicas than processes share the batch. A warning, as a program may overwrite the file's.
+
+## Fix
+
+None: which number is to give way is the user's to say. Without `train_batch_size` the other two decide.
+
+## References
+
+deepspeed/runtime/config.py, `_set_batch_related_parameters()` and `_batch_assertion()` (0.9 to 0.16)
+"""
+
+import json
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import program_options
+from sbatchlint.job.worlds import World, find_worlds
+from sbatchlint.source import lookups
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Launchers, Steps
+
+CARD = Card(
+    "SB334", "deepspeed-batch-mismatch", severity="warning", fix="never", since="0.1.0",
+    when=Launchers() | Steps(), seen="deepspeed/runtime/config.py of 0.16",
+)  # fmt: skip
+
+_OPTION = Regex(r"--?(?:deepspeed|deepspeed[_-]config(?:[_-]file)?|ds[_-]config)")
+_SHARED = Regex(r"(?i)parallel|(?:^|[-_.])(?:tp|pp|sp|mp|ep)(?:[-_]size)?(?:=|$)|ulysses|auto[_-]?tp")
+_TOTAL, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+_MOST_BYTES = 1 << 16
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for world in find_worlds(job):
+        size = world.size
+        for command in (world.invocation, *world.invocation.descendants()):
+            found = _config(job, command) if size and size > 1 else None
+            if found is None or found[0] in seen:
+                continue
+            seen.add(found[0])
+            yield from _mismatch(world, size or 0, *found)
+
+
+def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
+    """The configuration that a program is told: where, the file's name, and its batch sizes."""
+    if any(_SHARED.search(shown_text(field)) for field in command.argv[1:]):
+        return None
+    for option, value, _ in program_options(command.argv[1:]):
+        if value is None or not _OPTION.fullmatch(option) or not shown_text(value).endswith(".json"):
+            continue
+        path = job.beside.path(command, value)
+        data = None if path is None else lookups.read(path, _MOST_BYTES)
+        try:
+            read = json.loads(data or b"")
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(read, dict) or any(each in read for each in ("elasticity", "tensor_parallel")):
+            return None
+        sizes = {name: read[name] for name in (_TOTAL, _MICRO, _STEPS) if name in read}
+        if all(isinstance(each, int) and each > 0 for each in sizes.values()):
+            return span_of(value), shown_text(value).rpartition("/")[2], sizes
+    return None
+
+
+def _mismatch(world: World, size: int, place: Span, file: str, sizes: dict[str, int]) -> Iterator[Finding]:
+    total = sizes.get(_TOTAL)
+    parts = [(name, sizes[name]) for name in (_MICRO, _STEPS) if name in sizes]
+    product = size
+    for _, number in parts:
+        product *= number
+    if total is None or (total == product if len(parts) > 1 else total % product == 0):
+        return
+    is_what = "not" if len(parts) > 1 else "no multiple of"
+    factors = "".join(f"{name} {number} × " for name, number in parts)
+    equals = f" = {product}" if parts else ""
+    yield Finding(
+        place,
+        f"{_TOTAL} {total} in {file} is {is_what} {factors}{size} processes{equals}: DeepSpeed ends each rank with an "
+        f"AssertionError; leave {_TOTAL} out, and let the others decide",
+        related=[(world.span, f"starts {size} processes")],
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=3 --ntasks-per-node=1 --gpus-per-node=4
+        srun torchrun --nnodes=3 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            train.py --deepspeed «ds.json»
+        """,
+        files={
+            "ds.json": '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}'
+        },
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=3
+        deepspeed --num_gpus=3 train.py --deepspeed_config=«ds.json»
+        """,
+        files={"ds.json": '{"train_batch_size": 64}'},
+        title="not a multiple of the processes",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
+        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            train.py --deepspeed ds.json
+        """,
+        files={
+            "ds.json": '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}'
+        },
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=3
+        deepspeed --num_gpus=3 train.py --deepspeed_config ds.json
+        """,
+        files={"ds.json": '{"train_batch_size": "auto", "gradient_accumulation_steps": 2}'},
+    ),
+]

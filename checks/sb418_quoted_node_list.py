@@ -1,0 +1,142 @@
+"""An array that is to hold the nodes of the job has one element: the whole list.
+
+`nodes=("$(scontrol show hostnames)")` keeps the list together, as quotes do: `${nodes[0]}` is all names with newlines
+between them, `${nodes[1]}` is empty, and `${#nodes[@]}` is 1 whatever the job has. An address made of it names no host,
+and a loop over the nodes runs once. `nodes=($SLURM_JOB_NODELIST)` is one element too, as Slurm writes the list in short
+(`node[01-04]`).
+
+## Fix
+
+Takes the quotes away, or has scontrol write the names out. Safe: names of nodes hold no blanks and no wildcards.
+
+## References
+
+bash(1), "Arrays" and "Word Splitting"; scontrol(1), `show hostnames`.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.values import Expansion, Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands, Variables
+
+CARD = Card(
+    "SB418", "quoted-node-list", severity="error", fix="always", since="0.1.0",
+    when=Commands("scontrol") | Variables("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"),
+    seen="bash(1)",
+)  # fmt: skip
+
+_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
+# `nodes=("…")`, and `nodes=…`, which is no array, but becomes one of one element when it is indexed.
+_ELEMENT = Regex(r"(?s)\w+=(?:\(\s*(?P<array>\"(?P<inner>.*)\"|\S+)\s*\)|(?P<plain>\"(?P<text>.*)\"|[^(].*))")
+_ALL = ("[@]}", "[*]}")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.request.exact_nodes() == 1:
+        return  # one node is one element
+    seen: set[Span] = set()
+    for assigned in job.assignments:
+        short = _single(assigned)
+        if short is None or assigned.span in seen or job.phase is Phase.SUBMIT:
+            continue
+        seen.add(assigned.span)
+        use = _indexed(job, assigned)
+        found = _ELEMENT.fullmatch(job.source.slice(assigned.span))
+        if use is None or found is None:
+            continue
+        group = "array" if found["array"] else "plain"
+        place = Span(assigned.span.start + found.start(group), assigned.span.start + found.end(group))
+        written = f'$(scontrol show hostnames "${short}")' if short else found["inner"] or found["text"] or found[group]
+        what = "Slurm writes the list in short" if short else "quotes keep the list together"
+        if group == "plain":
+            what, written = "this is no array", f"({written})"
+        array = f"{assigned.name}={written if group == 'plain' else f'({written})'}"
+        yield Finding(
+            place,
+            f"{what}, so line {job.line(use.start)} takes all nodes for one; write `{array}`",
+            related=[(use, "is to be one node, or their number")],
+            fix=Fix("one element for each node", [replace(place, written)], safe=True),
+        )
+
+
+def _single(assigned: VariableAssignment) -> str | None:
+    """Whether an array gets the list of nodes as its one element: the variable that is the list, or ''."""
+    if not assigned.alternatives:
+        return None
+    for each in assigned.alternatives:
+        if each.fields is None or len(each.fields) != 1 or len(each.fields[0]) != 1:
+            return None
+        piece = each.fields[0][0]
+        if piece.text is not None or piece.expansion is None:
+            return None
+        if piece.expansion.name in _LISTS:
+            return piece.expansion.name
+        if piece.open or not _lists_nodes(piece.expansion):
+            return None
+    return ""
+
+
+def _lists_nodes(expansion: Expansion) -> bool:
+    """Whether it is the output of `scontrol show hostnames`, with nothing behind it that takes a part."""
+    return bool(expansion.commands) and all(
+        each[:2] == ("scontrol", "show") and each[2:3] in (("hostname",), ("hostnames",)) for each in expansion.commands
+    )
+
+
+def _indexed(job: Job, assigned: VariableAssignment) -> Span | None:
+    """Where an element of the array, or their number, is read."""
+    for read in job.trace.reads:
+        if read.name == assigned.name and read.order >= assigned.order:
+            written = job.source.slice(read.span)
+            around = job.source.text[read.span.start - 1 : read.span.start]
+            if "[" in written and (written.startswith("${#") or around == '"' or not written.endswith(_ALL)):
+                return read.span
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        nodes=(«"$(scontrol show hostnames "$SLURM_JOB_NODELIST")"»)
+        head=${nodes[0]}
+        srun torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint="$head:29500" train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+        head=${nodes[0]}
+        srun torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint="$head:29500" train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        nodes=(«$SLURM_JOB_NODELIST»)
+        export MASTER_ADDR=${nodes[0]}
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+        export MASTER_ADDR=${nodes[0]}
+        srun python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+        first=("$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)")
+        srun python train.py --addr ${nodes[0]} ${first[0]}
+        """
+    ),
+]

@@ -1,0 +1,105 @@
+"""A variable's name runs on into the text behind it, and bash reads one that nobody sets.
+
+Letters, digits and underscores belong to the name: `$SLURM_ARRAY_TASK_ID_restart` is not the task's id and a word, but
+a variable of this long name, which is empty. All tasks of an array then write the same file, a resume finds nothing, a
+run has no name. `$SEED_$LR` reads SEED_.
+
+An error where that is certain: a name of Slurm's, an underscore at the end, or letters of another case begin what was
+glued. A warning where the longer name could be one; advice where it is only printed.
+
+## Fix
+
+Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is an error: nothing can have been in a variable of that name.
+
+## References
+
+bash(1), "Parameter Expansion": the braces are required before a character that is not to be part of the name.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
+from sbatchlint.analysis.expansion.reads import use_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB419", "glued-variable-name", severity="error", fix="always", since="0.1.0", when=Variables("*"),
+    seen="bash(1)",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for read in unset_reads(job):
+        glued = glued_name(job, read)
+        if glued is None:
+            continue
+        severity = "error" if glued.certain else "warning"
+        if use_of(job, read).kind == "print":
+            severity = "info"
+        instead = f"${{{glued.prefix}}}{read.name[len(glued.prefix) :]}"
+        yield Finding(
+            read.span,
+            f"nobody sets {read.name}, so this is empty: the name runs on into the text behind it; write `{instead}`",
+            severity,
+            fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain),
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        srun python train.py --out runs/«$SLURM_ARRAY_TASK_ID_restart»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        srun python train.py --out runs/${SLURM_ARRAY_TASK_ID}_restart
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for SEED in 1 2 3; do
+            for LR in 1e-3 1e-4; do
+                srun python train.py --seed $SEED --lr $LR --out run_«$SEED_»$LR
+            done
+        done
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for SEED in 1 2 3; do
+            for LR in 1e-3 1e-4; do
+                srun python train.py --seed $SEED --lr $LR --out run_${SEED}_$LR
+            done
+        done
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        model=gpt
+        srun python train.py --out «$model_small»/run
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        model=gpt
+        srun python train.py --out ${model}_small/run
+        """,
+        severity="warning",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        DATA=/data
+        srun python train.py --out ${SLURM_ARRAY_TASK_ID}_restart --data $DATA_DIR
+        """
+    ),
+]

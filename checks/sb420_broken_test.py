@@ -1,0 +1,251 @@
+"""A test does not ask what is written: a bracket is missing, or glued to a word, or an operator is.
+
+`[` is a command, and its closing bracket an argument of its own. `[ $x = y]` and `[ $x = a || [ $x = b ]` print
+"missing ]" and are false, `[$x = y ]` looks for a program of that name, and the branch is never taken: the job goes on
+without it. `[ $x==y ]` is one word, which is true whatever `$x` holds, and `[ $n > 4 ]` writes a file named 4.
+
+## Fix
+
+The bracket or the operator gets its blanks, `>` becomes `-gt` before a number. Unsafe: the branch was never run, or
+always, until now.
+
+## References
+
+bash(1), "CONDITIONAL EXPRESSIONS" and `test`; seen with bash 5.2: "[: missing `]'", exit status 2.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Literal, Parameter, Redirect, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.values import Text
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB420", "broken-test", severity="error", fix="sometimes", since="0.1.0", seen="a public script, run with bash 5.2"
+)
+
+_GLUED = Regex(r"\[{1,2}(?=[\"'$!-])")
+_OPERATOR = Regex(r"==?|!=")
+_COMPARISONS = {">": "-gt", "<": "-lt"}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for text, program in programs(job):
+        if "[" not in text.string:
+            continue
+        for command in nodes_of(program, Simple):
+            words = [each for each in command.words if isinstance(each, Word)]
+            if not words or command.assignments or len(words) < len(command.words):
+                continue
+            if _plain(words[0]) == "[":
+                yield from _bracket(text, command, words)
+            else:
+                yield from _glued(text, words)
+        for test in nodes_of(program, TestCommand):
+            yield from _one_word(text, test.words, "[[")
+
+
+def _bracket(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
+    last = words[-1]
+    if _plain(last) == "]":
+        yield from _redirected(text, command, last)
+        yield from _one_word(text, words[1:-1], "[")
+        return
+    place = text.span(last.start, last.end)
+    glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
+    if glued and _ends_plain(last):
+        fix = _fix("put a blank before the bracket", [insert(place.end - 1, " ")], place, text, last)
+        yield Finding(place, f"{_MISSING}; put a blank before the bracket", fix=fix)
+    elif isinstance(last.parts[-1], Literal) or len(words) > 1 and _plain(words[-2]) in _TESTING:
+        fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
+        yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
+
+
+_MISSING = "bash says that `]` is missing, and the test is false whatever is compared"
+_TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
+
+
+def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
+    """`[$x = y ]`: bash looks for a command of that name."""
+    first, last = words[0], words[-1]
+    written = text.string[first.start : first.end]
+    opening = _GLUED.match(written)
+    if (
+        opening is None
+        or len(words) < 2
+        or not text.string[last.start : last.end].endswith(opening[0].replace("[", "]"))
+    ):
+        return
+    if not isinstance(first.parts[0], Literal) or first.parts[0].quoted:
+        return
+    place = text.span(first.start, first.end)
+    fix = _fix("put a blank behind the bracket", [insert(place.start + len(opening[0]), " ")], place, text, first)
+    yield Finding(
+        place, f"bash runs `{written}` as a command, and does not find it; put a blank behind `{opening[0]}`", fix=fix
+    )
+
+
+def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
+    """`[ $n > 4 ]`: a redirect."""
+    for each in command.redirects:
+        target = each.target
+        if each.operator not in _COMPARISONS or each.fd is not None or each.start > last.start or target is None:
+            continue
+        written = text.string[target.start : target.end]
+        if "/" in written:
+            continue
+        place = text.span(each.start, each.end)
+        operator = _COMPARISONS[each.operator]
+        number = written.isdigit() or "$" in written
+        advice = f"write `{operator} {written}`" if number else "compare inside of `[[ … ]]`"
+        what = f"writes a file named {written}" if each.operator == ">" else f"reads a file named {written}"
+        yield Finding(
+            place,
+            f"`{each.operator}` is a redirect here: the test {what} and compares nothing; {advice}",
+            fix=_compare(text, each, operator) if number else None,
+        )
+
+
+def _compare(text: Text, redirect: Redirect, operator: str) -> Fix | None:
+    place = text.span(redirect.start, redirect.start + 1)
+    blank = "" if text.string[redirect.start + 1].isspace() else " "
+    return Fix(f"write {operator}", [replace(place, operator + blank)], safe=False) if text.is_plain else None
+
+
+def _one_word(text: Text, words: tuple[Word, ...] | list[Word], opening: str) -> Iterator[Finding]:
+    """`[ $x==y ]`: one word that is never empty."""
+    if len(words) != 1:
+        return
+    word = words[0]
+    if not isinstance(word.parts[0], Parameter):
+        return
+    for part in word.parts[1:]:
+        if not isinstance(part, Literal) or part.quoted or part.end - part.start != len(part.text):
+            continue
+        found = _OPERATOR.search(part.text)
+        if found is None:
+            continue
+        start, end = part.start + found.start(), part.start + found.end()
+        if end == word.end:
+            continue
+        operator, place = found[0], text.span(word.start, word.end)
+        fix = _fix("put blanks around it", [replace(text.span(start, end), f" {operator} ")], place, text, word)
+        yield Finding(
+            place,
+            f"`{opening}` gets one word, which is true whatever it holds; put blanks around `{operator}`",
+            fix=fix,
+        )
+        return
+
+
+def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:
+    """A fix, where the word stands in the file as it was parsed."""
+    return Fix(title, edits, safe=False) if place.end - place.start == word.end - word.start and text.is_plain else None
+
+
+def _plain(word: Word) -> str | None:
+    """The text of a word that is one literal without quotes."""
+    if len(word.parts) != 1 or not isinstance(word.parts[0], Literal) or word.parts[0].quoted:
+        return None
+    return word.parts[0].text
+
+
+def _ends_plain(word: Word) -> bool:
+    last = word.parts[-1]
+    return isinstance(last, Literal) and not last.quoted and last.text.endswith("]")
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ "$1" = «train]»; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ "$1" = train ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if «[ "$1" = a» || [ "$1" = b ]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ "$1" = a ] || [ "$1" = b ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if «[$1» = train ]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ $1 = train ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        if [ $SLURM_NNODES «> 1» ]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        if [ $SLURM_NNODES -gt 1 ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ «$1==train» ]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ $1 == train ]; then
+            srun python train.py
+        fi
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ "$1" = train ] || [[ $1 == t* ]]; then
+            srun python train.py
+        fi
+        """
+    ),
+]

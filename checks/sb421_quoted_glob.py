@@ -1,0 +1,136 @@
+"""A wildcard stands in quotes, and the command gets it as a name.
+
+The shell expands `*` and `?` only outside of quotes: `mv "out/*.txt" results/` looks for one file named `*.txt`, and
+says "cannot stat". `rm -f` says nothing, and removes nothing. Under `set -e` the job ends there, often behind all of
+its work.
+
+Only commands that take names as they are: `find -name`, `rsync --include` and the like want their pattern in quotes.
+
+## Fix
+
+The wildcard alone leaves the quotes: `"$DIR/"*.txt`. Unsafe: from then on the command finds something.
+
+## References
+
+bash(1), "Pathname Expansion" and "QUOTING".
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Literal, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+# Commands whose operands are names of files, with those of their options that take a word of another kind.
+_TAKE_NAMES = {
+    "mv": "S", "cp": "S", "rm": "", "ls": "I", "cat": "", "chmod": "", "chown": "", "chgrp": "", "ln": "S",
+    "head": "nc", "tail": "nc", "wc": "", "gzip": "S", "gunzip": "S", "bzip2": "", "pigz": "pS", "md5sum": "",
+    "sha256sum": "", "dos2unix": "", "rmdir": "", "shred": "",
+}  # fmt: skip
+
+CARD = Card(
+    "SB421", "quoted-glob", severity="error", fix="sometimes", since="0.1.0", when=Commands(*_TAKE_NAMES),
+    seen="a public script whose last step lost its results",
+)  # fmt: skip
+
+_SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
+_PATTERN = Regex(r"[*?]")
+_AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for text, program in programs(job):
+        for command in nodes_of(program, Simple):
+            words = [each for each in command.words if isinstance(each, Word)]
+            name = _plain(words[0]) if words else None
+            if name in _TAKE_NAMES:
+                yield from _in_command(job, text, name, words[1:])
+
+
+def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[Finding]:
+    silent = any(_SILENT.fullmatch(text.string[each.start : each.end]) for each in words)
+    taken = False
+    for word in words:
+        written = text.string[word.start : word.end].replace(UNKNOWN_CHARACTER, "$")
+        if taken or written.startswith("-"):
+            taken = not taken and len(written) == 2 and written[1] in _TAKE_NAMES[name]
+            continue
+        quoted = any(isinstance(part, Literal) and part.quoted and _PATTERN.search(part.text) for part in word.parts)
+        if not quoted or not _AS_A_PATH.fullmatch(written) or "\\" in written or "'" in written:
+            continue
+        place = text.span(word.start, word.end)
+        instead = _unquoted(job.source.slice(place))
+        yield Finding(
+            place,
+            f"in quotes the wildcard is a name, so `{name}` finds nothing"
+            + (f"; write `{instead}`" if instead else "; take it out of the quotes"),
+            "warning" if silent and name == "rm" else "error",
+            fix=Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None,
+        )
+
+
+def _unquoted(written: str) -> str | None:
+    """`"$A/*.txt"` as `"$A/"*.txt`; None where the quotes are others."""
+    if len(written) < 3 or written[0] != '"' or written[-1] != '"' or '"' in written[1:-1]:
+        return None
+    inner = written[1:-1]
+    at = _PATTERN.search(inner)
+    if at is None or "$" in inner[at.start() :]:
+        return None
+    slash = inner.rfind("/", 0, at.start()) + 1
+    if "$" not in inner[:slash] and "$" in inner or not slash and "$" in inner:
+        return None
+    return (f'"{inner[:slash]}"' if "$" in inner[:slash] else inner[:slash]) + inner[slash:]
+
+
+def _plain(word: Word) -> str | None:
+    part = word.parts[0] if len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) and not part.quoted else None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -e
+        srun python train.py --out "$SCRATCH/run"
+        mv «"$SCRATCH/run/*.json"» results/
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -e
+        srun python train.py --out "$SCRATCH/run"
+        mv "$SCRATCH/run/"*.json results/
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        rm -f «"core.*"»
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        rm -f core.*
+        srun ./a.out
+        """,
+        severity="warning",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./a.out
+        find . -name "*.tmp" -delete
+        mv "$SCRATCH"/run/*.json results/
+        """
+    ),
+]

@@ -1,0 +1,173 @@
+"""A text in quotes stands where a command is wanted, and bash looks for a program of this name.
+
+`'''Usage: …'''` is a comment in Python; bash joins the quotes and runs all of it as one command, which it does not
+find. The job goes on with status 127 in its log, or ends at once under `set -e`. `"$CMD"` with `CMD="python train.py"`
+is the same fault in work that was meant to be done: in quotes the value is one word, the name of a program with a blank
+in it, which srun, timeout or mpirun does not find either. And `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable:
+bash runs a command of that name, and the word is empty.
+
+A warning for a text that is no command anyway, where the job goes on; else an error.
+
+## Fix
+
+None for a text: write it as comment lines, or behind `: <<'END'`. The quotes around a command's variable are taken
+away: unsafe, as words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. `${NAME}` for
+`$(NAME)` is safe.
+
+## References
+
+bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit status 127.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.reads import assigned_names
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.environment import find
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB422", "text-run-as-command", severity="error", fix="sometimes", since="0.1.0",
+    seen="a public script, run with bash 5.2",
+)  # fmt: skip
+
+_VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
+# A command line, not a sentence or a path with a blank in it: a program's name, and words.
+_COMMAND_LINE = Regex(r"\s*(?:\w+=\S*\s+)*[\w.+-]+\s")
+# The words of an image's entry point, which may be a shell; and of a profiler that may take a whole command line.
+_OF_OTHERS = frozenset({"docker", "podman", "nsys profile", "nsys launch"})
+_CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
+# Variables that every shell has.
+_USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if not job.text.string.startswith("#!"):
+        return  # no program of a shell
+    seen: set[Span] = set()
+    for command in job.invocations:
+        if command.context.captured and command.span not in seen:
+            for finding in _variable_as_command(job, command):
+                seen.add(command.span)
+                yield finding
+        first = text_of(command.argv[0]) if command.argv else None
+        if first is None or not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
+            continue
+        seen.add(command.span)
+        place, written = command.span, job.source.slice(command.span)
+        variable = next((each for each in _VARIABLE.finditer(written) if _has_value(command, each[1], first)), None)
+        if variable is not None:
+            place = Span(place.start + variable.start(), place.start + variable.end())
+            if _COMMAND_LINE.match(first):
+                who = "bash" if command.parent is None or not command.kind else command.parent.name
+                yield Finding(
+                    place,
+                    f"in quotes the value of {variable[1]} is one word, and {who} finds no command of this name; write "
+                    f"`${variable[1]}`, or make it an array",
+                    fix=Fix("take the quotes away", [replace(place, variable[0][1:-1])], safe=False),
+                )
+        elif not command.kind and len(command.argv) == 1 and _is_prose(written):
+            ends = _ends_job(job, command)
+            what = "and under `set -e` the job ends here" if ends else "and does not find it"
+            advice = "write `#` before each of its lines"
+            yield Finding(
+                place, f"bash runs this text as a command, {what}; {advice}", "error" if ends else "warning"
+            )
+
+
+def _has_value(command: Invocation, name: str, text: str) -> bool:
+    """Whether a variable has this text as its value where a command is started."""
+    starters = (each.state.variables.get(name) for each in (command, *command.ancestors()))
+    values = ([list(map(text_of, way.fields or ())) for way in each.alternatives] for each in starters if each)
+    return any(each == [[text]] for each in values)
+
+
+def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    """`$(NAME)`, or `NAME` in backquotes, where NAME is a variable."""
+    name = text_of(command.argv[0]) if len(command.argv) == 1 else None
+    if name is None or command.kind or command.redirects or not _CAPITALS.fullmatch(name):
+        return
+    if name not in assigned_names(job) and name not in _USUAL and find(name) is None:
+        return
+    file, span = job.source.text, command.span
+    around = file[max(span.start - 2, 0) : span.start], file[span.end : span.end + 1]
+    if job.source.slice(span) != name:
+        return
+    if around == ("$(", ")"):
+        place = Span(span.start - 2, span.end + 1)
+    elif around[0][-1:] == "`" == around[1]:
+        place = Span(span.start - 1, span.end + 1)
+    else:
+        return
+    instead = f"${{{name}}}"
+    message = f"bash runs a command called {name} here, finds none, and the word is empty; write `{instead}`"
+    yield Finding(place, message, fix=Fix(f"write {instead}", [replace(place, instead)], safe=True))
+
+
+def _is_prose(written: str) -> bool:
+    """Whether it is plainly no program's name: a docstring, or several lines."""
+    quoted = written[:1] in ("'", '"') and written[-1:] == written[:1]
+    return quoted and (written[:3] in ("'''", '"""') or "\n" in written)
+
+
+def _ends_job(job: Job, command: Invocation) -> bool:
+    return any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «'''Usage:
+        sbatch job.sh config.yaml
+        '''»
+        srun python train.py "$1"
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        CMD="python train.py --epochs 3"
+        «"$CMD"»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        CMD="python train.py --epochs 3"
+        $CMD
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        OUT=$HOME/runs
+        mkdir -p «$(OUT)»/run_«$(SLURM_ARRAY_TASK_ID)»
+        srun ./a.out «`OUT`»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        OUT=$HOME/runs
+        mkdir -p ${OUT}/run_${SLURM_ARRAY_TASK_ID}
+        srun ./a.out ${OUT}
+        """,
+        title="variables as make writes them",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        : '
+        Usage: sbatch job.sh config.yaml
+        '
+        CMD=(python train.py "a b")
+        "${CMD[@]}"
+        """
+    ),
+]

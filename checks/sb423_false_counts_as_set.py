@@ -1,0 +1,125 @@
+"""A flag is always given: the variable that turns it on holds the word false, and that counts as set.
+
+`${DEBUG:+--debug}` asks whether DEBUG is empty, not what it says: with `DEBUG=false`, or 0 or no, the option is passed
+in every run.
+
+## Fix
+
+The assignment of the word becomes one of nothing, `DEBUG=`. Unsafe: something else may read the word.
+
+## References
+
+bash(1), "Parameter Expansion".
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Literal, Parameter
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import VariableRead
+from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+
+CARD = Card(
+    "SB423", "false-counts-as-set", severity="warning", fix="always", since="0.1.0", seen="a public script"
+)  # fmt: skip
+
+_FALSE = frozenset({"false", "no", "off", "0", "none", "disable", "disabled"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    flags = None
+    seen: set[Span] = set()
+    for read in job.trace.reads:
+        if read.operator not in (":+", "+") or read.variable is None or read.span in seen:
+            continue
+        seen.add(read.span)
+        value = _false_value(read)
+        if flags is None:
+            flags = _flags(job)
+        flag = flags.get(read.span)
+        if value is None or flag is None or _is_emptied(job, read.name):
+            continue
+        word, place = text_of(value), span_of(value)
+        if job.source.slice(place) != word:
+            continue  # written in some other way than as one word
+        yield Finding(
+            read.span,
+            f"`{flag}` is given although {read.name} is {word}: any word counts as set; leave it empty for no",
+            related=[(place, "this counts as set")],
+            fix=Fix("leave it empty", [replace(place, "")], safe=False),
+        )
+
+
+def _false_value(read: VariableRead) -> Pieces | None:
+    """The value of a variable that says no, where there is one."""
+    assert read.variable is not None
+    for each in read.variable.alternatives:
+        if each.fields is not None and len(each.fields) == 1:
+            text = text_of(each.fields[0])
+            if text is not None and text.lower() in _FALSE:
+                return each.fields[0]
+    return None
+
+
+def _flags(job: Job) -> dict[Span, str]:
+    """The options that are given where a variable is set, by the place of the expansion: flags, without its value."""
+    found = {}
+    for text, program in programs(job):
+        for node in nodes_of(program, Parameter):
+            if node.operator in (":+", "+") and node.arguments and node.index is None:
+                parts = node.arguments[0].parts
+                words = "".join(each.text for each in parts if isinstance(each, Literal)).strip()
+                if words.startswith("-") and all(isinstance(each, Literal) for each in parts):
+                    found[text.span(node.start, node.end)] = words
+    return found
+
+
+def _is_emptied(job: Job, name: str) -> bool:
+    """Whether something turns the word into nothing, or into another thing than an answer."""
+    for each in job.assignments:
+        if each.name == name:
+            for value in each.alternatives:
+                if value.fields is None or not value.fields or text_of(value.fields[0]) == "":
+                    return True
+    return False
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        PRIVATE=false
+        while [ $# -gt 0 ]; do
+            case $1 in
+                --private) PRIVATE=true ;;
+            esac
+            shift
+        done
+        srun python upload.py «${PRIVATE:+--private}»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        PRIVATE=
+        while [ $# -gt 0 ]; do
+            case $1 in
+                --private) PRIVATE=true ;;
+            esac
+            shift
+        done
+        srun python upload.py ${PRIVATE:+--private}
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        PRIVATE=
+        SEED=0
+        srun python upload.py ${PRIVATE:+--private} ${SEED:+--seed $SEED}
+        """
+    ),
+]

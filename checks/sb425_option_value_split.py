@@ -1,0 +1,126 @@
+"""An option gets the first word of a value that has several, and the rest becomes the command.
+
+`srun --container-mounts=$MOUNTS python train.py` with `MOUNTS="/a:/a /b:/b"`: outside of quotes the value is split at
+its blank, `--container-mounts=/a:/a` is the option, and srun is told to run a program named `/b:/b`. Where a comment
+shows a list with blanks between its words, the same will happen to whoever gives two.
+
+An error where the value is in the script; a warning where only a comment says it.
+
+## Fix
+
+`${MOUNTS// /,}` for a list that only a comment shows: unsafe, a blank may be part of a name. For a value that the
+script gives, none: write it with commas.
+
+## References
+
+bash(1), "Word Splitting"; pyxis: `--container-mounts=SRC:DST[:FLAGS][,…]`.
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.bash.values import shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.steps import Step
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Steps
+
+CARD = Card(
+    "SB425", "option-value-split", severity="error", fix="sometimes", since="0.1.0", when=Steps(),
+    seen="bash(1); a comment in a public script",
+)  # fmt: skip
+
+# Options of srun that take a list with commas, given a variable.
+_LIST_OPTION = Regex(
+    r"--(?P<option>container-mounts|container-env)[= ]\"?"
+    r"(?P<read>\$(?:(?P<bare>\w+)|\{(?P<braced>\w+)\}))")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for step in job.steps:
+        place = _split(job, step)
+        if place is not None:
+            option, rest = place
+            yield Finding(
+                option,
+                f"the value has several words, and outside of quotes srun takes the second, `{rest}`, for the program "
+                "to run; join them as the option wants it, with commas",
+            )
+    for found in _LIST_OPTION.finditer(job.source.text):
+        name, read = found["bare"] or found["braced"], Span(*found.span("read"))
+        if _is_shown_with_blanks(job, name):
+            yield Finding(
+                read,
+                f"a comment gives {name} several words, but --{found['option']} takes one list with commas: the second "
+                f"word becomes the program that srun runs; write `${{{name}// /,}}`",
+                "warning",
+                fix=Fix("join the words with commas", [replace(read, f"${{{name}// /,}}")], safe=False),
+            )
+
+
+def _split(job: Job, step: Step) -> tuple[Span, str] | None:
+    """The option whose value was split, and what became the command of it."""
+    if step.command is None or not step.options:
+        return None
+    argv = step.invocation.argv
+    option, first = argv[step.command - 1], argv[step.command]
+    if len(option) < 2 or not first or first[0].expansion is not None or option[-1].expansion is not None:
+        return None
+    before, value, name = option[-2], option[-1], shown_text(option)
+    blanks = job.source.text[value.end : first[0].start]
+    if not name.startswith("--") or value.end >= first[0].start or blanks.strip(" \t") or before.end == value.start:
+        return None
+    inside = step.invocation.span.start <= value.start < step.invocation.span.end
+    return None if inside else (Span(option[0].start, option[0].end), shown_text(first))
+
+
+def _is_shown_with_blanks(job: Job, name: str) -> bool:
+    """Whether a comment shows a value of several words."""
+    return re.search(rf"(?m)^\s*#+\s*(?:export\s+)?{name}=([\"'])[^\s\"']+ [^\"']*\1", job.source.text) is not None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        MOUNTS="/data:/data /work:/work"
+        srun --container-image=x.sqsh «--container-mounts=»$MOUNTS python train.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        MOUNTS=""
+        # MOUNTS="/data:/data /work:/work"
+        CMD="srun --container-image=x.sqsh"
+        if [ -n "$MOUNTS" ]; then
+            CMD="$CMD --container-mounts=«$MOUNTS»"
+        fi
+        $CMD python train.py
+        """,
+        severity="warning",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        MOUNTS=""
+        # MOUNTS="/data:/data /work:/work"
+        CMD="srun --container-image=x.sqsh"
+        if [ -n "$MOUNTS" ]; then
+            CMD="$CMD --container-mounts=${MOUNTS// /,}"
+        fi
+        $CMD python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        MOUNTS="/data:/data,/work:/work"
+        # MOUNTS="/data:/data"
+        ARGS="--container-image=x.sqsh --container-mounts=$MOUNTS python"
+        srun $ARGS train.py
+        """
+    ),
+]

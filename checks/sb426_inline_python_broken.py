@@ -1,0 +1,135 @@
+"""Quotes inside of `python -c "…"` end the text for bash, and Python gets another program.
+
+In `python -c "print("done")"` the inner quotes close and open the outer ones: Python reads `print(done)`, which is a
+NameError, and where a blank stands between them only the first word is the program, a SyntaxError. The step that was to
+look at the GPUs, prepare the data or choose a port fails, and its output is empty.
+
+Reported where the text as written is a program, what bash makes of it is another one or none, and nothing is expanded
+between the quotes: `'"$X"'` is a way to put a value in.
+
+## Fix
+
+The inner quotes become single ones where the text holds none and no dollar; unsafe. By hand: `python - <<'END'`.
+
+## References
+
+bash(1), "QUOTING"; python(1), `-c`.
+"""
+
+import warnings
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Literal, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB426", "inline-python-broken", severity="error", fix="sometimes", since="0.1.0", when=Commands("python*"),
+    seen="a run of bash 5.2 and Python 3.11",
+)  # fmt: skip
+
+_PYTHON = Regex(r"(?:.*/)?python3?(?:\.\d+)?")
+_LONGEST = 20_000  # characters of a program that is compared
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for text, program in programs(job):
+        if ' -c "' not in text.string:
+            continue
+        for command in nodes_of(program, Simple):
+            words = [each for each in command.words if isinstance(each, Word)]
+            at = _code(words)
+            if at is None or not _is_plain_text(words[at:]):
+                continue
+            found = _program(text, words, at)
+            if found is None or found[0] in seen:
+                continue
+            place, written = found
+            seen.add(place)
+            inner = written.replace('"', "'")
+            single = "'" not in written and _tree(inner) == _tree(written)
+            yield Finding(
+                place,
+                "the inner quotes end the text for bash, and Python gets another program; write single quotes inside",
+                fix=Fix("write single quotes inside", [replace(place, inner)], safe=False) if single else None,
+            )
+
+
+def _code(words: list[Word]) -> int | None:
+    """The index of the word behind `python … -c`."""
+    plain = [_plain(each) for each in words]
+    name = next((at for at, word in enumerate(plain) if word is not None and _PYTHON.fullmatch(word)), None)
+    if name is None or "-c" not in plain[name:-1]:
+        return None
+    return plain.index("-c", name) + 1
+
+
+def _is_plain_text(words: list[Word]) -> bool:
+    """Whether the quotes are plainly closed by mistake: literal text stands between them, and nothing is expanded."""
+    parts = [part for word in words for part in word.parts]
+    return any(isinstance(part, Literal) and not part.quoted for part in words[0].parts) and all(
+        isinstance(part, Literal) for part in parts
+    )
+
+
+def _program(text: Text, words: list[Word], at: int) -> tuple[Span, str] | None:
+    """The text between the first and the last quote, which is a program, where Python gets another one."""
+    string, start, end = text.string, words[at].start, words[-1].end
+    written = string[start + 1 : end - 1]
+    if string[start] != '"' or string[end - 1] != '"' or end - start > _LONGEST or UNKNOWN_CHARACTER in written:
+        return None
+    place = text.span(start + 1, end - 1)
+    given = "".join(part.text for part in words[at].parts if isinstance(part, Literal))
+    meant = _tree(written)
+    if meant is None or "\\" in written or len(written) != place.end - place.start:
+        return None
+    return None if _tree(given) == meant else (place, written)
+
+
+def _tree(program: str) -> str | None:
+    """What a text of Python is; None where it is no program."""
+    import ast  # takes milliseconds, and few scripts come as far as here
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(program))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _plain(word: Word) -> str | None:
+    part = word.parts[0] if len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) else None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        python -c "«import torch; print("GPUs:", torch.cuda.device_count())»"
+        srun python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        python -c "import torch; print('GPUs:', torch.cuda.device_count())"
+        srun python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        python -c "print('done')" "$1"
+        python -c 'print("done")'
+        python -c "print('"$USER"')"
+        """
+    ),
+]

@@ -1,0 +1,160 @@
+"""`srun --export=ALL,NAME=value` does not change a variable that is exported already.
+
+srun first takes the values of its --export, and then, for the word ALL, puts its whole environment over them. So `srun
+--export=ALL,OMP_NUM_THREADS=8` after `export OMP_NUM_THREADS=1` starts tasks with 1, without a word, and a PATH that is
+given this way stays as it was. Only a variable that srun does not have itself gets the value.
+
+An error where both values are known, and for PATH and other variables that every job has; otherwise a warning. The
+same value twice is no fault. sbatch and salloc are other programs, and nothing is said of their --export.
+
+## Fix
+
+None. `NAME=value srun …` does what was meant: srun then has the value in its own environment.
+
+## References
+
+`_build_user_env()` of src/srun/launch.c, 23.02 to 26.05 (of src/plugins/launch/slurm/launch_slurm.c, 22.05), and
+`env_array_merge()` of src/common/env.c; a live run of Slurm 22.05.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import exported
+from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.exports import exports_of
+from sbatchlint.job.steps import Step
+from sbatchlint.triggers import StepOptions
+
+CARD = Card(
+    "SB430", "exported-value-kept", severity="error", fix="never", since="0.1.0",
+    when=StepOptions("export"), seen="a live run of Slurm 22.05, and src/srun/launch.c of 22.05 to 26.05",
+)  # fmt: skip
+
+# Variables that the environment of every job has.
+ALWAYS = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "PWD"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    seen = set()
+    for step in job.steps:
+        option, exports = step.option("export"), exports_of(step)
+        if option is None or not exports.everything or not step.certain:
+            continue
+        for name, value in exports.values:
+            finding = _kept(job, step, name, value)
+            if finding is not None and finding.span not in seen:
+                seen.add(finding.span)
+                yield finding
+
+
+def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:
+    variable = step.invocation.state.variables.get(name)
+    if variable is None:
+        known = name in ALWAYS and not _is_itself(value, name)
+        has, related = f"the {name} that the job has", []
+        certain = known
+    else:
+        before = exported(step.invocation, name)
+        known = before is not None and bool(variable.alternatives) and _differ(before, value)
+        if not known or before is None:
+            return None
+        old, place = text_of(before), span_of(before)
+        has = f"`{name}={old}`" if old is not None and len(old) < 40 else f"their {name}"
+        if place.end > place.start:
+            has += f" (line {job.line(place.start)})"
+        related = [(place, "what is exported")] if place.end > place.start else []
+        certain = None not in (old, text_of(value))
+    if not known:
+        return None
+    shown = text_of(value)
+    instead = f"`{name}={shown} srun`" if shown is not None and len(shown) < 40 else f"`{name}=… srun`"
+    span = span_of(value)
+    return Finding(
+        span if span.end > span.start else step.place,
+        f"the tasks keep {has}: with ALL, srun puts its whole environment over what --export adds; "
+        f"set it for srun itself: {instead}",
+        None if certain else "warning",
+        related=related,
+    )
+
+
+def _is_itself(value: Pieces, name: str) -> bool:
+    return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name == name
+
+
+def _differ(first: Pieces, second: Pieces) -> bool:
+    """Whether two values are written otherwise, unknown parts included."""
+    if shown_text(first) != shown_text(second):
+        return True
+    unknown = [[each.expansion for each in value if each.text is None] for value in (first, second)]
+    return unknown[0] != unknown[1]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4 --cpus-per-task=8
+        export OMP_NUM_THREADS=1
+        ./prepare
+        srun --export=ALL,OMP_NUM_THREADS=«8» ./solver
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun --export=ALL,PATH=«/opt/solver/bin:$PATH» solver
+        """,
+        title="every job has a PATH",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export SCRATCH=/scratch/$USER
+        srun --export=ALL,SCRATCH=«/tmp» ./solver
+        """,
+        severity="warning",
+        title="a value that is not known",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4 --cpus-per-task=8
+        export OMP_NUM_THREADS=1
+        ./prepare
+        OMP_NUM_THREADS=8 srun --export=ALL ./solver
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun --export=ALL,OMP_NUM_THREADS=8 ./solver
+        """,
+        title="a variable that srun does not have itself",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        THREADS=4
+        export DATA=$HOME/data
+        srun --export=ALL,THREADS=8,DATA=$DATA,PATH=$PATH ./solver
+        """,
+        title="not exported, or the same value",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export MODE=fast
+        srun --export=MODE=slow,PATH ./solver
+        """,
+        title="a list without ALL",
+    ),
+]

@@ -1,0 +1,266 @@
+"""--export without ALL leaves the tasks without PATH, and without what the script exports.
+
+`--export=NAME=value` is the whole list of what is passed on, and not an addition to it: beside that the tasks get the
+variables of Slurm only. srun then finds no program by its name: `execve(): python: No such file or directory`; and a
+program with its path runs without what the script has exported. The same holds for `--export=NONE`.
+
+sbatch hands its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. For the batch script
+itself it makes an environment as at a login, so that this one works, and only the steps fail.
+
+## Fix
+
+Writes `ALL,` in front of a list, or adds `--export=ALL` to the sruns of a job that has another one. Safe where the step
+cannot start as it is; unsafe where it only lacks variables.
+
+## References
+
+sbatch(1) and srun(1), --export; src/sbatch/sbatch.c and src/srun/opt.c of 22.05 to 26.05; live runs of 22.05 and
+26.05; https://github.com/Azure/az-hop/issues/1119
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.script.activations import is_activation, sources_activate
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.command_lines import option_blocks
+from sbatchlint.job.exports import exports_of
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import Commands, Options, StepOptions, Variables
+
+CARD = Card(
+    "SB609", "export-drops-environment", severity="error", fix="sometimes", since="0.1.0",
+    when=Options("export") | StepOptions("export") | Commands("sbatch")
+    | Variables("SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV"),
+    seen="live runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
+
+NOTHING = ("NONE", "NIL")
+
+
+class Export(NamedTuple):
+    """What a step is told to pass on. `names`: of variables. `place`: of the words that say so.
+
+    `own`: they are the srun's. `at`: where its list begins, None where it is none, or where that is not known.
+    """
+
+    text: str
+    names: frozenset[str]
+    place: Span
+    own: bool
+    at: int | None
+
+
+class Loss(NamedTuple):
+    """What the tasks of a step lack. `program`: one that is not found without PATH; '' where it is found."""
+
+    step: Step
+    export: Export
+    program: str
+    variables: list[str]
+    environment: str
+
+
+def check(job: Job) -> Iterator[Finding]:
+    inherited: list[Loss] = []
+    for step in job.steps:
+        export = _export(step)
+        loss = None if export is None else _loss(job, step, export)
+        if loss is None:
+            continue
+        if loss.export.own:
+            yield _of_srun(job, loss)
+        else:
+            inherited.append(loss)
+    worst = next((each for each in inherited if each.program), inherited[0] if inherited else None)
+    if worst is not None:
+        yield _of_job(job, worst, inherited)
+    elif not any(each.own for each in filter(None, map(_export, job.steps))):
+        yield from _of_sbatch(job)
+
+
+# --- what is passed on ------------------------------------------------------------------------------------
+
+
+def _export(step: Step) -> Export | None:
+    """What a step passes on, where that is a part of the environment; None where it is all, or not known."""
+    exports = exports_of(step)
+    text = None if exports.value is None else text_of(exports.value)
+    if exports.everything or exports.value is None or exports.span is None or not text or {'"', "'"} & set(text):
+        return None
+    own = step.option("export") is not None
+    at = span_of(exports.value).start if own and text.upper() not in NOTHING else None
+    return Export(text, frozenset([*exports.names, *dict(exports.values)]), exports.span, own, at)
+
+
+def _loss(job: Job, step: Step, export: Export) -> Loss | None:
+    """What a step lacks, where that is known to matter; None for one that runs in a container, with its environment."""
+    command = step.invocation
+    if not step.certain or step.command is None or step.container is not None or step.elsewhere:
+        return None
+    program = text_of(command.argv[step.command])
+    if program is None or step.option("preserve-env") is not None:
+        return None
+    if program and "/" not in program and "PATH" not in export.names:
+        return Loss(step, export, program, [], "")
+    if export.own and export.text.upper() in NOTHING:
+        return None  # on purpose
+    lost = (
+        name
+        for name, each in command.state.variables.items()
+        if each.exported and each.alternatives and name not in export.names and not name.startswith("SLURM_")
+    )
+    own, loading = list(islice(lost, 4)), _first_loading(job)
+    environment = ""
+    if loading is not None and loading.index < command.index:
+        environment = job.source.slice(loading.span)
+    return Loss(step, export, "", own, environment) if own or environment else None
+
+
+@once
+def _first_loading(job: Job) -> Invocation | None:
+    """The first command that gives the script another environment."""
+    plain = (each for each in job.invocations if each.parent is None and not each.context.captured)
+    return next((each for each in plain if _changes_environment(each)), None)
+
+
+def _changes_environment(command: Invocation) -> bool:
+    """Whether a command loads a module, or turns a conda environment on."""
+    words = [text_of(field) for field in command.argv[:2]]
+    if command.name in ("module", "ml") and len(words) > 1:
+        return words[1] in ("load", "add") or command.name == "ml" and words[1] not in ("purge", "list", "unload")
+    return is_activation(command) and words[1] == "activate" or sources_activate(command)
+
+
+# --- findings ---------------------------------------------------------------------------------------------
+
+
+def _lacks(loss: Loss) -> str:
+    if loss.program:
+        return f"`{loss.program}` is not found"
+    shown = ", ".join(loss.variables[:3]) + (" …" if len(loss.variables) > 3 else "")
+    return f"the tasks do not get {shown}" if shown else f"the tasks lack what `{loss.environment}` has set"
+
+
+def _of_srun(job: Job, loss: Loss) -> Finding:
+    export = loss.export
+    why = "leaves the tasks without PATH" if loss.program else "passes nothing else on"
+    if export.at is not None and job.source.text.startswith(export.text, export.at):
+        advice = f"write `--export=ALL,{export.text}`"
+        fix = Fix("pass the rest on too", [insert(export.at, "ALL,")], safe=bool(loss.program))
+    elif export.text.upper() in NOTHING:
+        advice, fix = "write the path of the program, or `--export=ALL`", None
+    else:
+        advice, fix = "put ALL in front of its list", None
+    return Finding(
+        export.place,
+        f"{_lacks(loss)}: `--export={export.text}` {why}; {advice}",
+        None if loss.program else "warning",
+        related=[(loss.step.place, "starts them")] if not loss.program else [],
+        fix=fix,
+    )
+
+
+def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
+    export, steps = loss.export, [each.step for each in losses]
+    safe = all(each.program for each in losses)
+    places = list(dict.fromkeys(each.place for each in steps))
+    why = "without PATH" if loss.program else "and passes nothing else on"
+    happens = f"{_lacks(loss)}: srun takes over the job's `--export={export.text}`"
+    severity = None if loss.program else "warning"
+    setting = job.request.given("export")
+    if setting is not None and setting.span == export.place and _only_adds(setting):
+        value = f"ALL,{setting.text}"
+        fix = Fix("pass the rest on too", [replacement(job.directives, setting, value)], safe=safe)
+        message = f"{happens}, {why}; write `--export={value}`"
+        return Finding(setting.span, message, severity, related=[(each, "starts them") for each in places][:3], fix=fix)
+    edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
+    return Finding(
+        loss.step.place,
+        f"{happens} (line {job.line(export.place.start)}), {why}; add --export=ALL to the srun",
+        severity,
+        related=[
+            (export.place, "holds for srun too"),
+            *((each, "here too") for each in places if each != loss.step.place),
+        ][:4],
+        fix=None if edits is None else Fix("pass the environment on", edits, safe=safe),
+    )
+
+
+def _of_sbatch(job: Job) -> Iterator[Finding]:
+    """Lists of nothing but values: they were meant as additions."""
+    for block in option_blocks(job):
+        if block.command != "sbatch":
+            continue
+        setting = block.last("export")
+        if setting is None or setting.text is None or not _only_adds(setting):
+            continue
+        yield Finding(
+            setting.span,
+            f"`--export={setting.text}` drops the rest of the environment, and leaves the job's sruns without PATH; "
+            f"write `--export=ALL,{setting.text}`",
+            "info" if block is job.directives else "warning",
+        )
+
+
+def _only_adds(setting: Setting) -> bool:
+    items = (setting.text or "").split(",")
+    return all("=" in each and each.partition("=")[0].isidentifier() for each in items)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun «--export=CACHE=64» python reduce.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun --export=ALL,CACHE=64 python reduce.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --export=NONE
+        module load python
+        «srun» python reduce.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --export=NONE
+        module load python
+        srun --export=ALL python reduce.py
+        """,
+        title="the job's own holds for srun too",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        export OMP_NUM_THREADS=8
+        srun «--export=CACHE=64» ./reduce
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        export OMP_NUM_THREADS=8
+        srun --export=ALL,CACHE=64 ./reduce
+        """,
+        severity="warning",
+        title="what the script exports is lost",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun --export=ALL,CACHE=64 python reduce.py\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nexport SLURM_EXPORT_ENV=ALL\nsrun python reduce.py\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nunset SLURM_EXPORT_ENV\nsrun python reduce.py\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2 --export=NONE\nsrun ./reduce\n", title="a program that needs nothing"),
+]

@@ -1,0 +1,188 @@
+"""`conda activate` runs in a shell that was not taught to: it fails, and the script goes on without the environment.
+
+`conda activate` is a function, which `conda init` puts into `~/.bashrc`. A batch script does not read that file, and a
+program that a script starts (`srun bash -c "…"`) does not inherit functions. conda then says `CondaError: Run 'conda
+init' before 'conda activate'`, and what follows runs with the Python that happens to be in PATH.
+
+`source ~/.bashrc` is no remedy everywhere: on Debian and Ubuntu the file returns at once where the shell is not
+interactive, above what `conda init` wrote.
+
+Nothing is reported where a module of Python or conda is loaded, a file is read that is not known, or the shell is a
+login shell.
+
+## Fix
+
+Adds `eval "$(conda shell.bash hook)"` in front of it. Unsafe: conda must be in PATH.
+
+## References
+
+conda/conda#8536, #13002; `conda.cli.main_mock_activate` of conda 4.6 to 24; /etc/skel/.bashrc of Debian 12
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.activations import (
+    CONDA,
+    is_activation,
+    is_hook,
+    sources_activate,
+    sources_personal_file,
+)
+from sbatchlint.bash.trace import Invocation, Shell
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB610", "conda-not-initialised", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("conda", "mamba", "micromamba"), whole_script=True,
+)  # fmt: skip
+
+PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b")
+TAUGHT = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or job.interpreter_line[0] not in ("bash", "sh") or "BASH_ENV" in job.source.text:
+        return
+    if re.search(r"(?:^|\s)-\w*[li]", " ".join(job.interpreter_line[1:])):
+        return
+    for command in job.invocations:
+        if not is_activation(command) or text_of(command.argv[1]) != "activate":
+            continue
+        if command.context.handler or container_of(command) is not None or command.calls_function:
+            continue
+        personal, taught = _history(job, command)
+        if taught:
+            continue
+        name = command.name
+        hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
+        if personal is not None:
+            yield Finding(
+                command.span,
+                f"`{name} activate` needs what `{name} init` wrote into the file of line "
+                f"{job.line(personal.span.start)}, which Debian and Ubuntu skip in a batch job; write `{hook}`",
+                "info",
+                related=[(personal.span, "returns at once where the shell is not interactive")],
+            )
+            return
+        ends = "the job ends" if command.state.option("errexit") else "the script goes on without the environment"
+        yield Finding(
+            command.span,
+            f"nothing here defines the function that `{name} activate` needs, so it fails, and {ends}; "
+            f"write `{hook}` before it",
+            fix=_taught(job, command, hook),
+        )
+        return
+
+
+def _history(job: Job, command: Invocation) -> tuple[Invocation | None, bool]:
+    """The start file of the user's that the shell of a command read before, and whether it may know the function."""
+    process = _process(command.context.shell)
+    around = [each for each in command.ancestors() if each.text is not None]
+    if around and any(re.match(r"-\w*[li]", shown_text(field)) for field in around[0].argv[1:]):
+        return None, True
+    personal = None
+    for each in job.invocations[: command.index]:
+        if _is_module(each) and (each.context.shell.depth == 0 or _process(each.context.shell) is process):
+            return None, True
+        if _process(each.context.shell) is not process:
+            continue
+        if sources_personal_file(each):
+            personal = each
+        elif is_hook(each) or sources_activate(each) or _reads_conda(each) or is_unclear_source(each):
+            return None, True
+    return personal, False
+
+
+def _is_module(command: Invocation) -> bool:
+    """Whether a module is loaded that may bring conda, and its function, or is not known."""
+    if command.name not in ("module", "ml", "spack", "uenv"):
+        return False
+    return any(
+        text is None or PROVIDERS.search(text) is not None
+        for field in command.argv[1:]
+        for text in (text_of(field),)
+    )
+
+
+def _reads_conda(command: Invocation) -> bool:
+    return command.name in ("source", ".") and any(TAUGHT.search(shown_text(field)) for field in command.argv[1:2])
+
+
+def _process(shell: Shell) -> Shell:
+    """The process whose functions a shell has: a subshell has those of the shell around it."""
+    while shell.kind != "program" and shell.parent is not None:
+        shell = shell.parent
+    return shell
+
+
+def _taught(job: Job, command: Invocation, hook: str) -> Fix | None:
+    line = job.source.line_of(command.span.start)
+    blanks = job.source.text[line.start : command.span.start]
+    if blanks.strip() or command.context.parent is not None or command.name not in CONDA:
+        return None
+    return Fix("define the function before", [insert(line.start, f"{blanks}{hook}\n")])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «conda activate train»
+        python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        eval "$(conda shell.bash hook)"
+        conda activate train
+        python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        source ~/miniforge3/etc/profile.d/conda.sh
+        conda activate train
+        srun bash -c '«conda activate train»; python train.py'
+        """,
+        title="a task is another program, and has no functions of the script",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        source ~/.bashrc
+        «conda activate train»
+        python train.py
+        """,
+        severity="info",
+        title="not everywhere",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        eval "$(conda shell.bash hook)"
+        conda activate train
+        """,
+        title="taught",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load miniforge
+        conda activate train
+        """,
+        title="a module may do it",
+    ),
+    Good("#!/bin/bash -l\n#SBATCH --nodes=1\nconda activate train\n", title="a login shell"),
+]

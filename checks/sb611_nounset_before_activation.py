@@ -1,0 +1,149 @@
+"""conda, or a start file of the shell, is loaded under `set -u`: an unset variable there ends the job.
+
+`set -u` holds for every file that the shell reads. Scripts that packages put into a conda environment
+(`etc/conda/activate.d`), older releases of conda itself, and the start files of many systems (`/etc/bashrc` asks for
+BASHRCSOURCED) read variables that nobody set. The job then ends with `unbound variable` before it has begun, or begins
+to do so when a package is added.
+
+Advice for conda, of which newer releases are careful; a warning for start files.
+
+## Fix
+
+Turns `set -u` off around these lines. Unsafe: what is loaded may have been written for it.
+
+## References
+
+conda/conda#8186, #3200; conda-forge/compilers; /etc/bashrc of RHEL 8 and 9
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.activations import is_activation, sources_activate, sources_personal_file
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB611", "nounset-before-activation", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("conda", "mamba", "micromamba", "source", "."),
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    found = [each for each in job.invocations if _breaks(each) and not each.context.captured]
+    if not found:
+        return
+    first = next((each for each in found if not _is_conda(each)), found[0])
+    places = [each for each in dict.fromkeys(each.span for each in found) if each != first.span]
+    what = "conda's activation scripts read" if _is_conda(first) else "start files of shells often read"
+    yield Finding(
+        first.span,
+        f"`set -u` holds here, and {what} variables that are not set, which may end the job; "
+        "write `set +u` before it, and `set -u` after",
+        "info" if _is_conda(first) else None,
+        related=[(each, "here too") for each in places[:3]],
+        fix=_without_nounset(job, found),
+    )
+
+
+def _breaks(command: Invocation) -> bool:
+    if command.state.option("nounset") is not True:
+        return False
+    return _is_conda(command) or sources_personal_file(command)
+
+
+def _is_conda(command: Invocation) -> bool:
+    return is_activation(command) and command.name != "micromamba" or sources_activate(command)
+
+
+def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:
+    """`set +u` in front of each run of lines with such commands, and `set -u` behind it."""
+    rows = set()
+    for each in found:
+        line = job.source.line_of(each.span.start)
+        if each.context.parent is not None or job.in_quoted_text(each.span.start):
+            return None
+        if line.end < each.span.end or not re.match(r"\s*$", job.source.text[line.start : each.span.start]):
+            return None
+        if re.search(r"(?:&&|\|\||\\|[|;({])\s*$", job.source.text[each.span.end : line.end]):
+            return None
+        rows.add((line.start, line.end))
+    edits: list[Edit] = []
+    runs: list[list[tuple[int, int]]] = []
+    for row in sorted(rows):
+        if runs and row[0] <= runs[-1][-1][1] + 1:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    for run in runs:
+        start, end = run[0][0], run[-1][1]
+        text = job.source.text[start:end]
+        blanks = text[: len(text) - len(text.lstrip())]
+        edits += [insert(start, f"{blanks}set +u\n"), insert(end, f"\n{blanks}set -u")]
+    return Fix("turn `set -u` off around it", edits)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -euo pipefail
+        source ~/miniforge3/etc/profile.d/conda.sh
+        «conda activate train»
+        python train.py
+        """,
+        severity="info",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -euo pipefail
+        source ~/miniforge3/etc/profile.d/conda.sh
+        set +u
+        conda activate train
+        set -u
+        python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -eu
+        «source ~/.bashrc»
+        python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -eu
+        set +u
+        source ~/.bashrc
+        set -u
+        python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        source ~/miniforge3/etc/profile.d/conda.sh
+        conda activate train
+        set -euo pipefail
+        python train.py
+        """,
+        title="afterwards",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -u
+        source venv/bin/activate
+        set +u
+        conda activate train
+        """,
+        title="a virtual environment; and turned off",
+    ),
+]

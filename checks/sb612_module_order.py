@@ -1,0 +1,269 @@
+"""A module is loaded where it does not help: before `module purge`, behind the program, or over an environment.
+
+`module purge` unloads everything, so what was loaded above it is gone again, and the job runs with the programs of the
+system or with none. A program that runs above its `module load` is another one, or is not found. And a module with a
+python of its own, loaded behind `conda activate` or a virtual environment, puts that python in front: the packages of
+the environment are not found, or other ones are.
+
+Reported is what the script's own shell does on every path: a purge behind loads with nothing in between that could use
+them; a program that runs, then the load of the module of its name, then the program again; a module of Python behind an
+activation that some python follows.
+
+## Fix
+
+Moves `module purge` above the first load. Unsafe: perhaps the loads were to go. There is none for the other two.
+
+## References
+
+module(1), "purge" and "load", of Environment Modules and Lmod; conda's documentation, "Managing environments"
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.activations import is_activation, sources_activate
+from sbatchlint.bash.interpreter.builtins import BUILTINS
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB612", "module-order", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("module", "ml"), seen="module(1) of Environment Modules 5 and Lmod 8",
+)  # fmt: skip
+
+# Modules that bring a python, by the first part of their name.
+PYTHON = Regex(
+    r"(?i)(?:cray-|intel-?|idp_?)?python[-\d.]*|(?:ana|mini)conda\w*|mini(?:forge|mamba)\w*|mambaforge\w*|conda\d*"
+)
+ENVIRONMENT = Regex(r"(?:.*/)?bin/activate")
+PYTHONS = frozenset(("python", "python3", "pip", "pip3", "torchrun", "accelerate", "deepspeed", "jupyter", "pytest"))
+# What needs no module and changes nothing that one brings.
+HARMLESS = frozenset(
+    ("mkdir", "date", "hostname", "cat", "ls", "rm", "cp", "whoami", "sleep", "uname", "nvidia-smi", "env")
+)
+# The first words of `ml` that are no modules.
+VERBS = frozenset(
+    (
+        *("purge", "unload", "rm", "del", "list", "avail", "av", "spider", "use", "unuse", "swap", "switch", "show"),
+        *("display", "save", "restore", "reset", "keyword", "whatis", "help", "refresh", "update", "is-loaded"),
+    )
+)
+_SETTING = frozenset({"module", "ml", "source", ".", "conda", "mamba", "micromamba", "spack"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    own = [each for each in job.invocations if each.context.parent is None and _is_own(each)]
+    yield from _purged(job, own)
+    yield from _late(job, own)
+    yield from _over_environment(job, own)
+
+
+def _is_own(command: Invocation) -> bool:
+    """Whether the script's shell waits for a command, and has what that sets: a pipeline keeps it for itself."""
+    shell = command.context.shell
+    return shell.kind == "script" or shell.awaiting.kind == "script" and command.name not in _SETTING
+
+
+def _loaded(command: Invocation) -> list[tuple[str, Span]]:
+    """The modules that a command loads, without their versions, with their places; none where a word is not known."""
+    if command.name not in ("module", "ml"):
+        return []
+    words = [(text_of(field), field) for field in command.argv[1:]]
+    if any(text is None for text, _ in words):
+        return []
+    verb = words[0][0] if words else ""
+    if verb in ("load", "add", "try-load", "try-add"):
+        words = words[1:]
+    elif command.name == "module" or verb in VERBS:
+        return []
+    return [
+        (text.partition("/")[0], Span(field[0].start, field[-1].end))
+        for text, field in words
+        if text and text[0] not in "-+" and field
+    ]
+
+
+def _is_purge(command: Invocation) -> bool:
+    words = [text_of(field) for field in command.argv[1:]]
+    return command.name in ("module", "ml") and "purge" in words
+
+
+def _purged(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+    """A purge that undoes the loads above it, which nothing has used."""
+    loads: list[Invocation] = []
+    for command in own:
+        if _loaded(command) and not command.context.conditional and not command.context.looped:
+            loads.append(command)
+        elif _is_purge(command):
+            context = command.context
+            if loads and not context.conditional and not context.looped and context.calls == loads[0].context.calls:
+                yield _undone(job, command, loads)
+            loads = []
+        elif not _changes_nothing(command):
+            loads = []
+
+
+def _changes_nothing(command: Invocation) -> bool:
+    """Whether a command neither needs a module nor may load one."""
+    if command.name in ("module", "ml"):
+        return not _loaded(command)
+    return command.name in HARMLESS or command.name in BUILTINS and command.name not in ("source", ".", "eval", "exec")
+
+
+def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
+    first, fix = loads[0], None
+    text = job.source.text
+    line, target = job.source.line_of(purge.span.start), job.source.line_of(first.span.start)
+    alone = text[line.start : line.end].strip() == text[purge.span.start : purge.span.end]
+    if alone and not text[target.start : first.span.start].strip():
+        margin = text[target.start : first.span.start]
+        edits = [
+            Edit(Span(first.span.start, first.span.start), f"{text[purge.span.start : purge.span.end]}\n{margin}"),
+            Edit(Span(line.start, min(line.end + 1, len(text))), ""),
+        ]
+        fix = Fix("purge first", edits)
+    return Finding(
+        purge.span,
+        f"this unloads again what line {job.line(first.span.start)} loads, and the job runs without it; purge first",
+        related=[(first.span, "loaded here")],
+        fix=fix,
+    )
+
+
+def _late(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+    """A module that is loaded between two runs of the program of its name."""
+    runs: dict[str, list[Invocation]] = {}
+    for command in own:
+        name = _program(command)
+        if name:
+            runs.setdefault(name, []).append(command)
+    for command in own:
+        if command.context.conditional or command.context.looped:
+            continue
+        for module, span in _loaded(command):
+            found = runs.get(module.lower(), [])
+            before = [each for each in found if each.index < command.index and not each.context.tested]
+            after = [each for each in found if each.index > command.index]
+            if before and after and not any(_loads_any(each, before[0]) for each in own):
+                yield Finding(
+                    span,
+                    f"line {job.line(before[0].span.start)} runs `{_program(before[0])}` before this module is loaded, "
+                    "so it is another one or is not found; load the module above it",
+                    related=[(before[0].span, "runs without the module")],
+                )
+
+
+def _program(command: Invocation) -> str:
+    """The program that a command of the script runs, also by way of srun and the like; none in a container."""
+    last = command
+    while len(last.children) == 1 and container_of(last.children[0]) is None:
+        last = last.children[0]
+    name = last.name or ""
+    return "" if name in ("module", "ml", "which", "command", "type") else re.sub(r"[\d.]+\Z", "", name).lower()
+
+
+def _loads_any(command: Invocation, before: Invocation) -> bool:
+    """Whether a command above another may have loaded something else that has the program."""
+    if command.index >= before.index:
+        return False
+    return command.name in ("module", "ml", "source", ".", "conda", "spack", "eval") and not _is_purge(command)
+
+
+def _over_environment(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+    """A module with a python of its own that is loaded behind the activation of an environment."""
+    active: Invocation | None = None
+    for command in own:
+        if command.name in ("deactivate",) or is_activation(command) and "deactivate" in map(text_of, command.argv):
+            active = None
+        elif is_activation(command) or sources_activate(command) or _sources_environment(command):
+            active = command
+        elif active is not None and not command.context.conditional:
+            for module, span in _loaded(command):
+                if PYTHON.fullmatch(module) and _python_follows(own, command):
+                    yield Finding(
+                        span,
+                        f"this module puts its own python in front of the environment that line "
+                        f"{job.line(active.span.start)} activates; load it above that line",
+                        related=[(active.span, "the environment")],
+                    )
+                    active = None
+                    break
+
+
+def _sources_environment(command: Invocation) -> bool:
+    if command.name not in ("source", ".") or len(command.argv) < 2:
+        return False
+    return ENVIRONMENT.fullmatch(shown_text(command.argv[1])) is not None
+
+
+def _python_follows(own: list[Invocation], command: Invocation) -> bool:
+    """Whether a program of Python runs behind a command, and no environment is turned on before it."""
+    for each in own:
+        if each.index > command.index:
+            if is_activation(each) or sources_activate(each) or _sources_environment(each):
+                return False
+            if _program(each) in PYTHONS:
+                return True
+    return False
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        module load gcc openmpi
+        module load hdf5
+        «module purge»
+        srun ./solve
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        module purge
+        module load gcc openmpi
+        module load hdf5
+        srun ./solve
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        module purge
+        gromacs --version
+        module load «gromacs/2024.1»
+        srun gromacs mdrun
+        """,
+        title="the program runs before its module is there",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        source ~/venvs/train/bin/activate
+        module load «python/3.11»
+        srun python train.py
+        """,
+        title="over the environment",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        module purge
+        module load gcc python/3.11
+        source ~/venvs/train/bin/activate
+        module load cuda
+        srun python train.py
+        module purge
+        module load r
+        srun Rscript plot.R
+        """,
+        title="purged first, and between two programs",
+    ),
+]

@@ -1,0 +1,130 @@
+"""A variable of another batch system is read, which Slurm does not set.
+
+`$PBS_O_WORKDIR`, `$OAR_NODEFILE` and `$NSLOTS` are empty in a job of Slurm. `cd $PBS_O_WORKDIR` goes to the home
+folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over a count of tasks runs not at all.
+
+Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
+meant for several.
+
+## Fix
+
+The variable of Slurm with the same content. Safe: the other one is empty. Lists of nodes are files elsewhere, and there
+is no such file in Slurm.
+
+## References
+
+sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"; the manuals of PBS (qsub), LSF (bsub), Grid Engine (qsub) and OAR (oarsub)
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, unprepared_reads_of, use_of
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.bash.trace import VariableRead
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB613", "foreign-variable", severity="error", fix="sometimes", since="0.1.0",
+    when=Variables("PBS_*", "LSB_*", "LS_SUBCWD", "SGE_*", "OAR_*", "COBALT_*", "NSLOTS", "PE_HOSTFILE"),
+)  # fmt: skip
+
+NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE")
+# What a job of Slurm has instead; '' where there is no variable for it.
+TWINS = {
+    "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR LS_SUBCWD SGE_O_WORKDIR OAR_WORKDIR OAR_WORKING_DIRECTORY COBALT_CWD",
+    "SLURM_JOB_ID": "PBS_JOBID LSB_JOBID OAR_JOB_ID OAR_JOBID COBALT_JOBID",
+    "SLURM_JOB_NAME": "PBS_JOBNAME LSB_JOBNAME OAR_JOB_NAME",
+    "SLURM_ARRAY_TASK_ID": "PBS_ARRAYID PBS_ARRAY_INDEX SGE_TASK_ID LSB_JOBINDEX OAR_ARRAY_INDEX",
+    "SLURM_NTASKS": "PBS_NP NSLOTS LSB_DJOB_NUMPROC",
+    "SLURM_JOB_NUM_NODES": "PBS_NUM_NODES",
+    "SLURM_SUBMIT_HOST": "PBS_O_HOST LSB_SUB_HOST SGE_O_HOST",
+    "SLURM_JOB_PARTITION": "PBS_QUEUE LSB_QUEUE",
+    "": "PBS_NODEFILE OAR_NODEFILE OAR_NODE_FILE OAR_FILE_NODES PE_HOSTFILE LSB_DJOB_HOSTFILE LSB_HOSTS LSB_MCPU_HOSTS"
+    " COBALT_NODEFILE",
+}
+TWIN_OF = {name: twin for twin, names in TWINS.items() for name in names.split()}
+SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not job.directives.settings:
+        return
+    reads = [each for each in unprepared_reads_of(job, NAMES) if each.name in TWIN_OF and not each.context.conditional]
+    if not reads or unclear_sources(job):
+        return
+    known = {_system(name) for name in guarded_names(job) | assigned_names(job) if NAMES.fullmatch(name)}
+    for read in reads:
+        if _system(read.name) not in known and use_of(job, read).kind not in ("guard", "test"):
+            yield _finding(job, read)
+
+
+def _system(name: str) -> str:
+    first = name.partition("_")[0]
+    return SYSTEMS.get(first, first)
+
+
+def _finding(job: Job, read: VariableRead) -> Finding:
+    twin, printed = TWIN_OF[read.name], use_of(job, read).kind == "print"
+    fix = None
+    written = job.source.slice(read.span)
+    if twin and written in (f"${read.name}", f"${{{read.name}}}"):
+        fix = Fix(f"write ${twin}", [replace(read.span, written.replace(read.name, twin))], safe=True)
+    instead = f"write `${twin}`" if twin else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    return Finding(
+        read.span,
+        f"{read.name} is a variable of {_system(read.name)}, and empty in a job of Slurm; {instead}",
+        "warning" if printed else None,
+        fix=fix,
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        cd «$PBS_O_WORKDIR»
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        cd $SLURM_SUBMIT_DIR
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        mpirun -machinefile "«$PBS_NODEFILE»" -np 4 ./a.out
+        """,
+        title="no twin",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        #PBS -l nodes=4
+        if [ -n "$PBS_O_WORKDIR" ]; then
+            cd "$PBS_O_WORKDIR"
+            echo "$PBS_JOBID"
+        fi
+        mpirun ./a.out
+        """,
+        title="for several batch systems",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        NSLOTS=$SLURM_NTASKS
+        cd "${PBS_O_WORKDIR:-$SLURM_SUBMIT_DIR}"
+        mpirun -np $NSLOTS ./a.out
+        """,
+        title="set, or with a default",
+    ),
+]

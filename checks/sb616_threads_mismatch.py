@@ -1,0 +1,185 @@
+"""A program is told to use more CPUs than Slurm gives it.
+
+Slurm binds a job to the CPUs that it asked for, and to one where it asks for none. `--num_workers 16` or
+`OMP_NUM_THREADS=32` there does not bring more: the threads take turns on the few, which is slower than as many threads
+as CPUs.
+
+A warning from twice as many on; advice below that, and where the job asks for no CPUs at all, as partitions may give
+some for each GPU (DefCpuPerGPU) or whole nodes. Only numbers for one process are compared.
+
+## Fix
+
+None: more CPUs, or fewer threads. `$SLURM_CPUS_PER_TASK` keeps the two together.
+
+## References
+
+sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.repeatable import REPEATABLE
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
+
+CARD = Card("SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0")
+
+# Options that say how many threads or workers one process makes.
+OPTION = Regex(
+    r"-{1,2}(?:[a-z]+[-_.])*(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
+    r"|num[-_]proc|nproc|n[-_]?cpus?|cpus|n[-_]?cores?|cores|ncores)"
+)
+VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS")
+# Programs whose workers are jobs, nodes or servers' processes, and those that tell others of CPUs.
+ELSEWHERE = Regex(
+    r"ray|dask\S*|snakemake|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
+    r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
+)
+# What bears on the CPUs of a job in ways that are not reckoned here.
+UNCLEAR = (
+    "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
+    "cpus-per-gpu", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
+    "core-spec", "thread-spec", "tres-per-task", "hint",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    request = job.request
+    if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
+        return
+    if any(request.asked(name) for name in UNCLEAR) or request.foreign_settings():
+        return
+    reported: set[Span] = set()
+    for command in job.invocations:
+        step = step_around(command.context)
+        if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
+            continue
+        for words, span, number, of_job in _told(job, command, step):
+            cpus = _cpus(job, step)
+            if cpus is None or number <= max(cpus, 2) or span in reported:
+                continue
+            reported.add(span)
+            fewer = step.option("cpus-per-task") if of_job and step is not None else None
+            if fewer is not None and fewer.span is not None:  # whose number follows the job's, unlike the step's
+                message = (
+                    f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all of "
+                    f"them; write `--cpus-per-task={number}`, or a lower number there"
+                )
+                severity = "warning" if number >= 2 * cpus else "info"
+                yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
+                continue
+            asked = request.asked("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+            given = f"a task has {cpus} here" if asked else "a job that asks for no CPUs gets one"
+            remedy = f"ask for {number} with `--cpus-per-task`, or lower it"
+            severity = "warning" if asked and number >= 2 * cpus else "info"
+            yield Finding(span, f"`{words}` is more than there are CPUs: {given}; {remedy}", severity)
+
+
+def _cpus(job: Job, step: Step | None) -> int | None:
+    """The CPUs that one process may use, at most; None where they are not known."""
+    request = job.request
+    if step is not None:
+        option = step.option("cpus-per-task")
+        if not step.certain or any(step.option(name) is not None for name in UNCLEAR):
+            return None
+        if option is not None:
+            return whole(option.text)
+    each = whole(request.text("cpus-per-task")) if request.asked("cpus-per-task") else 1
+    tasks: int | None = 1
+    if request.asked("ntasks-per-node") or request.asked("ntasks"):
+        tasks = request.tasks_on_each_node() or request.tasks  # at most
+    if each is None or tasks is None:
+        return None
+    if step is not None and step.tasks_per_node:
+        return max(each, each * tasks // step.tasks_per_node)
+    return each * tasks
+
+
+def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[str, Span, int, bool]]:
+    """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
+    name = shown_text(command.argv[0]).rpartition("/")[2]
+    if ELSEWHERE.fullmatch(name) or any(ELSEWHERE.fullmatch(shown_text(field)) for field in command.argv[1:4]):
+        return
+    for at, field in enumerate(command.argv[1:], 1):
+        option, equals, _ = shown_text(field).partition("=")
+        if not OPTION.fullmatch(option):
+            continue
+        value: Pieces = () if at + 1 >= len(command.argv) else command.argv[at + 1]
+        if equals:
+            value = tuple(each for each in field if each.expansion is not None) or field
+            text = (text_of(field) or "").partition("=")[2]
+        else:
+            text = text_of(value) or ""
+        of_job = step is not None and _is_of_job(value)
+        number = parse_integer(text) if is_number(text) else _cpus(job, None) if of_job else None
+        if number is not None:
+            shown = text or "$" + next((each.name for each in expansions(value)), "")
+            yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
+    if not job.request.asked("cpus-per-task") or step is None and job.steps:
+        return  # what the batch shell runs beside its steps is not what the variable is for
+    for variable in VARIABLES:
+        field = exported(command, variable) or ()
+        text = text_of(field) or ""
+        if is_number(text) and field[0].expansion is None and not _is_tool(name):
+            yield f"{variable}={text}", span_of(field), parse_integer(text), False
+
+
+def _is_of_job(value: Pieces) -> bool:
+    """Whether a value is the number of CPUs that the batch shell has for itself."""
+    names = {(each.name, each.phase) for each in expansions(value)}
+    return names in ({("SLURM_CPUS_ON_NODE", Phase.BATCH)}, {("SLURM_CPUS_PER_TASK", Phase.BATCH)})
+
+
+def _is_tool(name: str) -> bool:
+    return name in UTILITIES or name in REPEATABLE
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus=1 --cpus-per-task=4
+        srun python train.py «--num_workers 16»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1 --cpus-per-task=8
+        export OMP_NUM_THREADS=«32»
+        ./solver
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus=1
+        python train.py «--workers=8»
+        """,
+        severity="info",
+        title="a partition may give CPUs for a GPU",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1 --cpus-per-task=8
+        export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+        ./solver --threads 8
+        """,
+        title="as many as there are",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --exclusive
+        ./solver --threads 64
+        """,
+        title="a whole node",
+    ),
+]

@@ -1,0 +1,98 @@
+"""conda is looked for in the environment that happened to be active when the job was submitted.
+
+CONDA_PREFIX is the prefix of the active environment, not that of conda: only the base environment has
+`etc/profile.d/conda.sh`. A job gets the variable of the submitting shell. With another environment active there, or
+none, the file is not found, `conda activate` fails, and the job goes on with the Python of the system, or ends there
+under `set -u` or `set -e`.
+
+## Fix
+
+`$(conda info --base)` in its place: unsafe, as it needs conda in PATH. The path of the installation is as good.
+
+## References
+
+conda's documentation, "Managing environments": CONDA_PREFIX is the active environment.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB617", "conda-prefix-of-submit-shell", severity="warning", fix="sometimes", since="0.1.0",
+    when=Variables("CONDA_PREFIX"), seen="public scripts; conda's documentation",
+)  # fmt: skip
+
+_INSTALLATION = Regex(r"/(?:etc/profile\.d/(?:conda|mamba)\.sh|bin/(?:activate|conda|mamba)|condabin/.*)")
+_PROVIDER = Regex(r"(?i)conda|mamba|forge|python")
+_WRITTEN = Regex(r"\$CONDA_PREFIX\b|\$\{CONDA_PREFIX\}")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    for command in job.invocations:
+        if command.name not in ("source", "."):
+            if _may_activate(command):
+                return
+            continue
+        if len(command.argv) < 2 or not command.argv[1]:
+            continue
+        first = command.argv[1][0]
+        if first.expansion is None or first.expansion.name != "CONDA_PREFIX" or first.text is not None:
+            continue
+        rest = shown_text(command.argv[1][1:])
+        if not _INSTALLATION.fullmatch(rest) or "CONDA_PREFIX" in command.state.variables:
+            continue
+        place = first.expansion.span
+        fix = None
+        if _WRITTEN.fullmatch(job.source.slice(place)):
+            fix = Fix("ask conda for its folder", [replace(place, "$(conda info --base)")], safe=False)
+        yield Finding(
+            place,
+            "CONDA_PREFIX is the environment that was active at submission, and only base has this file; write "
+            "`$(conda info --base)`, or the folder where conda is installed",
+            fix=fix,
+        )
+        return
+
+
+def _may_activate(command: Invocation) -> bool:
+    """Whether a command may set CONDA_PREFIX to the installation: an activation, or a module of conda's."""
+    words = " ".join(shown_text(word) for word in command.argv[1:])
+    if command.name in ("conda", "mamba", "micromamba"):
+        return words.startswith("activate")
+    return command.name in ("module", "ml") and _PROVIDER.search(words) is not None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        source «$CONDA_PREFIX»/etc/profile.d/conda.sh
+        conda activate train
+        srun python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        source $(conda info --base)/etc/profile.d/conda.sh
+        conda activate train
+        srun python train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        source /opt/miniforge3/etc/profile.d/conda.sh
+        conda activate train
+        srun python train.py --env $CONDA_PREFIX
+        """
+    ),
+]

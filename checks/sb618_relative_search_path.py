@@ -1,0 +1,104 @@
+"""A folder in a search path lacks its slash at the beginning, and leads somewhere else in every working folder.
+
+In `LD_LIBRARY_PATH=/opt/x/lib:usr/local/lib` the second folder is looked for below the folder that the program happens
+to run in. Libraries and programs of it are not found, or others are taken.
+
+Only a relative folder that begins like one of the root (`usr/`, `opt/`, or the first folder of another in the list),
+and stands beside absolute ones.
+
+## Fix
+
+Adds the slash. Unsafe: from then on the folder is searched.
+
+## References
+
+ld.so(8), "LD_LIBRARY_PATH"; bash(1), "PATH".
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.source.regex import Regex
+
+CARD = Card("SB618", "relative-search-path", severity="warning", fix="always", since="0.1.0", seen="a public script")
+
+# Names of lists that are searched; what else ends in PATH is one path or an address.
+_NAME = Regex(
+    r"(?:(?:APPTAINER|SINGULARITY)ENV_)?(?:PREPEND_|APPEND_)?(?:PATH|(?:DY)?LD_(?:RUN_)?(?:LIBRARY_)?PATH|LIBRARY_PATH"
+    r"|C(?:PLUS)?(?:_INCLUDE_)?PATH|PYTHONPATH|MANPATH|INFOPATH|MODULEPATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH|CLASSPATH)"
+)
+_LINE = Regex(r"(?m)^\s*(?:-\s*)?[\"']?(?P<name>\w*PATH)[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"'#]*:[^\s\"'#]*)")
+_PART = Regex(r"[^:\"']+")
+_ROOT_NAMES = "usr opt etc bin sbin lib lib64 home mnt scratch gpfs lustre var"
+_ROOTS = frozenset(_ROOT_NAMES.split())
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for text, program in programs(job):
+        if "PATH" not in text.string:
+            continue
+        for start, end, name in _lists(text.string, program):
+            for part in _relative(text.string, start, end):
+                place = text.span(*part)
+                if place in seen:
+                    continue
+                seen.add(place)
+                yield Finding(
+                    place,
+                    f"this folder of {name} is relative to the working folder, unlike those beside it; put a slash "
+                    "before it",
+                    fix=Fix("put a slash before it", [insert(place.start, "/")], safe=False),
+                )
+
+
+def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
+    """The values of search paths: where they start and end, and their names."""
+    for assigned in nodes_of(program, Assignment):
+        if isinstance(assigned.value, Word) and _NAME.fullmatch(assigned.name):
+            yield assigned.value.start, assigned.value.end, assigned.name
+    for heredoc in nodes_of(program, Heredoc):
+        for found in _LINE.finditer(string, heredoc.body.start, heredoc.body.end):
+            if _NAME.fullmatch(found["name"]):
+                yield *found.span("value"), found["name"]
+
+
+def _relative(string: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a list that lack their slash."""
+    parts = [(found[0], found.span()) for found in _PART.finditer(string, start, end)]
+    roots = {part.split("/")[1] for part, _ in parts if part.startswith("/") and "/" in part[1:]} - {""}
+    if not roots:
+        return
+    for part, span in parts:
+        first, slash, _ = part.partition("/")
+        if slash and (first in _ROOTS or first in roots) and "$" not in first and span[0] > start:
+            yield span
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export LD_LIBRARY_PATH=/opt/nccl/lib:«usr/local/cuda/lib64»:$LD_LIBRARY_PATH
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export LD_LIBRARY_PATH=/opt/nccl/lib:/usr/local/cuda/lib64:$LD_LIBRARY_PATH
+        srun ./a.out
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export PYTHONPATH=/opt/lib:src/models:$PYTHONPATH
+        srun ./a.out
+        """
+    ),
+]

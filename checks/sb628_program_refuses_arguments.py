@@ -1,0 +1,186 @@
+"""The program's own argument parser refuses the words that it is given.
+
+The Python program lies beside the script, and its argparse parser is plain: every option is written where the parser is
+made, and nothing else reads the command line. An option that it does not know, a value that is missing or of the wrong
+kind, or one that is not among the choices ends the program with `error: …` and status 2 before any work is done; the
+job waited in the queue for that.
+
+## Fix
+
+None: whether the script or the program is wrong is not written.
+
+## References
+
+argparse; Python 3.11 to 3.14
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.triggers import Commands, Launchers
+
+if TYPE_CHECKING:
+    from sbatchlint.job.python.parser import PlainParser
+
+# Launchers that give a program its own words alone.
+LAUNCHERS = ("torchrun", "accelerate")
+
+CARD = Card(
+    "SB628", "program-refuses-arguments", severity="error", fix="never", since="0.1.0",
+    when=Commands("python*", "*.py") | Launchers(*LAUNCHERS),
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    found: dict[Span, list[tuple[Span, str] | None]] = {}
+    for each in job.invocations:
+        program = python_program(job, each)
+        words = None if program is None else _words(each)
+        if program is not None and words is not None:
+            found.setdefault(each.span, []).append(_complaint(program, each, words))
+    for complaints in found.values():
+        if complaints[0] is not None and None not in complaints:  # whichever words it gets
+            yield Finding(*complaints[0])
+
+
+def _words(invocation: Invocation) -> Sequence[Pieces] | None:
+    """The words of the program itself."""
+    launcher = recognise(invocation.argv)
+    if launcher is not None:
+        return launcher.program_words[1:] if launcher.kind in LAUNCHERS else None
+    python = python_command(invocation.argv)
+    return invocation.argv[1 if python is None else python.after :]
+
+
+def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> tuple[Span, str] | None:
+    from sbatchlint.job.python.parser import Refused, plain_parser  # slow to import
+
+    parser = plain_parser(program.main)
+    if parser is None:
+        return None
+    where = f"{program.path}, line {parser.row}"
+    if any(text_of(each) == "--" for each in words):
+        return None
+    for field in words:
+        option = _option(field)
+        if option is not None and not _knows(parser, option):
+            return span_of(field), f"{_name(program)} has no option `{option}` ({where}), and ends at once"
+    # Where positional words may be several, the releases of Python deal them differently.
+    if any(text_of(each) is None for each in words) or any(each.nargs in ("?", "*", "+") for each in parser.positional):
+        return None
+    try:
+        parser.parse_args([str(text_of(each)) for each in words])
+    except Refused as refused:
+        return _place(invocation, words, str(refused)), f"{_name(program)} refuses its arguments ({where}): {refused}"
+    except SystemExit:
+        return None  # it prints its help or its version
+    return None
+
+
+def _name(program: PythonProgram) -> str:
+    return program.path.rpartition("/")[2]
+
+
+def _option(field: Pieces) -> str | None:
+    """The name of a long option, where the word certainly is one."""
+    prefix = known_prefix(field)
+    name, equals, _ = prefix.partition("=")
+    certain = equals or text_of(field) is not None
+    return name if certain and name.startswith("--") and len(name) > 2 and " " not in prefix else None
+
+
+def _knows(parser: "PlainParser", option: str) -> bool:
+    known = parser._option_string_actions
+    return option in known or parser.allow_abbrev and any(each.startswith(option) for each in known)
+
+
+def _place(invocation: Invocation, words: Sequence[Pieces], complaint: str) -> Span:
+    """The option or the word that is complained of, else the command's name."""
+    left_over = complaint.removeprefix("unrecognized arguments: ")
+    for field in words if left_over != complaint else ():
+        if left_over == text_of(field) or left_over.startswith(f"{text_of(field)} "):
+            return span_of(field)
+    if complaint.startswith("argument "):
+        names = complaint.removeprefix("argument ").partition(":")[0].split("/")
+        for field in reversed(words):
+            if shown_text(field).partition("=")[0] in names:
+                return span_of(field)
+    return invocation.name_span
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus-per-node=1
+        srun python train.py --epochs 10 «--learning-rate» 0.1
+        """,
+        files={
+            "train.py": """\
+            import argparse
+
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--epochs", type=int)
+            parser.add_argument("--lr", type=float, default=0.1)
+            args = parser.parse_args()
+            """
+        },
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus-per-node=4
+        torchrun --nproc_per_node=4 train.py --amp «True»
+        """,
+        files={
+            "train.py": """\
+            import argparse
+
+
+            def main():
+                parser = argparse.ArgumentParser()
+                parser.add_argument("--amp", action="store_true")
+                args = parser.parse_args()
+            """
+        },
+        title="a switch takes no value",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus-per-node=1
+        srun python train.py --epochs 10 --learning-rate 0.1
+        """,
+        files={
+            "train.py": """\
+            import argparse
+
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--epochs", type=int)
+            args, others = parser.parse_known_args()
+            """
+        },
+        title="the rest is for somebody else",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus-per-node=1
+        srun python train.py --epo 10 $MORE
+        """,
+        files={
+            "train.py": """\
+            import argparse
+
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--epochs", type=int, required=True)
+            args = parser.parse_args()
+            """
+        },
+    ),
+]

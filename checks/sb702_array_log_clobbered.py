@@ -1,0 +1,208 @@
+"""All tasks of a job array write one log.
+
+Each task of an array is a job with a log of its own, and opens that at its start. Where the name is the same for all,
+every task empties the file in which others are writing, and what they print then lands anywhere in it: of most tasks
+nothing is left to say why they failed. With `--open-mode=append` nothing is lost, but the lines of all tasks are mixed.
+
+`%a` is the index of a task, `%A` the job id of the array that squeue shows. `%j` makes names that differ too, but its
+numbers are those of each task as a job, which are shown nowhere else: that is advice. `%b`, the index modulo 10, is
+known from 24.11 on, and stands for ten logs at most.
+
+## Fix
+
+Puts `%A_%a` into the name, or `%a` where `%A` stands there already. Safe, unless the script names the log elsewhere.
+
+## References
+
+sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; guoyanzhao/VirusSeeker-Virome issue 1; live
+runs of Slurm 22.05 (tests/slurm).
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.script.submit_lines import shows_array
+from sbatchlint.analysis.storage.written_paths import WRITING
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.slurm.grammar.arrays import Indexes, indexes
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options, Variables
+
+CARD = Card(
+    "SB702", "array-log-clobbered", severity="error", fix="always", since="0.1.0",
+    when=Options("array") | Variables("SLURM_ARRAY_TASK_ID"), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+# What differs between the tasks of an array; `%b` only between those of another last digit.
+_OWN = frozenset("ajJS")
+_ARRAY_ID = Regex(r"%[0-9]*A")
+_JOB_ID = Regex(r"%[0-9]*[jJ]")
+_PATTERN = Regex(r"%[0-9]*[A-Za-z]")
+_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    request = job.request
+    if job.phase is Phase.SUBMIT or not job.directives.certain or request.heterogeneous:
+        return
+    if not (request.asked("output") or request.asked("error")) or any(_takes_over(each) for each in job.invocations):
+        return
+    asked = indexes(request.array)
+    if asked is None or asked.tasks < 2:
+        # Perhaps an array by the command line.
+        if request.asked("array") or not any(read.name == "SLURM_ARRAY_TASK_ID" for read in job.trace.reads):
+            return
+        if not shows_array(job):
+            return
+        asked = None
+    by_path: dict[str, list[Setting]] = {}
+    for setting, path in plain_paths(job, "output", "error"):
+        by_path.setdefault(path, []).append(setting)
+    numbered: list[Setting] = []
+    for path, settings in by_path.items():
+        shared = tuple(each for each in job.versions.majors if not _differs(path, each, asked))
+        if shared:
+            yield _clobbered(job, asked, shared, path, settings)
+        elif not patterns.uses(path, "a") and (patterns.uses(path, "j") or patterns.uses(path, "J")):
+            numbered += settings
+    if numbered:
+        instead = [_with_index_for_number(each.text or "") for each in numbered]
+        message = (
+            f"`%j` is another number for each task of this array, which squeue shows as `%A_%a`; write `{instead[0]}`"
+        )
+        yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
+
+
+def _clobbered(
+    job: Job, asked: Indexes | None, shared: tuple[str, ...], path: str, settings: list[Setting]
+) -> Finding:  # fmt: skip
+    instead = _with_index(path)
+    when = job.versions.said(shared)
+    mode = (job.request.text("open-mode") or "").lower()
+    if mode.startswith("a"):
+        severity, happens = "info", f"the lines of all tasks of the array are mixed in `{path}`{when}"
+    elif asked is None:
+        severity = "warning"
+        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it at its start"
+    elif asked.throttle == 1:
+        severity = "warning"
+        happens = f"each task of the array empties `{path}`{when}, so only the log of the last one is left"
+    else:
+        severity = job.versions.worst(shared)
+        happens = f"all {asked.tasks} tasks of the array write `{path}`{when}, and each empties it at its start"
+    message = f"{happens}; write `{instead}`"
+    span = settings[0].value_span or settings[0].span
+    return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)))
+
+
+def _takes_over(command: Invocation) -> bool:
+    """Whether the script sends all further output into a file of its own: `exec > run_$SLURM_ARRAY_TASK_ID.log`."""
+    return (
+        command.name == "exec"
+        and len(command.argv) == 1
+        and any(each.operator in WRITING for each in command.redirects)
+    )
+
+
+def _differs(path: str, version: str, asked: Indexes | None) -> bool:
+    """Whether tasks of an array have logs of different names in a release."""
+    used = {use.letter for use in patterns.found(path)} & patterns.letters(version)
+    return bool(used & _OWN) or "b" in used and asked is not None and asked.maximum - asked.minimum < 10
+
+
+def _with_index(path: str) -> str:
+    """The name with what differs for each task, in front of its ending."""
+    path = path.replace("\\", "")  # one alone keeps Slurm from reading any pattern
+    if patterns.uses(path, "a"):
+        return path
+    folder, name = posixpath.split(path)
+    if _ARRAY_ID.search(name):
+        return posixpath.join(folder, _ARRAY_ID.sub("%A_%a", name))
+    own = "%a" if _ARRAY_ID.search(folder) else "%A_%a"
+    stem, ending = posixpath.splitext(name)
+    joint = "" if not stem or stem[-1] in "-_." else "_"
+    return posixpath.join(folder, f"{stem}{joint}{own}{ending}")
+
+
+def _with_index_for_number(path: str) -> str:
+    return _JOB_ID.sub("%a" if patterns.uses(path, "A") else "%A_%a", path)
+
+
+def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
+    edits = [replacement(job.directives, each, text) for each, text in zip(settings, instead, strict=True)]
+    # Whoever looks for a log by its name would not find it any more.
+    paths = [each.text or "" for each in settings]
+    elsewhere = any(_is_named_elsewhere(job, each, paths.count(each)) for each in paths)
+    reads = any(_JOB_ID.search(each) for each in paths) and any(each.name in _IDS for each in job.trace.reads)
+    return Fix(f"write {instead[0]}", edits, safe=not elsewhere and not reads)
+
+
+def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
+    name = r"[^\s/\"']*".join(re.escape(part) for part in _PATTERN.split(posixpath.basename(path)))
+    return len(re.findall(rf"(?<![\w.-]){name}(?![\w.-])", job.source.text)) > times
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-100
+        #SBATCH --output=«blast.out»
+        #SBATCH --error=«blast.err»
+        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-100
+        #SBATCH --output=blast_%A_%a.out
+        #SBATCH --error=blast_%A_%a.err
+        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        #SBATCH --output=«logs/%x-%A.log»
+        #SBATCH --error=logs/%x-%A.log
+        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        #SBATCH --output=logs/%x-%A_%a.log
+        #SBATCH --error=logs/%x-%A_%a.log
+        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
+        """,
+        title="the number of the array is the same for all; both streams in one file are reported once",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        #SBATCH --output=«run-%j.out»
+        #SBATCH --error=run-%j.err
+        ./a.out $SLURM_ARRAY_TASK_ID
+        """,
+        severity="info",
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-9
+        #SBATCH --output=run-%A_%a.out
+        #SBATCH --error=run-%A_%a.err
+        ./a.out $SLURM_ARRAY_TASK_ID
+        """,
+        title="numbers that tell nothing",
+    ),
+    Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\n./a.out $SLURM_ARRAY_TASK_ID\n"),
+    Good("#!/bin/bash\n#SBATCH --array=1-9\n./a.out $SLURM_ARRAY_TASK_ID\n", title="Slurm's own name"),
+    Good("#!/bin/bash\n#SBATCH --array=7\n#SBATCH --output=run.out\n./a.out $SLURM_ARRAY_TASK_ID\n", title="one task"),
+    Good("#!/bin/bash\n#SBATCH --array=1-9 -o /dev/null\n./a.out > $SLURM_ARRAY_TASK_ID.log\n", title="no log wanted"),
+]

@@ -1,0 +1,84 @@
+"""The name of a log asks for the index of an array, and the job is none.
+
+`%a` is the index of an element of a job array. In a job that is no array it is no number that anybody would want:
+`run_%A_%a.out` becomes `run_4711_4294967294.out`. Whatever looks for the log by its name does not find it.
+
+Nothing is reported where the script reads SLURM_ARRAY_TASK_ID, or something beside it shows that it is submitted with
+--array. `%A` alone is the job's id then, and does no harm.
+
+## Fix
+
+Writes `%j`, the job's id, or drops `%a` where that stands there already. Unsafe: the array may come from the command
+line.
+
+## References
+
+sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a live run of Slurm 22.05.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.script.submit_lines import may_be_array
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB703", "array-pattern-without-array", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("output", "error", "input"), seen="a live run of Slurm 22.05",
+)  # fmt: skip
+
+_BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
+_ALONE = Regex(r"[-_.]?%[0-9]*a")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    directives, request = job.directives, job.request
+    if job.phase is Phase.SUBMIT or request.asked("array") or not directives.certain or directives.unread:
+        return
+    by_path: dict[str, list[Span]] = {}
+    for name in ("output", "error", "input"):
+        setting = request.given(name)
+        path = None if setting is None else setting.text
+        if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
+            continue
+        by_path.setdefault(path, []).append(setting.value_span or setting.span)
+    if not by_path or may_be_array(job):
+        return
+    for path, spans in by_path.items():
+        instead = _without_index(path)
+        fix = None
+        if all(job.source.slice(span) == path for span in spans):
+            fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
+        message = f"this job is no array, so `%a` becomes 4294967294 in the name; write `{instead}`, or give --array"
+        yield Finding(spans[0], message, fix=fix)
+
+
+def _without_index(path: str) -> str:
+    path = _BOTH.sub("%j", path)
+    named = patterns.uses(path, "j") or patterns.uses(path, "A")
+    return _ALONE.sub("" if named else lambda found: found.group().partition("%")[0] + "%j", path)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
+        title="two names alike are reported once",
+    ),
+    Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n",
+        title="the array comes from the command line",
+    ),
+    Good("#!/bin/bash\n# sbatch --array=1-9 job.sh\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out\n", title="as shown"),
+    Good("#!/bin/bash\n#SBATCH --output=run_%A.out\nsrun ./a.out\n", title="the job's own id"),
+    Good("#!/bin/bash\n#SBATCH --output=run_%%a.out\nsrun ./a.out\n", title="a plain percent sign"),
+]

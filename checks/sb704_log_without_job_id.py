@@ -1,0 +1,146 @@
+"""Every run of the script writes one log, and begins it anew.
+
+With `--output=train.log` the next job empties the log of the last one, and two jobs that run at the same time write
+over each other's lines. `%j` is the number of the job, `%x` its name. The same goes for `| tee train.log` behind the
+work of the job. Sites may set the default to appending (`JobFileAppend`), and then the runs stand one after the other.
+
+Advice only: some want just the last run's log. Not reported where the script itself reads the log, with
+`--open-mode=append`, and where the name of the job is in that of the log and may come from the command line. Arrays
+have a check of their own (SB702).
+
+## Fix
+
+Puts `%j` into the name (`$SLURM_JOB_ID` into that of tee). Unsafe: something else may look for the file.
+
+## References
+
+sbatch(1), "filename pattern"; CoBrALab/qbatch issue 146; live runs of Slurm 22.05 (tests/slurm).
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.expansion.array_elements import is_at_one_place
+from sbatchlint.analysis.script.submit_lines import may_be_array
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.written_paths import place_in
+from sbatchlint.bash.trace import PipelineRun
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.paths import classify
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import Commands, Options
+
+CARD = Card(
+    "SB704", "log-without-job-id", severity="info", fix="sometimes", since="0.1.0",
+    when=Options("output", "error") | Commands("tee"), seen="public scripts",
+)  # fmt: skip
+
+# What differs from job to job.
+_OWN = frozenset("jJAaS")
+# Variables with the same value in every run, as far as they bear on names of files.
+_FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRATCH", "WORK", "PROJECT", "PWD"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not job.directives.certain or not job.directives.settings:
+        return
+    if job.request.asked("array"):
+        return
+    found = [*_logs_of_job(job), *(_logs_of_work(job) if job.is_shell else ())]
+    if found and not may_be_array(job):  # that asks files, and comes last
+        yield from found
+
+
+def _logs_of_job(job: Job) -> Iterator[Finding]:
+    if (job.request.text("open-mode") or "").lower().startswith("a"):
+        return
+    found: list[Setting] = []
+    for setting, path in plain_paths(job, "output", "error"):
+        if path.endswith("/"):
+            continue
+        letters = {use.letter for use in patterns.found(path)}
+        if "x" in letters and not job.request.asked("job-name"):
+            return  # the name may come from the command line, another one each time
+        if _OWN & letters or _is_read(job, path):
+            return  # one of both is there for every run, or somebody wants just these names
+        found.append(setting)
+    if not found:
+        return
+    first = found[0]
+    instead = [_with_number(each.text or "") for each in found]
+    edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
+    yield Finding(
+        first.value_span or first.span,
+        f"every run of this job begins `{first.text}` anew, and what the last one wrote is lost; write `{instead[0]}`",
+        fix=Fix(f"write {instead[0]}", edits, safe=False),
+    )
+
+
+def _with_number(path: str) -> str:
+    folder, name = posixpath.split(path.replace("\\", ""))
+    stem, ending = posixpath.splitext(name)
+    return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else '-'}%j{ending}")
+
+
+def _is_read(job: Job, path: str) -> bool:
+    name = re.escape(posixpath.basename(path))
+    lines = job.source.text.splitlines()
+    return any(re.search(rf"(?<![\w.-]){name}(?![\w.-])", line) for line in lines if not line.startswith("#SBATCH"))
+
+
+def _logs_of_work(job: Job) -> Iterator[Finding]:
+    for ran in job.pipelines:
+        last = ran.elements[-1] if ran.elements else ()
+        command = next((each for each in last if each.name == "tee" and not each.kind), None)
+        if command is None or len(ran.elements) < 2 or not _is_work(job, ran):
+            continue
+        if any(shown_text(field)[:1] == "-" for field in command.argv[1:]) or command.context.looped:
+            continue
+        for field in command.argv[1:]:
+            word = shown_text(field)
+            if word.startswith("/dev/") or not {each.name for each in expansions(field)} <= _FIXED:
+                continue
+            if not is_at_one_place(job, command, field):
+                continue
+            dot = word.rfind(".", word.rfind("/") + 2)
+            file = job.source.text
+            where = place_in(field, dot if dot > 0 else len(word), file)
+            name = word.rpartition("/")[2]
+            if UNKNOWN_CHARACTER in name or classify(field, job.site).private:
+                continue
+            fix = None
+            if where is not None and file.count(name) == 1:
+                fix = Fix("put the job's number into the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
+            yield Finding(
+                field[-1].span,
+                f"every run of this job begins `{name}` anew, and what the last one wrote is lost; put `$SLURM_JOB_ID` "
+                "into its name",
+                fix=fix,
+            )
+            return
+
+
+def _is_work(job: Job, ran: PipelineRun) -> bool:
+    return any(weight(job, each) >= Weight.PROGRAM for element in ran.elements[:-1] for each in element)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=«train.log»\n#SBATCH --error=train.err\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --output=train-%j.log\n#SBATCH --error=train-%j.err\nsrun ./a.out\n",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun python a.py | tee «a.log»\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -o logs/%x-%j.out\nsrun python a.py | tee a-${SLURM_JOB_ID}.log\n",
+        title="by tee",
+    ),
+    Good("#!/bin/bash\n#SBATCH --output=%x-%j.log\nsrun python train.py 2>&1 | tee train-$SLURM_JOB_ID.log\n"),
+    Good("#!/bin/bash\n#SBATCH --output=train.log --open-mode=append\nsrun ./a.out\n", title="appended"),
+    Good("#!/bin/bash\n#SBATCH --time=5\nsrun ./a.out | tee -a train.log\n", title="Slurm's own name; appended"),
+    Good("#!/bin/bash\n#SBATCH --output=train.log\nsrun ./a.out\ngrep loss train.log\n", title="it is wanted"),
+]

@@ -1,0 +1,108 @@
+"""The name of a log has a pattern that Slurm does not know, and keeps it as it is.
+
+`--output=run-%Y%m%d.log` makes a file of just this name, with its percent signs: Slurm has no dates, and a letter that
+it does not know is left alone without a word. Where that letter was to make the names differ, every job writes one
+file. All releases know `%A %a %J %j %N %n %s %t %u %x` and `%%`; `%b` came with 24.11, `%r` and `%S` with 25.11. Case
+counts. A backslash that reaches Slurm turns all patterns of the name off.
+
+## Fix
+
+None: what was meant is often not known.
+
+## References
+
+sbatch(1) and srun(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; src/common/print_fields.c, 25.11;
+live runs of Slurm 22.05 (tests/slurm).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options, StepOptions
+
+CARD = Card(
+    "SB705", "unknown-log-pattern", severity="warning", fix="never", since="0.1.0",
+    when=Options("output", "error", "input") | StepOptions("output", "error", "input"),
+    seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+_NAMES = ("output", "error", "input")
+# What was probably meant: other cases, and the letters of squeue, LSF and host lists.
+_MEANT = {"X": "%x", "U": "%u", "T": "%t", "I": "%a", "i": "%j", "h": "%N", "H": "%N", "B": "%b"}
+# Words whose first letter is a pattern.
+_WORD = Regex(
+    r"(?<!%)%(?:[jJ]ob_?(?:id|ID|name|Name)|JOB_?(?:ID|NAME)|user(?:name)?|node(?:name|id)?|array_?(?:id|job)?|task_?id)"
+    r"(?![a-z])"
+)
+_OF_WORD = {"J": "%j", "n": "%N", "a": "%a", "t": "%t"}
+_DATE = frozenset("YymdHMSFTDB")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for path, span in _paths(job):
+        if path in seen:
+            continue
+        seen.add(path)
+        if not patterns.expands(path):
+            if any(True for _ in patterns.found(path.replace("\\", ""))):
+                yield Finding(span, "a backslash in the name turns all of its patterns off; take it away")
+            continue
+        for use, absent in patterns.unknown(path, job.versions.majors):
+            written = path[use.start : use.end]
+            since = patterns.LETTERS.get(use.letter)
+            if since is not None:
+                when = f"Slurm{job.versions.said(absent)} does not know `{written}` and leaves it in the name"
+                yield Finding(span, f"{when}: it came with {since}")
+            elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
+                yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
+            else:
+                instead = f"write `{_MEANT[use.letter]}`" if use.letter in _MEANT else "write `%%` for a percent sign"
+                yield Finding(span, f"`{written}` is no pattern of Slurm and stays in the name; {instead}")
+            break
+        else:
+            word = _WORD.search(path)
+            if word is not None:
+                pattern = word.group()[:2]
+                does = f"`{word.group()}` is `{pattern}` and the text `{word.group()[2:]}`"
+                yield Finding(span, f"{does}; write `{_OF_WORD.get(pattern[1], pattern)}`", "info")
+
+
+def _letters_known(path: str) -> bool:
+    return any(use.letter in patterns.LETTERS for use in patterns.found(path))
+
+
+def _paths(job: Job) -> Iterator[tuple[str, Span]]:
+    for setting, path in plain_paths(job, *_NAMES) if job.directives.certain else ():
+        if "%" in path:
+            yield path, setting.value_span or setting.span
+    for step in job.steps:
+        for name in _NAMES:
+            option = step.option(name)
+            value = option.value if option is not None else None
+            written = text_of(value) if value else None
+            if value and written and "%" in written:
+                yield written, span_of(value)
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH --output=«run-%Y%m%d.log»\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH --output=«run-%X-%j.log»\nsrun ./a.out\n", title="letters are large or small"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=«run-%j-%r.log»\nsrun ./a.out\n",
+        settings={"slurm-version": "24.05-26.05"},
+        title="a letter of later releases",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -N 2\nsrun --output=«task-%p.log» ./a.out\n", title="of a step"),
+    Good("#!/bin/bash\n#SBATCH --output=%x-%A_%4a-%N.log\nsrun --output=task-%j-%s-%t.log ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --output=use-100%%-%j.log --error=50%.err\nsrun ./a.out\n", title="percent signs"),
+    Good(
+        "#!/bin/bash\n#SBATCH --output=run-%j-%r.log\nsrun ./a.out\n",
+        settings={"slurm-version": "25.11"},
+        title="this release knows it",
+    ),
+]

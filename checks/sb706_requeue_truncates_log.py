@@ -1,0 +1,98 @@
+"""A job that may be requeued empties its log when it starts again.
+
+Slurm opens the log anew for each start of a job, and by default it is truncated: of the run that was preempted, or that
+asked for its own requeue, nothing is left, the reason why it ended included. Sites may set the default to appending
+(`JobFileAppend`).
+
+Reported where the script itself asks for requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Not where
+`--open-mode` says what is wanted, or where the name of the log holds the number of restarts (`%r`, from 25.11 on).
+
+## Fix
+
+Adds `--open-mode=append` behind the directives. Safe: it only keeps what was written before.
+
+## References
+
+sbatch(1), "--open-mode"; rwth-i6/sisyphus issue 201; live runs of Slurm 22.05.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.triggers import Commands, Options
+
+CARD = Card(
+    "SB706", "requeue-truncates-log", severity="warning", fix="always", since="0.1.0",
+    when=Options("requeue") | Commands("scontrol"), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+_OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    request = job.request
+    if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
+        return
+    if request.heterogeneous or request.asked("open-mode") or request.asked("no-requeue") or job.directives.unread:
+        return
+    paths = [request.text(name) or "" for name in ("output", "error") if request.asked(name)]
+    if any(patterns.uses(path, "r") or path in ("none", "/dev/null") for path in paths):
+        return
+    setting = request.given("requeue")
+    again = next((each for each in job.invocations if _requeues(each)), None)
+    if setting is None and again is None:
+        return
+    span = again.span if setting is None and again is not None else setting.span if setting is not None else None
+    if span is not None:
+        fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
+        message = "when the job is requeued, Slurm empties its log and what it wrote before is lost"
+        severity = "info" if setting is None else None  # the script chose the moment, and what it ran is over
+        yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
+
+
+def _requeues(command: Invocation) -> bool:
+    """Whether a command puts this job back into the queue."""
+    if command.name != "scontrol" or len(command.argv) < 3 or text_of(command.argv[1]) != "requeue":
+        return False
+    return any(each.name in _OWN for each in expansions(command.argv[2]))
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH «--requeue»
+        #SBATCH --output=train-%j.log
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --requeue
+        #SBATCH --output=train-%j.log
+        #SBATCH --open-mode=append
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        srun python train.py || «scontrol requeue "$SLURM_JOB_ID"»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH --open-mode=append
+        srun python train.py || scontrol requeue "$SLURM_JOB_ID"
+        """,
+        severity="info",
+    ),
+    Good("#!/bin/bash\n#SBATCH --requeue --open-mode=append\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH --requeue --open-mode=truncate\nsrun ./a.out\n", title="on purpose"),
+    Good("#!/bin/bash\n#SBATCH --requeue --output=%x-%j-%r.log\nsrun ./a.out\n", title="a log for each start"),
+    Good("#!/bin/bash\n#SBATCH --time=1:00:00\nscontrol requeue $1\n", title="another job"),
+]

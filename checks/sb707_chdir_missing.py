@@ -1,0 +1,115 @@
+"""The folder of `--chdir` is not there when the job starts, and the job runs in /tmp.
+
+Slurm does not look for the folder when the job is submitted. On the node it tries to go there, and where that fails it
+says so in the log, goes to /tmp and starts the script all the same. What the script reads by a relative path is not
+found, and what it writes is left on one node's own disk; the job may well end as COMPLETED.
+
+`--chdir` has no patterns: `%j` and `%x` stay as they are, and a folder of that name is hardly there. A `mkdir` in the
+script comes too late. A folder that merely is not beside the script, nor in the folders of the project above it, is
+advice: the job may be submitted from elsewhere, or somebody makes the folder before.
+
+## Fix
+
+None: make the folder before sbatch is called, or go there in the script: `mkdir -p DIR && cd DIR`.
+
+## References
+
+sbatch(1), "--chdir"; src/slurmd/slurmstepd/mgr.c, 20.11 to 26.05; live runs of Slurm 22.05 (tests/slurm).
+"""
+
+import os.path
+import posixpath
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.storage.project_folders import may_be_made_beside, project_folders
+from sbatchlint.analysis.storage.written_paths import operands
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.paths import under
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source import lookups
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB707", "chdir-missing", severity="error", fix="never", since="0.1.0", when=Options("chdir"),
+    seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for setting, path in plain_paths(job, "chdir") if job.directives.certain else ():
+        yield from _missing(job, setting, path)
+
+
+def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
+    span = setting.value_span or setting.span
+    use = next((each for each in patterns.found(path) if each.letter in patterns.LETTERS), None)
+    if use is not None:
+        written = path[use.start : use.end]
+        yield Finding(
+            span,
+            f"--chdir has no patterns, so `{written}` stays as it is, and without such a folder the job runs in /tmp; "
+            "make the folder in the script and `cd` to it",
+        )
+        return
+    folder = posixpath.normpath(path)
+    if job.outer is not None or folder in (".", "/") or not set(folder) - set("./"):
+        return
+    maker = next((each for each in job.invocations if each.name == "mkdir" and _makes(operands(each), folder)), None)
+    if maker is not None and not maker.context.handler:
+        if may_be_made_beside(job, folder) if folder.startswith("/") else _is_there(job, folder):
+            return
+        yield Finding(
+            span,
+            f"line {job.line(maker.span.start)} makes `{folder}` too late: without it "
+            "Slurm has gone to /tmp before the script begins; run mkdir before sbatch",
+            "warning",
+            related=[(maker.span, "runs after that")],
+        )
+    elif not folder.startswith("/") and project_folders(job) and not _is_there(job, folder):
+        yield Finding(
+            span,
+            f"without `{folder}` the job does not fail, but runs in /tmp; run `mkdir -p {folder}` before sbatch",
+            "info",
+        )
+
+
+def _makes(paths: list[str], folder: str) -> bool:
+    """Whether mkdir makes a folder; of a whole path one below it may be made although it is there."""
+    if folder.startswith("/"):
+        return folder in paths
+    return any(under(each, start + folder) for each in paths for start in ("", "${SLURM_SUBMIT_DIR}/"))
+
+
+def _is_there(job: Job, folder: str) -> bool:
+    """Whether a folder is beside the script, as far as that is known, or something beside it makes it."""
+    project = project_folders(job)
+    if any(os.path.abspath(each).endswith(os.sep + folder) for each in project):
+        return True
+    return any(lookups.is_folder(os.path.join(each, folder)) for each in project) or may_be_made_beside(job, folder)
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH --chdir=«runs/%j»\nsrun ./a.out\n", title="no patterns here"),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --chdir=«/scratch/ada/run1»
+        mkdir -p /scratch/ada/run1
+        srun ./a.out
+        """,
+        severity="warning",
+        title="made too late",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -D «run1»\nsrun ./a.out\n",
+        severity="info",
+        files={"data/input.txt": "1\n"},
+        title="not beside the script",
+    ),
+    Good("#!/bin/bash\n#SBATCH --chdir=run1\nsrun ./a.out\n", files={"run1/input.txt": "1\n"}),
+    Good("#!/bin/bash\n#SBATCH --chdir=/scratch/ada/run1\nsrun ./a.out\n", title="who knows"),
+    Good("#!/bin/bash\n#SBATCH --time=5\nmkdir -p run1 && cd run1\nsrun ./a.out\n", title="in the script"),
+]

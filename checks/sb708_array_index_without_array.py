@@ -1,0 +1,465 @@
+"""The indexes of a job array and the list or file that they choose from do not fit, or there is no array.
+
+`${FILES[$SLURM_ARRAY_TASK_ID]}` counts from 0. With `--array=1-10` and a list of ten the first entry is never used, and
+the last task gets an empty one; with more tasks than entries every further task starts with an empty word, on its own
+allocation. Lists grow and shrink, and the range of the directive is forgotten.
+
+Lines of a file are counted from 1: with `--array=0-9` the first task gets nothing from
+`sed -n "${SLURM_ARRAY_TASK_ID}p" list` (sed ends with an error), from `awk NR==$SLURM_ARRAY_TASK_ID` and from
+`head -n $SLURM_ARRAY_TASK_ID list | tail -n 1`. Of a file beside the script the lines are counted.
+
+Where a range is shorter than the list, and where the work is divided by SLURM_ARRAY_TASK_COUNT, which is another number
+when only some tasks are submitted again, that is advice.
+
+Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and
+`sed -n "${SLURM_ARRAY_TASK_ID}p" list` prints all lines. As the array may come from the command line, that is advice.
+
+Nothing is reported where the script compares something with the length of the list, or tests the entry.
+
+## Fix
+
+The range that fits the list, where it is a single one: unsafe, since the list may be what is wrong.
+
+## References
+
+sbatch(1), "--array"; bash(1), "Arrays".
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.expansion.reads import TESTS, assignment_around, guarded_names, unprepared_reads, use_of
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.script.submit_lines import shows_array
+from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
+from sbatchlint.bash.syntax.tree import Parameter
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.grammar.arrays import Indexes, indexes
+from sbatchlint.source import lookups
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options, Variables
+
+CARD = Card(
+    "SB708", "array-index-without-array", severity="error", fix="sometimes", since="0.1.0",
+    when=Variables("SLURM_ARRAY_TASK_ID") | Options("array"), seen="public scripts",
+)  # fmt: skip
+
+_ID = "SLURM_ARRAY_TASK_ID"
+_NAME = Regex(r"\$\{?([A-Za-z_]\w*)\}?")
+_SUM = Regex(r"\$\(\((.*)\)\)")
+_RANGE = Regex(r"([0-9]{1,7})-([0-9]{1,7})(%[0-9]+)?")
+_GLOB = Regex(r"[*?[]")
+# What stands for "no entry", to count from 1.
+_FILLER = Regex(r"(?i)|0|[-_.x]|none|null|n/?a|zero|dummy|skip|unused|empty|placeholder")
+_MOST_STEPS, _MOST_BYTES = 4, 1 << 20
+
+
+class Choice(NamedTuple):
+    """A list of which every task takes one entry. `subscript`: the expression for it; `read`: where it is taken.
+
+    `first`: its first entry, None where that is not known. `alone`: nothing else reads the list.
+    """
+
+    name: str
+    length: int
+    subscript: str
+    read: VariableRead
+    first: str | None
+    alone: bool
+
+
+class _Names:
+    """The variables of an expression, as one task of the array has them."""
+
+    def __init__(self, job: Job, task: int, depth: int = 0) -> None:
+        self.job, self.task, self.depth = job, task, depth
+
+    def text(self, name: str, index: int | str | None) -> str | None:
+        if name == _ID and index is None:
+            return str(self.task)
+        found = [each for each in self.job.assignments if each.name == name]
+        if len(found) != 1 or index is not None or self.depth > _MOST_STEPS:
+            raise NotUnderstood(name)
+        written = self.job.source.slice(found[0].span).partition("=")[2].strip("\"'")
+        value = _value(self.job, written, self.task, self.depth + 1)
+        return None if value is None else str(value)
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        raise NotUnderstood(name)
+
+    def key(self, name: str, subscript: str) -> str | None:
+        return None
+
+
+def _value(job: Job, text: str, task: int, depth: int = 0) -> int | None:
+    """What an index is in one task; None where that is not known."""
+    inner = _SUM.fullmatch(text.strip())
+    plain = _NAME.sub(r"\1", text if inner is None else inner[1])
+    if "$" in plain or "`" in plain:
+        return None
+    try:
+        return evaluate(plain, _Names(job, task, depth))
+    except NotUnderstood:
+        return None
+
+
+class Line(NamedTuple):
+    """A command that takes of a file the line that the index says."""
+
+    command: Invocation
+
+    @property
+    def name(self) -> str:
+        return shown_text(self.command.argv[-1])
+
+    def number(self, job: Job, task: int) -> int | None:
+        """Which line it is in one task; None where that is not known."""
+        words = [_filled(job, field, task) for field in self.command.argv[1:]]
+        return _LINE[self.command.name or ""](words)
+
+    def length(self, job: Job) -> int | None:
+        """How many lines the file has, where it lies beside the script."""
+        path = job.beside.path(self.command, self.command.argv[-1]) if self.command.name != "head" else None
+        data = None if path is None else lookups.read(path, _MOST_BYTES)
+        if data is None or len(data) == _MOST_BYTES:
+            return None
+        return data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
+
+
+def _filled(job: Job, field: Pieces, task: int) -> str | None:
+    """A word as one task has it."""
+    found = ""
+    for piece in field:
+        value = piece.text if piece.text is not None else _value(job, job.source.slice(piece.span), task)
+        if value is None:
+            return None
+        found += str(value)
+    return found
+
+
+def _of_sed(words: list[str | None]) -> int | None:
+    quiet = any(word in ("-n", "-ne", "--quiet", "--silent") for word in words)
+    script = next((word for word in words if word is None or word[:1] != "-"), None)
+    match = None if script is None else (_PRINTED if quiet else _KEPT).fullmatch(script)
+    return None if match is None else parse_integer(match[1] or match[2] if not quiet else match[1])
+
+
+def _of_awk(words: list[str | None]) -> int | None:
+    given: dict[str, str] = {}
+    script = None
+    for previous, word in zip(["", *words], words, strict=False):
+        if word is None:
+            return None
+        if previous == "-v" or word[:2] == "-v" and len(word) > 2:
+            name, _, value = word.removeprefix("-v").partition("=")
+            given[name] = value
+        elif word[:1] != "-" and previous != "-F":
+            script = word
+            break
+    match = None if script is None else _RECORD.match(script)
+    number = "" if match is None else given.get(match[1], match[1])
+    return parse_integer(number) if number.isdecimal() else None
+
+
+def _of_head(words: list[str | None]) -> int | None:
+    match = _HEAD.match(" ".join(word or "" for word in words[:-1]))
+    return None if match is None else parse_integer(match[1])
+
+
+_PRINTED = Regex(r"\s*(\d{1,7})\s*(?:p|\{\s*p;?\s*(?:q;?)?\s*\}|p;\s*\1q)\s*")
+_KEPT = Regex(r"\s*(?:(\d{1,7})\s*q\s*;\s*d|(\d{1,7})\s*!\s*d)\s*")
+_RECORD = Regex(r"\s*F?NR\s*==\s*(\w{1,40})\s*(?:\{|$)")
+_HEAD = Regex(r"-(?:n\s*)?(\d{1,7})$")
+_LINE = {"sed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk, "head": _of_head}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    setting = job.request.given("array")
+    asked = None if setting is None else indexes(setting.text)
+    if setting is not None and asked is not None:
+        found = (_unfit(job, setting, asked, choice) for choice in _choices(job))
+        lines = (_no_line(job, setting, asked, line) for line in _lines(job))
+        finding = next((each for each in (*found, *lines) if each is not None), None)
+        if finding is not None:
+            yield finding
+        yield from _by_count(job)
+    elif not job.request.asked("array") and not job.is_embedded:
+        yield from _no_array(job)
+
+
+def _choices(job: Job) -> Iterator[Choice]:
+    """The lists from which the tasks take an entry each, where their length is known."""
+    reads = {(each.name, each.span): each for each in job.trace.reads}
+    for text, program in programs(job):
+        found = nodes_of(program, Parameter)
+        measured = {each.name for each in found if each.operator == "length" and each.index is not None}
+        for each in found:
+            if each.index is None or each.operator or each.name in measured:
+                continue
+            read = reads.get((each.name, text.span(each.start, each.end)))
+            if read is None or read.variable is None or read.context.conditional or read.context.guards:
+                continue
+            known = read.variable.alternatives
+            if len(known) != 1 or not read.variable.array or "A" in read.variable.flags or known[0].keys is not None:
+                continue
+            fields = known[0].fields
+            pieces = [piece for field in fields or () for piece in field]
+            if fields is None or any(piece.open or _GLOB.search(piece.text or "") for piece in pieces):
+                continue
+            assigned = assignment_around(job, read.span)
+            if assigned is None or assigned.name not in guarded_names(job):
+                alone = sum(other.name == each.name for other in found) == 1
+                subscript = text.string[each.index.start : each.index.end]
+                first = text_of(fields[0]) if fields else None
+                yield Choice(each.name, len(fields), subscript, read, first, alone)
+
+
+def _unfit(job: Job, setting: Setting, asked: Indexes, choice: Choice) -> Finding | None:
+    if _ID not in choice.subscript and not any(_ID in job.source.slice(each.span) for each in job.assignments):
+        return None
+    first, last = (_value(job, choice.subscript, each) for each in (asked.minimum, asked.maximum))
+    if first is None or last is None or first == last and asked.tasks > 1 or first < 0:
+        return None
+    if last - first != asked.maximum - asked.minimum:
+        return None
+    shift = asked.minimum - first
+    if last < choice.length:
+        return _too_short(setting, asked, choice, first, last)
+    span = setting.value_span or setting.span
+    good = f"{shift}-{choice.length - 1 + shift}"
+    single = _RANGE.fullmatch(setting.text or "")
+    missing = asked.maximum - max(asked.minimum, choice.length + shift) + 1
+    if single is None:
+        many = "the last ones"
+    else:
+        many = f"{missing} tasks" if missing > 1 else f"task {asked.maximum}"
+        good += single[3] or ""
+    fix = None
+    if single is not None and job.source.slice(span) == setting.text:
+        fix = Fix("fit the range to the list", [replace(span, good)], safe=False)
+    entries = f"has {choice.length} entries, counted from 0" if choice.length != 1 else "has one entry, number 0"
+    row = job.line(choice.read.span.start)
+    return Finding(
+        span,
+        f"`{choice.name}` {entries}, so {many} of this array would get an empty one on line {row}; "
+        f"write `--array={good}`, or complete the list",
+        related=[(choice.read.span, "takes an entry")],
+        fix=fix,
+    )
+
+
+def _too_short(setting: Setting, asked: Indexes, choice: Choice, first: int, last: int) -> Finding | None:
+    """Entries of a list that no task takes, which may be on purpose."""
+    single = _RANGE.fullmatch(setting.text or "")
+    if single is None or asked.tasks < 2 or not choice.alone:
+        return None
+    if first == 0 and last < choice.length - 1:
+        unused = f"{last + 1} to {choice.length - 1}" if choice.length - last > 2 else f"{last + 1}"
+    elif first == 1 and last == choice.length - 1 and choice.first is not None and not _FILLER.fullmatch(choice.first):
+        unused = "0"
+    else:
+        return None
+    good = f"{asked.minimum - first}-{asked.minimum - first + choice.length - 1}{single[3] or ''}"
+    return Finding(
+        setting.value_span or setting.span,
+        f"`{choice.name}` has {choice.length} entries, counted from 0, and no task takes {unused}; "
+        f"if all are wanted, write `--array={good}`",
+        "info",
+        related=[(choice.read.span, "takes an entry")],
+    )
+
+
+def _by_count(job: Job) -> Iterator[Finding]:
+    """Work that is divided by the number of tasks, which is another one when some of them are submitted again."""
+    tests = [each.span for each in job.invocations if each.name in TESTS]
+    for read in unprepared_reads(job):
+        if read.name != "SLURM_ARRAY_TASK_COUNT" or read.context.conditional or use_of(job, read).kind in _HARMLESS:
+            continue
+        if not any(each.start <= read.span.start < each.end for each in tests):
+            yield Finding(
+                read.span,
+                "submitted again for some tasks (`--array=7,9`), SLURM_ARRAY_TASK_COUNT is another number, and the "
+                "parts of the work are others; write the number itself",
+                "info",
+            )
+            return
+
+
+def _lines(job: Job) -> Iterator[Line]:
+    """The commands that take a line of a file by the index, where nothing looks whether there is one."""
+    commands = [each for each in job.invocations if each.name in _LINE and len(each.argv) > 2]
+    if not commands or any(each.name in TESTS and _reads_index(each) for each in job.invocations):
+        return
+    for each in commands:
+        if each.context.conditional or each.phase is not Phase.BATCH or not _reads_index(each):
+            continue
+        following = job.invocations[each.index + 1 : each.index + 2]
+        if each.name == "head" and not (each.piped_to and [other.name for other in following] == ["tail"]):
+            continue
+        assigned = assignment_around(job, each.span)
+        if assigned is None or assigned.name not in guarded_names(job):
+            yield Line(each)
+
+
+def _reads_index(command: Invocation) -> bool:
+    return any(each.name == _ID for field in command.argv for each in expansions(field))
+
+
+def _no_line(job: Job, setting: Setting, asked: Indexes, line: Line) -> Finding | None:
+    """What is to be said of an array whose tasks take a line of a file each."""
+    first, last = (line.number(job, each) for each in (asked.minimum, asked.maximum))
+    if first is None or last is None or last - first != asked.maximum - asked.minimum:
+        return None
+    span = setting.value_span or setting.span
+    shift = asked.minimum - first
+    single = _RANGE.fullmatch(setting.text or "")
+    row = job.line(line.command.span.start)
+    have = line.length(job)
+    if first == 0:
+        last_index = asked.maximum + 1 if have is None else have + shift
+        good = f"{shift + 1}-{last_index}"
+        task = f"task {asked.minimum}"
+        message = f"{line.command.name} counts lines from 1, so {task} of this array gets none on line {row}"
+        severity = None
+    elif have is not None and 0 < have < last and first <= have:
+        good = f"{asked.minimum}-{have + shift}"
+        missing = f"{last - have} tasks get" if last - have > 1 else f"task {asked.maximum} gets"
+        message = f"`{line.name}` has {have} lines, so {missing} none on line {row}"
+        severity = "warning"
+    else:
+        return None
+    fix = None
+    if single is not None:
+        good += single[3] or ""
+        message = f"{message}; write `--array={good}`"
+        if job.source.slice(span) == setting.text:
+            fix = Fix("fit the range to the file", [replace(span, good)], safe=False)
+    else:
+        message = f"{message}; fit the indexes to the file"
+    return Finding(span, message, severity, related=[(line.command.span, "takes a line")], fix=fix)
+
+
+def _no_array(job: Job) -> Iterator[Finding]:
+    directives = job.directives
+    if not directives.settings or not directives.certain or directives.unread or directives.overriding:
+        return
+    if unclear_sources(job) or shows_array(job):
+        return
+    for read in unprepared_reads(job):
+        if read.name != _ID or read.context.conditional or read.operator or use_of(job, read).kind in _HARMLESS:
+            continue
+        written = job.source.slice(read.span)
+        fix = None
+        if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
+            guarded = f"${{{_ID}:?submit with --array}}"
+            fix = Fix("stop without an array", [replace(read.span, guarded)], safe=False)
+        yield Finding(
+            read.span,
+            f"{_ID} is empty unless sbatch is given --array on its command line; add the directive, or write "
+            f"`${{{_ID}:?}}`, which stops the job then",
+            "info",
+            fix=fix,
+        )
+        return
+
+
+_HARMLESS = frozenset({"print", "guard", "test"})
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1-3»
+        FILES=(a.fa b.fa c.fa)
+        srun ./a.out ${FILES[$SLURM_ARRAY_TASK_ID]}
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-2
+        FILES=(a.fa b.fa c.fa)
+        srun ./a.out ${FILES[$SLURM_ARRAY_TASK_ID]}
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1-9%2»
+        RATES=(0.1 0.01 0.001)
+        number=$((SLURM_ARRAY_TASK_ID - 1))
+        srun python train.py --lr "${RATES[$number]}"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-3%2
+        RATES=(0.1 0.01 0.001)
+        number=$((SLURM_ARRAY_TASK_ID - 1))
+        srun python train.py --lr "${RATES[$number]}"
+        """,
+        title="more tasks than entries",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        srun ./a.out "part_«$SLURM_ARRAY_TASK_ID».fa"
+        """,
+        severity="info",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        srun ./a.out "part_${SLURM_ARRAY_TASK_ID:?submit with --array}.fa"
+        """,
+        title="no array here",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«0-9»
+        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
+        srun ./a.out "$sample"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-10
+        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
+        srun ./a.out "$sample"
+        """,
+        title="there is no line 0",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-2
+        FILES=(a.fa b.fa c.fa)
+        srun ./a.out ${FILES[$SLURM_ARRAY_TASK_ID]}
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-11
+        FILES=(a.fa b.fa c.fa)
+        RATES=(1 2 3 4)
+        srun ./a.out ${FILES[$((SLURM_ARRAY_TASK_ID / 4))]} ${RATES[SLURM_ARRAY_TASK_ID % 4]}
+        """,
+        title="every pair of two lists",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        # sbatch --array=1-9 job.sh
+        #SBATCH --ntasks=1
+        srun ./a.out "part_$SLURM_ARRAY_TASK_ID.fa"
+        """,
+        title="the comment says how to submit it",
+    ),
+]

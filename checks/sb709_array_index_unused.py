@@ -1,0 +1,162 @@
+"""All tasks of a job array do the same work: nothing in the job asks which of them it is.
+
+Each task of an array runs the whole script. Where neither the script nor what it runs reads SLURM_ARRAY_TASK_ID, all of
+them do the same at the same time, and mostly write the same files.
+
+A warning where what the job runs is known: Python programs beside the script whose modules could all be read, and which
+look neither at their environment nor at anything else that differs. A program that is not known may ask for the index
+itself: that is advice.
+
+Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued from their checkpoints;
+a script that gives its programs anything else that differs between tasks, such as the job's id, a random number or the
+time; and workers that take their work from a queue.
+
+## Fix
+
+None: give each task its part by `$SLURM_ARRAY_TASK_ID`, or take --array away.
+
+## References
+
+sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.array_elements import several_elements
+from sbatchlint.analysis.expansion.reads import PRINTING
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.launch.serial_programs import is_serial
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.python.program import python_program
+from sbatchlint.source import lookups
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB709", "array-index-unused", severity="warning", fix="never", since="0.1.0", when=Options("array"),
+    whole_script=True, seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+_INDEX = Regex(r"ARRAY_(?:TASK|JOB)|(?i:array_?task_?id)")
+_DIRECTIVE = Regex(r"(?m)^#SBATCH.*")
+# Variables and commands that tell the tasks of an array from each other.
+_OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASHPID", "HOSTNAME", "EPOCHSECONDS"})
+_TELLING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol", "ls", "find"})
+_QUEUE = Regex(
+    r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)"
+)
+_FILE = Regex(r"[\w./-]*\w\.[A-Za-z]\w{0,3}")
+# What a Python program may know of itself.
+_IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess", "glob", "exists", "lock")
+_MOST_BYTES = 1 << 18
+
+
+def check(job: Job) -> Iterator[Finding]:
+    asked = several_elements(job)
+    if asked is None or asked.throttle == 1 or job.phase is not Phase.BATCH or not job.is_shell:
+        return
+    setting = job.request.given("array")
+    if setting is None or _INDEX.search(_DIRECTIVE.sub("", job.source.text)):
+        return
+    works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
+    if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
+        return
+    if any(each.name not in PRINTING and _tells(each) for each in job.invocations):
+        return
+    judged = [_asks(job, each) for each in works]
+    if True in judged:
+        return
+    span = setting.value_span or setting.span
+    related = [(works[0].name_span, "every task runs it")]
+    if None in judged:
+        yield Finding(
+            span,
+            f"all {asked.tasks} tasks of this array do the same, unless {_name(works[judged.index(None)])} asks for "
+            "SLURM_ARRAY_TASK_ID itself; pass it on",
+            "info",
+            related=related,
+        )
+    else:
+        yield Finding(
+            span,
+            f"all {asked.tasks} tasks of this array do the same, as nothing asks for SLURM_ARRAY_TASK_ID; use it, or "
+            "take --array away",
+            related=related,
+        )
+
+
+def _name(command: Invocation) -> str:
+    """What one would call the program that a command runs."""
+    files = [word for field in command.argv[1:4] if _FILE.fullmatch(word := shown_text(field))]
+    return files[0] if files else command.name or "its program"
+
+
+def _tells(command: Invocation) -> bool:
+    """Whether a command is given something that differs between the tasks, or works on what a queue has."""
+    fields = [*command.argv, *(value for _, value in command.variables), *(to.target or () for to in command.redirects)]
+    for each in (each for field in fields for each in expansions(field)):
+        if each.name in _OWN or any(words and words[0] in _TELLING for words in each.commands):
+            return True
+    if command.name == "flock":
+        return True
+    return any(_QUEUE.search(shown_text(field)) for field in command.argv[:4])
+
+
+def _asks(job: Job, command: Invocation) -> bool | None:
+    """Whether a program asks which task it is; None where that is not known."""
+    program = python_program(job, command)
+    if program is not None:
+        if program.speaks_of(*_IDENTITY):
+            return True
+        return False if is_serial(program) else None
+    for field in command.argv[:4]:
+        path = job.beside.path(command, field)
+        data = None if path is None else lookups.read(path, _MOST_BYTES)
+        if data is not None and (b"ARRAY" in data or b"environ" in data or b"getenv" in data):
+            return True
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1-10»
+        python simulate.py --steps 1000
+        """,
+        files={
+            "simulate.py": """\
+            import sys
+            import numpy as np
+
+            steps = int(sys.argv[2])
+            np.save("out.npy", np.arange(steps) ** 2)
+            """
+        },
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=«1-10»
+        module load R
+        Rscript simulate.R
+        """,
+        severity="info",
+        title="a program that is not known",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-10
+        Rscript simulate.R
+        """,
+        files={"simulate.R": 'task <- as.integer(Sys.getenv("SLURM_ARRAY_TASK_ID"))\n'},
+        title="the program asks itself",
+    ),
+    Good("#!/bin/bash\n#SBATCH --array=1-10%1\nsrun ./train --resume last.ckpt\n", title="one after the other"),
+    Good("#!/bin/bash\n#SBATCH --array=1-10\nwandb agent ada/sweep/x7k2\n", title="workers of a queue"),
+    Good("#!/bin/bash\n#SBATCH --array=1-10\n./simulate --seed $RANDOM --out run-$SLURM_JOB_ID\n", title="samples"),
+]

@@ -1,0 +1,103 @@
+"""A `wait` discards the failure of what it waits for: the job ends COMPLETED.
+
+`wait` without an operand returns 0, whatever became of the commands in the background; `set -e` does not help, as
+nothing has failed. `wait $a $b` returns the status of the last of them alone.
+
+Nothing is reported where work in the foreground comes later, whose failure is the job's: what runs in the background is
+then often a server or a monitor.
+
+## Fix
+
+None. Keep the ids, and wait for each: `pids+=($!)` behind each start, and at the end
+`for pid in "${pids[@]}"; do wait "$pid" || status=1; done; exit ${status:-0}`.
+
+## References
+
+bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espnet/pull/627
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.status_records import Loss
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card(
+    "SB711", "wait-discards-failure", severity="warning", fix="never", since="0.1.0", whole_script=True,
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or job.program.errors:
+        return
+    found = fates(job)
+    last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
+    # what is killed is a server or a monitor
+    last = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])
+    places: dict[int, list[Loss]] = {}
+    for loss in found.awaited:
+        if loss.command.index > last or loss.how == "waits":
+            places.setdefault(loss.by.start, []).append(loss)
+    if any(each.name == "trap" and len(each.argv) > 2 for each in job.invocations):
+        return  # a trap may look at what it waits for
+    for losses in places.values():
+        first = losses[0]
+        name = f"`{first.command.name}`" if first.command.name else "a command"
+        if first.how == "wait":
+            happens = f"`wait` returns 0 even if {name} fails"
+        else:
+            happens = f"this `wait` returns the status of the last process, so an earlier failure of {name} is lost"
+        started = dict.fromkeys(each.command.name_span for each in losses)
+        yield Finding(
+            first.by,
+            f"{happens}; keep the ids (`pids+=($!)`) and write `wait \"$pid\" || status=1` for each",
+            severity="info" if _in_task(first) else "warning",
+            related=[(each, "in the background") for each in started][:3],
+        )
+
+
+def _in_task(loss: Loss) -> bool:
+    """Whether the shell of a task waits: what it runs beside its work is often a server."""
+    return loss.command.context.parent is not None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -e
+        for seed in 1 2; do
+            srun -N1 python train.py --seed $seed &
+        done
+        «wait»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -N1 ./left & left=$!
+        srun -N1 ./right & right=$!
+        «wait $left $right»
+        """,
+        title="several ids",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        for seed in 1 2; do
+            srun -N1 python train.py --seed $seed &
+            pids+=($!)
+        done
+        for pid in "${pids[@]}"; do
+            wait "$pid" || status=1
+        done
+        exit ${status:-0}
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver &\nwait $!\n", title="one id"),
+    Good("#!/bin/bash\n#SBATCH -N2\n./server &\nsrun ./client\nkill %1\nwait\n", title="a server that is ended"),
+]

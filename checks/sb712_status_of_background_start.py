@@ -1,0 +1,69 @@
+"""`$?` behind a command with `&` is the status of starting it, which is always 0.
+
+A command in the background has no exit status until it has ended: `launch & rets+=($?)`, or a test of `$?` in the next
+line, looks at the start, and that always succeeds. A failure is never seen, however carefully the script goes on with
+what it has kept.
+
+## Fix
+
+None. `wait $!` returns the status of the command that was started last, once it has ended; where several run at once,
+keep the ids and wait for each.
+
+## References
+
+bash(1), Lists: "the shell does not wait for the command to finish, and the return status is 0".
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card(
+    "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT:
+        return
+    for each in fates(job).empty:
+        yield Finding(
+            each.read,
+            f"`$?` is 0 here, as the command on line {job.line(each.started.end - 1)} was only started; "
+            "`wait $!` gives the status that it ends with",
+            severity="warning" if each.earnest else "info",
+            related=[(each.started, "started in the background")],
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        for host in $(scontrol show hostnames); do
+            ssh "$host" docker run -d image &
+            pids+=($!); rets+=(«$?»)
+        done
+        wait
+        for each in "${rets[@]}"; do
+            [ "$each" -eq 0 ] || exit 1
+        done
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./server &
+        if [ «$?» -ne 0 ]; then
+            exit 1
+        fi
+        srun --overlap ./client
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver &\nwait $!\nexit $?\n"),
+    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./monitor &\nsrun ./solver\nexit $?\n", title="another command between them"),
+]

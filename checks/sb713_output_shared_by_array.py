@@ -1,0 +1,262 @@
+"""All tasks of a job array write their results into one file.
+
+`./model --case $SLURM_ARRAY_TASK_ID > result.csv` begins the file anew in every task. Those that run at the same time
+write over each other's lines, and in the end one task's result is left, or pieces of several. The same happens with
+`--output result.csv`, with `| tee result.csv`, with `cp case_$SLURM_ARRAY_TASK_ID.yaml case.yaml` and with `sed -i` in
+a file that all of them read.
+
+Reported where the command is told the index of its task, so that each one writes something else, and the name of the
+file is certainly the same for all: it holds no variable of the task or the job, the script goes to no folder of its
+own before, and the file does not lie on a node's own disk. `>>` is left alone.
+
+## Fix
+
+Puts `_${SLURM_ARRAY_TASK_ID}` into the name, where it is written once. Unsafe: something else may look for the file.
+
+## References
+
+sbatch(1), "Job arrays"; bash(1), "Redirections"; live runs of Slurm 22.05 (tests/slurm).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.expansion.array_elements import (
+    INDEX,
+    differs,
+    is_at_one_place,
+    several_elements,
+    works_by_index,
+)
+from sbatchlint.analysis.storage.written_paths import place_in
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.job.argv import partition
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import classify
+from sbatchlint.job.steps import step_around
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB713", "output-shared-by-array", severity="warning", fix="sometimes", since="0.1.0", when=Variables(INDEX),
+    seen="bash(1), \"Redirections\"",
+)  # fmt: skip
+
+_ANEW = frozenset({">", ">|", "&>"})
+# Options that name a file for results.
+_RESULT = Regex(
+    r"-{1,2}(?:[\w.]+[-_.])?(?:o|O|out|output|outfile|out[-_]?(?:put)?[-_]?(?:file|path|csv|name)?(?:name)?"
+    r"|results?(?:[-_](?:file|path))?|report(?:[-_]file)?|save[-_]?(?:file|path|as))"
+)
+_FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
+# Options whose value may become part of the file's name, or its folder.
+_NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*", )
+# Tests by which only indexes beyond some end leave, by the branch in which they do; and such whose result, or input, is
+# there or not.
+_BEYOND = (
+    Regex(r"TASK_ID[}\"']*\s+(?:-g[te]|>=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
+    Regex(r"TASK_ID[}\"']*\s+(?:-l[te]|<=?)\s|\[\s+(?:!\s+)?-[defs]\s"),
+)
+# What makes files for others to read, and no results.
+_COPYING = frozenset({"cp", "mv", "ln"})
+_PREPARING = _COPYING | {"sed"}
+_OTHERS = frozenset({"sbatch", "salloc", "ssh", "git", "tar", "echo", "printf", "gcc", "g++", "gfortran", "nvcc", "cc"})
+
+
+class Written(NamedTuple):
+    """A file that a command begins anew. `place`: what is pointed at."""
+
+    path: Pieces
+    place: Span
+
+
+def check(job: Job) -> Iterator[Finding]:
+    asked = several_elements(job)
+    if job.phase is not Phase.BATCH or not job.is_shell or asked is None:
+        return
+    told = _told(job)
+    seen: set[Span] = set()
+    for each in job.invocations:
+        if each.index not in told or each.context.handler or each.context.captured or each.alternatives > 1:
+            continue
+        for written in _written(job, each):
+            if asked.throttle == 1 and each.name in _PREPARING:
+                continue  # one task after the other
+            if written.place in seen or not _is_shared(job, each, written.path):
+                continue
+            seen.add(written.place)
+            yield _finding(job, each, written)
+
+
+def _told(job: Job) -> set[int]:
+    """The commands that are told the index, or stand in a pipeline with one that is, and run in every task."""
+    found = {each.index for each in job.invocations if works_by_index(job, each)}
+    for ran in job.pipelines:
+        members = {each.index for element in ran.elements for each in element}
+        if len(ran.elements) > 1 and members & found:
+            found |= members
+    alone = _first_of_some(job)
+    return {each for each in found if each < alone and not job.invocations[each].context.conditional}
+
+
+def _first_of_some(job: Job) -> int:
+    """The command from which on perhaps not all tasks of the array go on: some have left the script by a test."""
+    tests = [each.index for each in job.invocations if each.name in ("[", "[[", "test") and works_by_index(job, each)]
+    for each in job.invocations:
+        leaves = each.name in ("exit", "return") and any(0 < each.index - test < 5 for test in tests)
+        if leaves and not any(_BEYOND[taken].search(str(test)) for test, taken in each.guards if taken in (0, 1)):
+            return each.index
+    return len(job.invocations)
+
+
+def _written(job: Job, command: Invocation) -> Iterator[Written]:
+    if command.stdin is None or command.name not in ("cat", "tee"):  # generated files are SB416's
+        for redirect in command.redirects:
+            if redirect.operator in _ANEW and redirect.target and redirect.fd in (None, "1"):
+                yield Written(redirect.target, redirect.span)
+    argv = command.argv
+    words = [shown_text(field) for field in argv]
+    if command.name == "tee":
+        if not any(word in ("-a", "--append") for word in words):
+            for field in argv[1:]:
+                yield Written(field, _place(job, field))
+        return
+    if command.name in _COPYING:
+        if len(argv) > 2 and _FILE.fullmatch(words[-1]) and any(differs(job, field) for field in argv[1:-1]):
+            yield Written(argv[-1], _place(job, argv[-1]))
+        return
+    if command.name == "sed":
+        if any(word == "--in-place" or word[:2] == "-i" for word in words[1:]) and not differs(job, argv[-1]):
+            if _FILE.fullmatch(words[-1]) and any(differs(job, field) for field in argv[1:-1]):
+                yield Written(argv[-1], _place(job, argv[-1]))
+        return
+    own = command.spawn.command if command.children else len(argv)
+    if command.name in _OTHERS or command.name is None or _is_named_by_option(job, command):
+        return
+    for number, field in enumerate(argv[1:own], 1):
+        name, value = partition(field, "=")
+        if not _RESULT.fullmatch(shown_text(name)) or not words[number].startswith("-"):
+            continue
+        if value is None and number + 1 < len(words[:own]):
+            value = argv[number + 1]
+        if value and _FILE.fullmatch(shown_text(value)) and "%" not in shown_text(value):
+            yield Written(value, _place(job, value))
+
+
+def _place(job: Job, field: Pieces) -> Span:
+    """Where a word is written; its end where its parts come from several lines."""
+    span = span_of(field)
+    return field[-1].span if field and "\n" in job.source.slice(span) else span
+
+
+def _is_named_by_option(job: Job, command: Invocation) -> bool:
+    """Whether the index is perhaps for the name of the file, which the program makes up."""
+    previous = ""
+    for field in command.argv[1:]:
+        name, value = partition(field, "=")
+        option = shown_text(name) if value is not None else previous
+        if differs(job, field) and _NAMING.fullmatch(option):
+            return True
+        previous = shown_text(field)
+    return False
+
+
+def _is_shared(job: Job, command: Invocation, path: Pieces) -> bool:
+    text = shown_text(path)
+    if text.startswith(("/dev/", "/proc/", "-", "&")) or not is_at_one_place(job, command, path):
+        return False
+    container, step = container_of(command), step_around(command.context)
+    if container is not None and not text.startswith("/"):
+        return False
+    if step is not None and step.option("chdir") is not None:
+        return False
+    return not classify(path, job.site, container).private
+
+
+def _finding(job: Job, command: Invocation, written: Written) -> Finding:
+    word = shown_text(written.path)
+    row = job.line(command.span.start)
+    dot = word.rfind(".", word.rfind("/") + 2)
+    file = job.source.text
+    where = place_in(written.path, dot if dot > 0 else len(word), file)
+    name = shown_text(cut(written.path, word.rfind("/") + 1, len(word)))
+    fix = None
+    if where is not None and name and file.count(name) == 1:
+        fix = Fix("put the index into the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
+    name = "one file" if UNKNOWN_CHARACTER in name else f"`{name}`"
+    what = f"all tasks of the array write {name}"
+    if command.name == "sed":
+        what = f"all tasks of the array edit {name}"
+    return Finding(
+        written.place,
+        f"{what}, each with other content, and overwrite each other's; put `$SLURM_ARRAY_TASK_ID` into its name",
+        related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
+        fix=fix,
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        python model.py --case $SLURM_ARRAY_TASK_ID «> result.csv»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        python model.py --case $SLURM_ARRAY_TASK_ID > result_${SLURM_ARRAY_TASK_ID}.csv
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
+        samtools sort -o «sorted.bam» "$sample.bam"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
+        samtools sort -o sorted_${SLURM_ARRAY_TASK_ID}.bam "$sample.bam"
+        """,
+        title="by an option",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-3
+        sed -i "s/^seed:.*/seed: $SLURM_ARRAY_TASK_ID/" «config.yaml»
+        srun ./model config.yaml
+        """,
+        title="one settings file for all",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        python model.py --case $SLURM_ARRAY_TASK_ID > result_$SLURM_ARRAY_TASK_ID.csv
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        mkdir -p case_$SLURM_ARRAY_TASK_ID && cd case_$SLURM_ARRAY_TASK_ID
+        python ../model.py --case $SLURM_ARRAY_TASK_ID > result.csv
+        """,
+        title="in a folder of its own",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-20
+        ./model --case $SLURM_ARRAY_TASK_ID >> results.csv
+        squeue --job $SLURM_JOB_ID > $SCRATCH/queue.txt
+        """,
+        title="lines of each; the same for all",
+    ),
+]

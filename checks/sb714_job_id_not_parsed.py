@@ -1,0 +1,126 @@
+"""What sbatch prints is taken for a job's number.
+
+sbatch answers with a sentence, `Submitted batch job 4711`. `JOB=$(sbatch a.sh)` holds all four words, and
+`--dependency=afterok:$JOB` then reads `Submitted` as the job, and `batch` as the script. The second job is never
+submitted; scancel and squeue refuse the sentence as well.
+
+## Fix
+
+Adds `--parsable`, with which sbatch prints the number alone. Unsafe: where the sentence is shown to somebody too, it
+would be the number.
+
+## References
+
+sbatch(1), "--parsable"; live runs of Slurm 22.05: `Unable to open file batch`, `Job dependency problem`, `Invalid job
+id Submitted`.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Pieces, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB714", "job-id-not-parsed", severity="error", fix="always", since="0.1.0",
+    when=Commands("sbatch"), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+_DEPENDENCY = Regex(r"(?:--dependency|-d)(?:=.*)?|(?:after\w*|singleton)[:,?].*")
+_SAYING_ITSELF = Regex(r"-\w*[Q]\w*|--quiet|--test-only|--par\w*|--wrap|--help|--version|-V|-h")
+_TAKING = frozenset({"scancel", "squeue", "sacct", "scontrol", "seff", "sattach", "sstat"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Expansion] = set()
+    for command in job.invocations:
+        if command.name not in _TAKING and command.name not in ("sbatch", "srun"):
+            continue
+        for at, field in enumerate(command.argv):
+            told = _sentence(field)
+            if told is None or told in seen or not _wants_number(command, at):
+                continue
+            source = _submission(job, told)
+            if source is None:
+                continue
+            seen.add(told)
+            at_end = source.name_span.end
+            exact = job.source.slice(source.name_span) == "sbatch"
+            fix = Fix("add --parsable", [insert(at_end, " --parsable")], safe=False) if exact else None
+            yield Finding(
+                source.name_span,
+                f"sbatch prints `Submitted batch job NUMBER`, and line {job.line(command.span.start)} takes all of it "
+                "for the number, which Slurm refuses; write `sbatch --parsable`",
+                related=[(command.span, "takes it for a job's number")],
+                fix=fix,
+            )
+
+
+def _sentence(field: Pieces) -> Expansion | None:
+    """The substitution of an sbatch that a word holds as it is."""
+    for piece in field:
+        if piece.text is None and piece.expansion is not None and piece.expansion.name.startswith("$(sbatch "):
+            return piece.expansion
+    return None
+
+
+def _wants_number(command: Invocation, at: int) -> bool:
+    word = shown_text(command.argv[at])
+    before = text_of(command.argv[at - 1]) or ""
+    if command.name in ("sbatch", "srun"):
+        return _DEPENDENCY.match(word) is not None or before in ("--dependency", "-d")
+    return at > 0
+
+
+def _submission(job: Job, told: Expansion) -> Invocation | None:
+    """The sbatch that prints the sentence, where it prints nothing else and nobody cuts it."""
+    found = [
+        each
+        for each in job.invocations
+        if each.name == "sbatch" and told.span.holds(each.span)
+    ]
+    if len(found) != 1 or "|" in told.name or ";" in told.name or len(told.commands) != 1:
+        return None
+    for field in found[0].argv[1:]:
+        word = shown_text(field)
+        if text_of(field) is None and not word.strip(UNKNOWN_CHARACTER):
+            return None
+        if not word.startswith("-"):
+            break
+        if word.startswith("--par") or _SAYING_ITSELF.fullmatch(word) and not word.startswith("--wrap"):
+            return None
+    return found[0]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        FIRST=$(«sbatch» prepare.sh)
+        sbatch --dependency=afterok:$FIRST train.sh
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        FIRST=$(sbatch --parsable prepare.sh)
+        sbatch --dependency=afterok:$FIRST train.sh
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        job=$(«sbatch» --time=10 prepare.sh)
+        squeue -j "$job"
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        job=$(sbatch --parsable --time=10 prepare.sh)
+        squeue -j "$job"
+        """,
+    ),
+    Good("#!/bin/bash\nFIRST=$(sbatch --parsable a.sh)\nsbatch --dependency=afterok:$FIRST b.sh\n"),
+    Good("#!/bin/bash\nFIRST=$(sbatch a.sh | awk '{print $4}')\nsbatch -d afterok:$FIRST b.sh\n", title="cut out"),
+    Good('#!/bin/bash\nFIRST=$(sbatch a.sh)\nsbatch -d afterok:${FIRST##* } b.sh\n', title="its last word"),
+    Good('#!/bin/bash\nFIRST=$(sbatch a.sh)\necho "$FIRST"\n', title="only shown"),
+]

@@ -1,0 +1,104 @@
+"""A task of an array cancels itself where the array is meant, or the array where only success is meant.
+
+Arrays that run one task at a time (`--array=0-31%1`) are chains of restarts, and a `scancel` at the end is to stop the
+rest once training is done. SLURM_JOB_ID is the task's own number: `scancel $SLURM_JOB_ID` kills the task that has just
+succeeded, and the next ones start all the same. SLURM_ARRAY_JOB_ID is the array's; unless a test of the exit status
+stands around it, the first crash stops the chain as well.
+
+## Fix
+
+`$SLURM_ARRAY_JOB_ID` for `$SLURM_JOB_ID`: unsafe, as it ends more than before. For a cancel without a test none.
+
+## References
+
+scancel(1); Slurm's guide to job arrays: each task has a job id of its own.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.argv import variable_name
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB718", "scancel-in-array", severity="warning", fix="sometimes", since="0.1.0", when=Commands("scancel"),
+    seen="public scripts; Slurm's guide to job arrays",
+)  # fmt: skip
+
+_ONE_AT_A_TIME = Regex(r".*%1")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    array = job.request.text("array")
+    if job.phase is not Phase.BATCH or array is None:
+        return
+    chain = _ONE_AT_A_TIME.fullmatch(array) is not None
+    for command in job.invocations:
+        if command.name != "scancel" or len(command.argv) != 2 or command.context.handler or command.context.background:
+            continue
+        name = variable_name(command.argv[1])
+        if name in ("SLURM_JOB_ID", "SLURM_JOBID") and chain:
+            yield _itself(command, name)
+        elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
+            yield Finding(
+                command.span,
+                "the first task that gets here cancels the whole array, also after a crash; do it only where the "
+                "work's exit status is 0",
+            )
+
+
+def _itself(command: Invocation, name: str) -> Finding:
+    word = command.argv[1][0]
+    return Finding(
+        word.span,
+        f"{name} is this task alone, so it cancels itself and the rest of the array goes on; write "
+        "`$SLURM_ARRAY_JOB_ID`",
+        fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),
+    )
+
+
+def _is_last(job: Job, command: Invocation) -> bool:
+    """Whether work was done before it, and nothing looked at its outcome: no command that may end the script."""
+    before = [each for each in job.invocations[: job.invocations.index(command)] if not each.kind]
+    looked_at = any(each.name in ("exit", "return") or each.context.tested for each in before)
+    return bool(before) and not looked_at and not any(run.errexit for run in job.pipelines)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-31%1
+        python train.py --resume
+        if [ $? -eq 0 ]; then
+            scancel «$SLURM_JOB_ID»
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=0-31%1
+        python train.py --resume
+        if [ $? -eq 0 ]; then
+            scancel $SLURM_ARRAY_JOB_ID
+        fi
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-31%1
+        python train.py --resume
+        «scancel $SLURM_ARRAY_JOB_ID»
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-31%1
+        python train.py --resume && scancel $SLURM_ARRAY_JOB_ID
+        """
+    ),
+]

@@ -1,0 +1,190 @@
+"""A trap for EXIT marks the job's work as successful, whatever became of it.
+
+`trap 'touch DONE' EXIT` runs whenever the script ends: also when the work fails and `set -e` ends the script, and when
+Slurm ends the job at its time limit. Whoever looks at the file (the next job, a workflow manager, the script itself
+when it is submitted again) takes the work for done.
+
+Reported is a handler that makes such a file or writes such a word without a look at `$?` or at anything else, and that
+was set before the work. It is an advice where it looks at `$?`, but no trap for TERM ends the script with another one.
+
+## Fix
+
+None: keep the status first (`status=$?`), and mark success only where it is 0. Where SIGTERM ends bash itself, `$?` is
+that of the last command before, mostly 0, so `trap 'exit 143' TERM` is needed as well. Or mark success in the last line
+of the script instead, behind `set -e`.
+
+## References
+
+bash(1), "trap"; a live run of Slurm 22.05. https://github.com/BSC-ES/autosubmit/issues/2806
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from sbatchlint.analysis.script.traps import traps_of
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.written_paths import made_paths, redirected_paths, words
+from sbatchlint.bash.syntax.tree import Function
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB719", "success-marked-anyway", severity="warning", fix="never", since="0.1.0", when=Commands("trap"),
+    seen="BSC-ES/autosubmit#2806 and a live run of Slurm 22.05",
+)  # fmt: skip
+
+_STATE = r"(?:completed?|done|finished|ok|passed|success(?:ful(?:ly)?)?|succeeded)"
+_MARKER = Regex(rf"(?i)(?:.*[^a-z])?{_STATE}(?:[^a-z].{{0,20}})?")
+# A word that is such a state and nothing else, or says that something is in it; "job done" only says that it ended.
+_SAID = Regex(
+    rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b|.*\b(?:success|succeeded\b)"
+)
+_NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
+_LOOKS = Regex(r"\$\{?(?:\?|PIPESTATUS)")
+_SUCCESS = Regex(r"(?:-eq|==?)\s*[\"']?0\b|\(\(\s*!")
+_NAME = Regex(r"\$\{?(\w+)")
+_TELLING = frozenset({"echo", "printf", "cat", "log", "date"})
+_MOVING = frozenset({"rm", "cp", "rsync", "tar", "grep", "touch", "mv", "ln"})
+_LEAVING = frozenset({"exit", "return"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    traps = [each for each in traps_of(job) if each.signal in ("EXIT", "0")]
+    if len(traps) != 1 or any(each.signal == "ERR" for each in traps_of(job)) or _is_taken_back(job):
+        return
+    command = traps[0].command
+    handler = [each for each in job.invocations if each.parent is command]
+    if not handler or not _is_followed_by_work(job, command):
+        return
+    functions = {node.name: node for node in nodes_of(job.program, Function)}
+    called = {name for each in handler for name in (each.name, *each.context.calls)} & functions.keys()
+    bodies = [job.text.string[functions[name].start : functions[name].end] for name in called if name]
+    told = "\n".join((shown_text(command.argv[1]), *bodies))
+    if _LOOKS.search(told):
+        yield from _at_time_limit(job, command, handler, told)
+        return
+    for each in handler:
+        if each.name in _LEAVING and each.guards != command.guards:
+            return  # it looks at something after all
+        if each.guards != command.guards or each.name in functions or not _marks(job, each):
+            continue
+        if not _changes_later(job, command, each):
+            row = job.line(each.span.start)
+            yield Finding(
+                command.span,
+                f"line {row} runs however the script ends, so work that failed or ran out of time counts as done, too; "
+                "begin the handler with `status=$?` and do it only where that is 0",
+                related=[(each.span, "marks the work as done")],
+            )
+            return
+
+
+def _at_time_limit(job: Job, trap: Invocation, handler: list[Invocation], told: str) -> Iterator[Finding]:
+    """A handler that looks at `$?`, which SIGTERM does not change: srun ends before bash, but other work does not.
+
+    `told`: its text, for a test that is decided, as `$?` is known when the trap is set.
+    """
+    if any(each.signal == "TERM" for each in traps_of(job)):
+        return
+    if not any(_is_foreground(job, trap, each) for each in job.invocations):
+        return
+    for each in handler:
+        tests = [str(guard) for guard, branch in each.guards - trap.guards if branch == 0]
+        if all(map(_SUCCESS.search, tests or [told])) and _marks(job, each):
+            row = job.line(each.span.start)
+            yield Finding(
+                trap.span,
+                "at the time limit SIGTERM ends bash with the `$?` of the command before, mostly 0, and "
+                f"line {row} marks the work as done; add `trap 'exit 143' TERM`",
+                "info",
+                related=[(each.span, "marks the work as done")],
+            )
+            return
+
+
+def _is_foreground(job: Job, trap: Invocation, command: Invocation) -> bool:
+    """Whether the batch shell waits for a command of the work that is no step."""
+    context = command.context
+    if command.index <= trap.index or command.parent is not None or context.handler or context.background is not None:
+        return False
+    return command.name != "srun" and context.shell.kind == "script" and weight(job, command) >= Weight.PROGRAM
+
+
+def _is_taken_back(job: Job) -> bool:
+    """Whether the trap does not hold to the end."""
+    commands = (
+        each for each in job.invocations if each.name == "trap" and len(each.argv) > 1 and not each.context.handler
+    )
+    return any(text_of(each.argv[1]) in ("-", "") for each in commands)
+
+
+def _is_followed_by_work(job: Job, trap: Invocation) -> bool:
+    later = [each for each in job.invocations[trap.index + 1 :] if not each.context.handler]
+    weigh = partial(weight, job)
+    heaviest = max(map(weigh, later), default=Weight.NONE)
+    return heaviest > Weight.NONE and heaviest >= max(map(weigh, job.invocations[: trap.index]), default=Weight.NONE)
+
+
+def _marks(job: Job, command: Invocation) -> bool:
+    """Whether a command of the handler makes a file of such a name, or tells somebody of a success."""
+    made = redirected_paths(command)
+    if command.name in ("touch", "mv", "ln"):
+        made += made_paths(command)
+    files = [path for path in made if not path.startswith("/dev/")]
+    if any(_MARKER.fullmatch(path.rpartition("/")[2]) and not _is_awaited(job, path) for path in files):
+        return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
+    if command.name in _TELLING and not files or command.name in _MOVING:
+        return False
+    written = " ".join(shown_text(field) for field in command.argv[1:])
+    return _SAID.match(written) is not None and not _NOT_YET.search(written)
+
+
+def _changes_later(job: Job, trap: Invocation, command: Invocation) -> bool:
+    """Whether a variable of the command is set once more behind the trap: then it may say what became of the work."""
+    names = set(_NAME.findall(job.source.slice(command.span)))
+    return any(each.name in names and each.span.start > trap.span.end for each in job.assignments)
+
+
+def _is_awaited(job: Job, path: str) -> bool:
+    """Whether the script itself waits for a file in a loop: then the file only tells a helper of it to end."""
+    loops = (each for each in job.invocations if each.context.loops and not each.context.handler)
+    return any(path in words(each) for each in loops)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=64
+        set -e
+        rm -f "$LOGS/sim_COMPLETED"
+        finish() {
+            date +%s >> "$LOGS/sim_STAT"
+            touch "$LOGS/sim_COMPLETED"
+        }
+        «trap finish EXIT»
+        srun ./model.x
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH -N1\n«trap 'echo COMPLETED > state; rm -rf tmp' EXIT»\n./solver\n", title="its text"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=64
+        finish() {
+            local status=$?
+            [ $status -eq 0 ] && touch "$LOGS/sim_COMPLETED"
+        }
+        trap 'exit 143' TERM
+        trap finish EXIT
+        srun ./model.x
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH -N1\ntrap 'rm -rf \"$SCRATCH/tmp\"; echo done' EXIT\n./solver\n", title="tidies up"),
+]

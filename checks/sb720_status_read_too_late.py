@@ -1,0 +1,71 @@
+"""`$?` is read too late: it is the status of another command, which cannot fail.
+
+`$?` is the status of the last command, whatever that was. After `srun ./solver; echo "solver ended"` it is that of
+`echo`, which is always 0, and so it is behind `export OMP_NUM_THREADS=4` and other assignments. The test that was to
+catch a failure never does, and the job goes on, and ends COMPLETED.
+
+Reported where the status that is tested or kept would have been that of a command of the job's work.
+
+## Fix
+
+None: `status=$?` right behind the command keeps it, and the test then looks at that.
+
+## References
+
+bash(1), Special Parameters
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+
+CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT:
+        return
+    for each in fates(job).late:
+        name = f"`{each.work.name}`" if each.work.name else "the command"
+        yield Finding(
+            each.read,
+            f"`$?` is 0 here even if {name} on line {job.line(each.work.span.start)} fails, as it is the status of "
+            f"line {job.line(each.by.start)}; write `status=$?` right behind {name}, and test that",
+            related=[(each.work.name_span, "whose status is meant"), (each.by, "this one replaces it")],
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./solver
+        echo "solver has ended"
+        if [ «$?» -ne 0 ]; then
+            exit 1
+        fi
+        tar -cf out.tar out
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./check_gpus
+        export OMP_NUM_THREADS=4
+        if [[ «$?» -eq 0 ]]; then
+            srun ./solver
+        fi
+        """,
+        title="behind an assignment",
+    ),
+    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\nstatus=$?\necho done\n[ $status -eq 0 ] || exit 1\ntar -cf o out\n"),
+    Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\necho \"ended with $?\"\n", title="only printed"),
+    Good(
+        "#!/bin/bash\n#SBATCH -N2\nsrun ./a\nx=$(./b)\nif [ $? -ne 0 ]; then exit 1; fi\nsrun ./solver $x\n",
+        title="an assignment has the status of its substitution",
+    ),
+]

@@ -1,0 +1,449 @@
+"""Steps that are meant to run at the same time wait for one another.
+
+A step has what it claims for itself alone, and another one that wants some of it waits: `step creation temporarily
+disabled, retrying (Requested nodes are busy)`, in the log of the job. By default a step claims all CPUs of the job on
+each of its nodes, however few tasks it starts; with `--exact` or a `--cpus-per-task` of its own only those of its
+tasks. What the job has by `--mem` and all GPUs of a node each step claims as well, unless it asks for less. So
+`srun -n1 ./a & srun -n1 ./b &` runs one after the other, and takes twice the time; behind a monitor or a server in the
+background, which does not end, the next step never begins. From 23.11 on the job's own `--cpus-per-task` has the effect
+of `--exact` as well, from 22.05 to 23.02 it has not.
+
+`--overlap` lets a step share everything with others: right for a monitor, wrong for two programs that compute.
+
+Steps in the foreground, one behind the other, that start one program in a part of the job each, leave the rest of it
+idle; nothing is reported where one could need what another has made.
+
+## Fix
+
+Adds `--exact`, and the step's part of the memory. Unsafe, as it may have been meant to queue.
+
+## References
+
+srun(1), --exact and --overlap; src/srun/launch.c and src/slurmctld/step_mgr.c of 22.05 to 26.05; live runs of 22.05;
+https://github.com/radical-cybertools/radical.pilot/issues/2620
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.step_claims import Room, claim_of, clash, room_of
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.script.background import is_started_again, loops_around
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.variables import merge_guards
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.steps import Step
+from sbatchlint.triggers import Steps
+
+CARD = Card(
+    "SB802", "steps-serialised", severity="error", fix="sometimes", since="0.1.0",
+    when=Steps(), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+# What ends, or awaits, something in the background.
+ENDING = frozenset({"wait", "kill", "pkill", "killall", "scancel"})
+PLACING = ("nodelist", "exclude", "relative", "nodefile")
+_MOST = 8  # steps at the same time that are compared with each other
+# A loop over the nodes of the job, one step on each.
+_OVER_NODES = re.compile(r"(?i)node|host")
+_JOBS = re.compile(r"(?:^|\s)(?:-j|-P|--jobs|--max-procs)[= ]?(\S+)")
+# Programs that run until they are ended.
+_ENDLESS = re.compile(
+    r"nvidia-smi (?:dmon|pmon|.*(?:-l\b|-lms\b|--loop))|dcgmi dmon|tail (?:-\w*[fF]|--follow)|watch |sleep inf|nvtop"
+    r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|ray start .*--block|htop"
+)
+_LOOKING_NAMES = "true : sleep nvidia-smi rocm-smi date echo printf ps free uptime top cat df awk grep tee"
+_LOOKING = frozenset(_LOOKING_NAMES.split())
+_ENDLESS_LOOP = re.compile(r"while\s+(?:true|:)\b|until\s+false\b")
+_NODE_LIST = re.compile(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
+# Words that differ between runs of which one goes on where another has ended.
+_IN_ORDER = re.compile(r"(?i)stage|phase|step|part|resume|restart|continu|checkpoint|ckpt|load|init|input|from")
+
+
+class Started(NamedTuple):
+    """A step that may still run. `again`: it is started several times, by a loop or by `by` (parallel, xargs)."""
+
+    step: Step
+    again: bool
+    by: Invocation | None = None
+
+    @property
+    def place(self) -> Span:
+        return self.step.place if self.by is None else self.by.name_span
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or job.request.heterogeneous or not job.directives.certain:
+        return
+    room = room_of(job)
+    yield from _in_a_row(job)
+    steps = {id(step.invocation): step for step in job.steps}
+    groups: dict[int, list[Started]] = {}
+    busy: set[int] = set()  # statements in the background that did something else before
+    for each in job.invocations:
+        if each.name in ENDING and each.phase is Phase.BATCH and not depends_on_test(each):
+            yield from _finding(job, room, groups.pop(id(each.context.shell), []))
+        step = steps.get(id(each))
+        if step is None and each.context.background is not None and each.parent is None and not each.calls_function:
+            if id(each.context.background) not in busy and weight(job, each) > Weight.NONE:
+                busy.add(id(each.context.background))
+        if step is None or each.phase is not Phase.BATCH or each.context.handler or each.context.captured:
+            continue
+        background, by = each.context.background, _several_at_once(each)
+        if by is not None:
+            yield from _finding(job, room, [Started(step, True, by)])
+        elif background is None:
+            group = groups.get(id(each.context.shell.awaiting))
+            if group and not each.context.loops:
+                found = list(_finding(job, room, [*group[-_MOST:], Started(step, False)], only_last=True))
+                yield from found
+                if found:
+                    group.clear()
+        elif background.parent is not None and id(background) not in busy:
+            group = groups.setdefault(id(background.parent), [])
+            known = next((at for at, other in enumerate(group) if other.step.place == step.place), None)
+            if known is None:
+                group.append(Started(step, is_started_again(job, each, background)))
+            elif _is_called_again(group[known].step, step):
+                group[known] = Started(step, True)
+    for group in groups.values():
+        yield from _finding(job, room, group)
+
+
+def _is_called_again(first: Step, later: Step) -> bool:
+    """Whether another statement in the background starts a step of a function once more."""
+    one, other = first.invocation, later.invocation
+    if one.context.background is None or other.context.background is None:
+        return False
+    apart = one.context.background.span != other.context.background.span
+    return apart and merge_guards(one.guards, other.guards) is not None
+
+
+def _several_at_once(command: Invocation) -> Invocation | None:
+    """The command around it that starts it several times at once: parallel, or xargs that is told to."""
+    for each in command.ancestors():
+        if each.name in ("parallel", "xargs"):
+            words = " ".join(shown_text(field) for field in each.argv[1:12])
+            jobs = _JOBS.search(words)
+            number = None if jobs is None else jobs.group(1)
+            if number == "1" or each.name == "xargs" and number is None or "--sshlogin" in words:
+                return None
+            return each
+    return None
+
+
+# --- steps at the same time -------------------------------------------------------------------------------
+
+
+def _finding(job: Job, room: Room, group: list[Started], *, only_last: bool = False) -> Iterator[Finding]:
+    """The first step of a group, all of which are started before one is awaited, that has to wait for another."""
+    group = group[: _MOST + 1]
+    for at, later in enumerate(group):
+        if only_last and at < len(group) - 1:
+            continue
+        for first in group[: at + 1] if later.again else group[:at]:
+            releases = {
+                version: reasons
+                for version in job.versions.majors
+                if (reasons := _reasons(job, first, later, group, room, version))
+            }
+            if releases:
+                reasons = set.union(*releases.values())
+                yield _report(job, room, group, first, later, tuple(releases), reasons)
+                return
+
+
+def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: Room, version: str) -> set[str]:
+    """Why one step has to wait for another in a release; none where it has not, or that is not known."""
+    same = first.step is later.step
+    if any("overlap" in each.step.options for each in (first, later)):
+        return set()
+    if not same and merge_guards(first.step.invocation.guards, later.step.invocation.guards) is None:
+        return set()
+    claims = [claim_of(job, each.step, room, version) for each in (first, later)]
+    if claims[0] is None or claims[1] is None:
+        return set()
+    reasons = clash(claims[0], claims[1], room)
+    if reasons and (_is_one_node(job, room, first, later) or _is_crowded(job, room, group, later, version)):
+        return reasons
+    return set()
+
+
+def _is_one_node(job: Job, room: Room, first: Started, later: Started) -> bool:
+    """Whether two steps certainly run on the same node."""
+    placed = [each.step.option(name) for each in (first, later) for name in PLACING if name in each.step.options]
+    if not placed:
+        over_nodes = any(_OVER_NODES.search(header) for each in (first, later) for header in _headers(job, each))
+        return room.nodes == 1 and not (over_nodes and not job.request.asked("nodes"))
+    if first.step is later.step or [each.name for each in placed if each is not None] != ["nodelist"] * 2:
+        return False
+    words = [_NODE_LIST.match(job.source.text, each.span.start) for each in placed if each is not None]
+    if len(words) != 2 or words[0] is None or words[1] is None or words[0].group(1) != words[1].group(1):
+        return False
+    before, behind = first.step.invocation.state.variables, later.step.invocation.state.variables
+    return all(before.get(name) is behind.get(name) for name in re.findall(r"\$\{?(\w+)", words[0].group(1)))
+
+
+def _headers(job: Job, started: Started) -> list[str]:
+    background = started.step.invocation.context.background
+    if background is None:
+        return []
+    loops = loops_around(started.step.invocation, background)
+    return [job.source.slice(each).partition("\n")[0].partition(";")[0] for each in loops]
+
+
+def _is_crowded(job: Job, room: Room, group: list[Started], later: Started, version: str) -> bool:
+    """Whether more steps run than the job has nodes when the last one starts, though all would fit by their needs."""
+    if room.nodes < 2 or any(name in each.step.options for each in group for name in (*PLACING, "overlap")):
+        return False
+    nodes, cpus = 0, 0
+    for each in group[: group.index(later) + 1]:
+        needed = claim_of(job, each.step, room, version, exact=True)
+        if each.step.nodes is None or needed is None or not needed.cpus:
+            return False
+        turns = 1
+        if each.again:
+            header = "".join(_headers(job, each))
+            if "SLURM_NTASKS" not in header or "PER_NODE" in header:
+                return False
+            turns = job.request.effective_tasks() or 0
+        nodes += turns * each.step.nodes
+        cpus += turns * needed.cpus
+    return nodes > room.nodes and 0 < cpus <= room.cpus
+
+
+def _report(
+    job: Job, room: Room, group: list[Started], first: Started, later: Started, releases: tuple[str, ...],
+    reasons: set[str],
+) -> Finding:  # fmt: skip
+    setting = job.request.given("mem")
+    claimed = []
+    if "whole" in reasons or "cpus" in reasons:
+        claimed.append("all CPUs of its node")
+    if "memory" in reasons and setting is not None:
+        claimed.append(f"the whole `{setting.as_written}` of line {job.line(setting.span.start)}")
+    if "gpus" in reasons:
+        claimed.append(f"all {room.gpus} GPUs of its node" if room.gpus > 1 else "the GPU")
+    said = job.versions.said(releases).strip()
+    severity = "warning"
+    if later.by is not None:
+        happens = f"the steps that {later.by.name} starts run one after another"
+    elif first.step is later.step:
+        steps = "the steps of this loop" if later.step.invocation.context.loops else "the steps of this function"
+        happens = f"only {room.nodes} of {steps} run at a time" if room.nodes > 1 else f"{steps} run one after another"
+    elif _never_ends(job, first.step):
+        happens = f"this step never starts, as that of line {job.line(first.place.start)} does not end"
+        severity = "warning" if said or depends_on_test(first.step.invocation) else "error"
+    else:
+        happens = f"this step waits until that of line {job.line(first.place.start)} has ended"
+    options = _advice(job, room, group, first, later, releases[-1], reasons)
+    if options:
+        unsure = "whole" in reasons and not room.cpus and job.request.exclusive is None
+        advice = f"add `{' '.join(options)}` to each" + (", and CPUs for all to the job" if unsure else "")
+    elif all((each.step.tasks or 0) > 1 for each in (first, later)):
+        advice = "give each fewer tasks, and `--exact`, or add `--overlap` to one that may share them"
+    else:
+        advice = "add `--overlap` to one that may share them"
+    return Finding(
+        later.place,
+        f"{said + ' ' if said else ''}{happens}, as each claims {' and '.join(claimed)}; {advice}".replace(
+            "does not end, as each claims", "does not end and each claims"
+        ),
+        severity,
+        related=[] if first.step is later.step else [(first.place, "runs until then")],
+        fix=_fix(job, group, options),
+    )
+
+
+def _never_ends(job: Job, step: Step) -> bool:
+    """Whether a step plainly runs until it is ended: a monitor, a loop without end."""
+    leaves = [each for each in step.program if not each.children]
+    if any(_ENDLESS.match(" ".join(shown_text(field) for field in each.argv)) for each in leaves):
+        return True
+    inside = [
+        each
+        for each in leaves
+        if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in each.context.loops)
+    ]
+    return bool(inside) and all(each.name in _LOOKING for each in inside)
+
+
+def _advice(
+    job: Job, room: Room, group: list[Started], first: Started, later: Started, version: str, reasons: set[str]
+) -> list[str]:
+    """The options by which each step claims its part only; none where they would not fit even then."""
+    number = len(group)
+    if any(each.again for each in group):
+        rounds = later.step.invocation.alternatives
+        number = rounds if rounds > 1 else max(job.request.effective_tasks() or 0, 2)
+    options = []
+    if reasons & {"whole", "cpus"}:
+        claims = [claim_of(job, each.step, room, version, exact=True) for each in (first, later)]
+        needed = sum(each.cpus or 0 for each in claims if each is not None)
+        if "cpus" in reasons or room.cpus and needed > room.cpus:
+            return []
+        options.append("--exact")
+    if "memory" in reasons:
+        part = room.memory // max(-(-number // room.nodes), 2)
+        options.append(f"--mem={part // 1024}G" if part % 1024 == 0 and part else f"--mem={part}M")
+    if "gpus" in reasons:
+        part = room.gpus // max(-(-number // room.nodes), 2)
+        if not part:
+            return []
+        name = next((each for each in ("gpus-per-node", "gpus") if job.request.asked(each)), None)
+        options.append(f"--gres=gpu:{part}" if name is None else f"--{name}={part}")
+    return options
+
+
+def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:
+    if not options:
+        return None
+    edits = add_step_option(job, [each.step for each in group], " ".join(options), ("ntasks", "nodes"))
+    return None if edits is None else Fix("let each step claim its part only", edits, safe=False)
+
+
+# --- one behind the other --------------------------------------------------------------------------------
+
+
+def _in_a_row(job: Job) -> Iterator[Finding]:
+    """Runs of one program, each in one task, as many as the job has tasks: they could have run at the same time."""
+    tasks = job.request.effective_tasks()
+    if tasks is None or tasks < 2 or len(job.steps) < tasks:
+        return
+    row: list[Step] = []
+    behind = -1
+    for step in job.steps:
+        command = step.invocation
+        between = job.invocations[behind + 1 : command.index]
+        goes_on = row and _is_alike(row[-1], step) and not any(weight(job, each) > Weight.NONE for each in between)
+        if not goes_on:
+            yield from _of_row(job, row, tasks)
+            row = []
+        if _is_plain(step):
+            row.append(step)
+        behind = max([command.index, *(each.index for each in step.program)])
+    yield from _of_row(job, row, tasks)
+
+
+def _of_row(job: Job, row: list[Step], tasks: int) -> Iterator[Finding]:
+    if len(row) == tasks:
+        yield Finding(
+            row[1].place,
+            f"this step starts only when that of line {job.line(row[0].place.start)} has ended, the rest of the job is "
+            "idle; put `&` behind each, with `--exact` and its own `--mem`, and `wait` at the end",
+            "warning",
+            related=[(each.place, "in its turn") for each in row if each is not row[1]][:3],
+        )
+
+
+def _is_plain(step: Step) -> bool:
+    """Whether a step of one task runs in the foreground of the script, once."""
+    context = step.invocation.context
+    if context.background is not None or context.loops or context.handler or context.captured or context.tested:
+        return False
+    if context.shell.kind != "script" or context.parent is not None or context.conditional:
+        return False
+    return step.tasks == 1 and "ntasks" in step.options and step.certain and step.invocation.alternatives == 1
+
+
+def _is_alike(first: Step, second: Step) -> bool:
+    """Whether two steps run one program, with other words, and the second does not go on where the first has ended."""
+    if not _is_plain(second) or len(first.program) != 1 or len(second.program) != 1:
+        return False
+    words = [[shown_text(field) for field in _of(step).argv] for step in (first, second)]
+    if len(words[0]) != len(words[1]) or words[0] == words[1] or len(words[0]) < 2:
+        return False
+    if any(text_of(field) is None for step in (first, second) for field in _of(step).argv[:2]):
+        return False
+    if words[0][:2] != words[1][:2]:
+        return False
+    differing = [at for at, (one, other) in enumerate(zip(*words)) if one != other]
+    return not any(_IN_ORDER.search(f"{words[side][at - 1]} {words[side][at]}") for at in differing for side in (0, 1))
+
+
+def _of(step: Step) -> Invocation:
+    return step.program[0]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=2
+        srun --ntasks=1 ./solve left.inp &
+        «srun» --ntasks=1 ./solve right.inp &
+        wait
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=2
+        srun --ntasks=1 --exact ./solve left.inp &
+        srun --ntasks=1 --exact ./solve right.inp &
+        wait
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4 --mem=16G
+        for part in 1 2 3 4; do
+            «srun» --ntasks=1 --exact ./solve part$part.inp &
+        done
+        wait
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4 --mem=16G
+        for part in 1 2 3 4; do
+            srun --ntasks=1 --mem=4G --exact ./solve part$part.inp &
+        done
+        wait
+        """,
+        severity="warning",
+        title="each claims the job's memory",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8 --gres=gpu:1
+        srun nvidia-smi dmon -f usage.log &
+        «srun» python train.py
+        """,
+        title="behind a monitor, which does not end",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8 --gres=gpu:1
+        srun --overlap nvidia-smi dmon -f usage.log &
+        srun --cpus-per-task=8 python train.py
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4 --mem-per-cpu=4G
+        for part in 1 2 3 4; do
+            srun --ntasks=1 --exact ./solve part$part.inp &
+        done
+        wait
+        """,
+        title="memory with each CPU",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        for node in $(scontrol show hostnames); do
+            srun --nodes=1 --ntasks=1 --nodelist="$node" ./agent &
+        done
+        wait
+        """,
+        title="one on each node",
+    ),
+]

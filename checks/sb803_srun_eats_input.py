@@ -1,0 +1,179 @@
+"""An srun in a loop over lines reads the lines that are left, and the loop ends after one turn.
+
+srun passes its standard input on to its first task, whether the program there reads it or not, and so reads it to the
+end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
+COMPLETED.
+
+## Fix
+
+Adds `--input=none` to the srun, which is safe: a program that is to have the rest of the list would have no loop around
+it. Unsafe where the srun stands in a function. As good is `< /dev/null` behind the srun, or a list on another
+descriptor: `while read -u 3 x; do …; done 3< list`.
+
+## References
+
+srun(1), --input; live runs of Slurm 22.05: one turn of three with a file, a pipe and a here-string, all three with
+`--input=none` and with `< /dev/null`; a loop that starts them with `&` may lose lines. ShellCheck's SC2095 has the same
+for ssh.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import partial
+
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.script.input import Reader, is_read, readers
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Function, While
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.steps import Step
+from sbatchlint.triggers import Steps
+
+CARD = Card(
+    "SB803", "srun-eats-input", severity="error", fix="sometimes", since="0.1.0",
+    when=Steps(), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if not any(each.name == "read" for each in job.invocations):
+        return
+    seen: set[int] = set()
+    steps = sorted(job.steps, key=_start_of)
+    starts = [_start_of(each) for each in steps]
+    for text, program in programs(job):
+        functions = {each.name: each for each in nodes_of(program, Function)}
+        loops: list[While | For | ArithmeticFor] = [
+            *nodes_of(program, While), *nodes_of(program, For), *nodes_of(program, ArithmeticFor)
+        ]  # fmt: skip
+        for loop in sorted(loops, key=lambda each: each.start, reverse=True):
+            body = [*(loop.condition if isinstance(loop, While) else ()), *loop.body]
+            found = list(readers(body, functions))
+            read = next((each for each in found if is_read(text.string, each.command)), None)
+            if read is None:
+                continue
+            for each in found:
+                span = text.span(each.command.start, each.command.end)
+                for step in filter(_reads, steps[bisect_left(starts, span.start) : bisect_left(starts, span.end)]):
+                    if step.place.start not in seen:
+                        seen.add(step.place.start)
+                        yield _finding(job, step, each, text.span(read.command.start, read.command.end))
+
+
+def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
+    row = job.line(read.start)
+    if reader.background:
+        happens = f"srun may read lines that are meant for the `read` of line {row}, which then skips them"
+    else:
+        happens = f"srun reads all that the `read` of line {row} has left, so the loop ends after this turn"
+    given = step.option("input")
+    return Finding(
+        step.place,
+        f"{happens}; " + ("add --input=none" if given is None else f"write --input=none for `{given.as_written}`"),
+        "warning" if reader.background else None,
+        related=[(read, "reads the same input")],
+        fix=None if given is not None else partial(_fix, job, step, not reader.called),
+    )
+
+
+def _fix(job: Job, step: Step, safe: bool) -> Fix | None:
+    edits = add_step_option(job, [step], "--input=none", ("ntasks", "nodes"))
+    return None if edits is None else Fix("let srun read nothing", edits, safe=safe)
+
+
+def _start_of(step: Step) -> int:
+    return step.invocation.span.start
+
+
+def _reads(step: Step) -> bool:
+    """Whether a step of the script reads the standard input of the statement in which it stands."""
+    command = step.invocation
+    if command.phase is Phase.TASK or any(
+        each.name in _SHELLS or _has_input(each) for each in (command, *command.ancestors())
+    ):
+        return False
+    option = step.option("input")
+    passes_on = option is None or option.text is not None and (option.text == "all" or option.text.isdigit())
+    return step.certain and passes_on and "pty" not in step.options and not _is_changed(command)
+
+
+_SHELLS = frozenset({"bash", "sh", "zsh", "eval", "ssh", "xargs", "parallel"})
+
+
+def _has_input(command: Invocation) -> bool:
+    return any(each.operator.startswith("<") and each.fd in (None, "0") for each in command.redirects)
+
+
+def _is_changed(command: Invocation) -> bool:
+    """Whether a variable tells srun what to read."""
+    names = ("SLURM_STDINMODE", "SRUN_INPUT")
+    return any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in names)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        while read -r file; do
+            «srun» --ntasks=1 ./work "$file"
+        done < list.txt
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        while read -r file; do
+            srun --ntasks=1 --input=none ./work "$file"
+        done < list.txt
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        run() {
+            «srun» ./work "$1" > "$1.log"
+        }
+        find data -name '*.nc' | while IFS= read -r file; do
+            run "$file"
+        done
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        run() {
+            srun --input=none ./work "$1" > "$1.log"
+        }
+        find data -name '*.nc' | while IFS= read -r file; do
+            run "$file"
+        done
+        """,
+        title="in a function, behind a pipe",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=8
+        while read -r file; do
+            «srun» --ntasks=1 --exact ./work "$file" &
+        done < list.txt
+        wait
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=8
+        while read -r file; do
+            srun --ntasks=1 --input=none --exact ./work "$file" &
+        done < list.txt
+        wait
+        """,
+        severity="warning",
+        title="at the same time",
+    ),
+    Good("#!/bin/bash\n#SBATCH -n1\nwhile read -r file; do\n    srun ./work $file < /dev/null\ndone < list.txt\n"),
+    Good("#!/bin/bash\n#SBATCH -n1\nwhile read -ru 3 file; do\n    srun ./work $file\ndone 3< list.txt\n"),
+    Good("#!/bin/bash\n#SBATCH -n1\nfor file in $(cat list.txt); do\n    srun ./work $file\ndone\n", title="no input"),
+]

@@ -1,0 +1,218 @@
+"""srun of 22.05 and 23.02 does not take over the job's `--cpus-per-task`.
+
+In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and no longer SLURM_CPUS_PER_TASK, which it
+does: a task counts as one of a single CPU. Where tasks are bound, eight workers or threads share one core, and nothing
+says so: with `--exact`, `--cpu-bind=cores`, `--hint` or `--threads-per-core`, of the step or of the job. Without any of
+these a step has all CPUs of the job on its nodes, and its tasks are left free; then it matters only at sites that bind
+by themselves (`TaskPluginParam=autobind`), and is advice. Before 22.05 and from 23.11 on srun takes the job's number.
+
+Reported once in a script, at its main step.
+
+## Fix
+
+Adds `--cpus-per-task=$SLURM_CPUS_PER_TASK` to every srun concerned, which is right in every release. Safe where the
+tasks of the step are those of the job; a step with a number of its own may live on all CPUs of the job: unsafe.
+
+## References
+
+`env_vars[]` in src/srun/opt.c and src/srun/libsrun/opt.c, Slurm 20.11 to 26.05; `lllp_distribution()` in
+src/plugins/task/affinity/dist_tasks.c; live runs of 22.05 with task/affinity; srun(1), --cpu-bind
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from sbatchlint.analysis.launch.step_options import add_step_option
+from sbatchlint.analysis.script.installs import install_of
+from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.bash.trace import Invocation, exported, is_set
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.step_cpus import NOT_INHERITING
+from sbatchlint.job.steps import Step
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB804", "cpus-per-task-not-passed", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("cpus-per-task"),
+)  # fmt: skip
+
+# Options of srun that give a task CPUs, or a binding of its own.
+OWN = ("cpus-per-task", "cpus-per-gpu", "tres-per-task", "whole", "multi-prog")
+CLIENTS = ("docker", "apt", "apt-get", "dnf", "yum")
+# What --cpu-bind may say: that each task has a CPU of its own, and how much it tells; all else is another binding.
+BINDING = ("threads", "cores", "rank")
+TELLING = ("q", "quiet", "v", "verbose")
+# Options that bind tasks to single CPUs, those of the job too, as srun inherits them; and those of a step alone.
+BINDING_OPTIONS = ("hint", "threads-per-core")
+EXACT_OPTIONS = ("exact", "exclusive", "ntasks-per-core")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    releases = tuple(each for each in job.versions.majors if each in NOT_INHERITING)
+    if not releases or job.phase is not Phase.BATCH or not job.directives.certain:
+        return
+    steps = [step for step in job.steps if _is_short(step)]
+    if not steps or any("cpus-per-task" in step.options for step in job.steps):
+        return  # who gives one step its CPUs may mean the others to have one
+    launching = {id(each.step) for each in job.launches}
+    bound = [step for step in steps if _binds(step)] or steps
+    main = next((step for step in bound if id(step) in launching), bound[-1])
+    setting, reason = main.request.given("cpus-per-task"), _binds(main)
+    assert setting is not None
+    others = {step.place: step for step in steps if step.place != main.place}
+    if reason:
+        consequence = f"with `{reason}` a task has one CPU"
+    else:
+        consequence = "where the site binds tasks (autobind), each has one CPU"
+    severity = 1 + bool(reason) - (len(releases) < len(job.versions.majors))
+    yield Finding(
+        main.place,
+        f"{job.versions.said(releases).strip() or 'here'}, srun does not take over {setting.shown} (line "
+        f"{job.line(setting.span.start)}): {consequence}; add --cpus-per-task=$SLURM_CPUS_PER_TASK to the srun",
+        ("info", "warning", "error")[severity],
+        related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
+        fix=partial(_fix, job, steps),
+    )
+
+
+def _binds(step: Step) -> str:
+    """The option that binds each of a step's tasks to one CPU, as written; '' where the site decides that."""
+    bind = step.option("cpu-bind")
+    own = _bind_variable(step) if bind is None else bind.text
+    if own is not None and any(word in BINDING for word in _words(own)):
+        return f"--cpu-bind={own}" if bind is None else bind.as_written
+    for name in (*EXACT_OPTIONS, *BINDING_OPTIONS):
+        option = step.option(name)
+        if option is not None:
+            return option.as_written if option.value is not None else option.written
+    settings = (step.request.given(name) for name in BINDING_OPTIONS)
+    return next((each.as_written for each in settings if each is not None), "")
+
+
+def _bind_variable(step: Step) -> str | None:
+    """What the script's own SLURM_CPU_BIND says; '' where it sets none, None where that is not known."""
+    field = dict(step.invocation.variables).get("SLURM_CPU_BIND") or exported(step.invocation, "SLURM_CPU_BIND")
+    if field is None:
+        return None if is_set(step.invocation, "SLURM_CPU_BIND") else ""
+    return text_of(field)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.lower().split(",") if word and word not in TELLING]
+
+
+def _is_short(step: Step) -> bool:
+    """Whether a step is certain to count one CPU a task, and does work with more."""
+    cpus = whole(step.request.text("cpus-per-task"))
+    if not cpus or cpus < 2 or not step.certain or step.elsewhere or any(name in step.options for name in OWN):
+        return False
+    if is_set(step.invocation, "SRUN_CPUS_PER_TASK"):
+        return False
+    if any(name == "SRUN_CPUS_PER_TASK" for name, _ in step.invocation.variables):
+        return False
+    if _is_one_thread(step):
+        return False
+    bind = step.option("cpu-bind")
+    how = _bind_variable(step) if bind is None else bind.text
+    if how is None or any(word not in BINDING for word in _words(how)):
+        return False
+    if step.program and not any(map(_works_here, step_programs(step))):
+        return False
+    return _takes_whole_tasks(step, cpus)
+
+
+def _works_here(command: Invocation) -> bool:
+    """Whether a command is work, and runs on the CPUs of its task: those of a docker container are not the step's."""
+    container, installs = container_of(command), install_of(command)
+    if command.name in CLIENTS or container is not None and container.kind == "docker":
+        return False
+    return installs is None or installs.kind == "uv run"
+
+
+def _is_one_thread(step: Step) -> bool:
+    """Whether the script says that a task is to have one thread."""
+    field = dict(step.invocation.variables).get("OMP_NUM_THREADS") or exported(step.invocation, "OMP_NUM_THREADS")
+    return field is not None and text_of(field) == "1"
+
+
+def _takes_whole_tasks(step: Step, cpus: int) -> bool:
+    """Whether the step's tasks are those of the job, and no slots of one large task which several steps share."""
+    context = step.invocation.context
+    if context.background and any(name in step.options for name in ("exact", "exclusive")):
+        return False
+    option = step.option("ntasks")
+    if option is None:
+        return True
+    job, own = step.request.effective_tasks(), step.tasks
+    if own is None:
+        return step.tasks_per_node == 1 or step.request.asked("ntasks") or step.request.asked("ntasks-per-node")
+    return own == 1 or job is not None and own <= job
+
+
+def _fix(job: Job, steps: list[Step]) -> Fix | None:
+    edits = add_step_option(job, steps, "--cpus-per-task=$SLURM_CPUS_PER_TASK", ("ntasks", "ntasks-per-node", "nodes"))
+    as_job = all("ntasks" not in step.options for step in steps)
+    return None if edits is None else Fix("give each srun the CPUs of a task", edits, safe=as_job)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4
+        #SBATCH --cpus-per-task=8 --hint=nomultithread
+        «srun» python train.py --workers 8
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=4
+        #SBATCH --cpus-per-task=8 --hint=nomultithread
+        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1
+        #SBATCH --cpus-per-task=8
+        «srun» python train.py --workers 8
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=1
+        #SBATCH --cpus-per-task=8
+        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
+        """,
+        severity="info",
+        title="where only the site may bind tasks",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4 -c 16
+        «srun» --cpu-bind=cores ./solver input.nml
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4 -c 16
+        srun --cpus-per-task=$SLURM_CPUS_PER_TASK --cpu-bind=cores ./solver input.nml
+        """,
+        severity="error",
+        settings={"slurm-version": "23.02"},
+        title="where 23.02 is what the site has",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --ntasks=1 -c 8\nexport SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun python train.py\n",
+        title="by the variable that srun reads",
+    ),
+    Good("#!/bin/bash\n#SBATCH --ntasks=1 -c 8\nsrun -c $SLURM_CPUS_PER_TASK python train.py\n"),
+    Good(
+        "#!/bin/bash\n#SBATCH --ntasks=1 -c 8\nsrun python train.py\n",
+        settings={"slurm-version": "23.11-26.05"},
+        title="releases that take it over",
+    ),
+    Good("#!/bin/bash\n#SBATCH -n 2 -c 8\nsrun hostname\nsrun --cpu-bind=none ./a.out\n", title="nothing is bound"),
+]

@@ -1,0 +1,124 @@
+"""The trap for a signal cannot run, since the work stands in the foreground.
+
+Bash runs a trap only when the command has ended for which it waits. `srun ./a.out` in the foreground lets the handler
+of `--signal=B:USR1@300` run only once the work is over: a handler that is to save the state, or to requeue the job,
+comes too late, and the time limit ends all. With `./work &` and `wait` bash runs it at once.
+
+## Fix
+
+None: `srun ./a.out &`, then `pid=$!` and `wait $pid`. As the handler ends that wait, a second one is needed where the
+work is to go on: `while kill -0 $pid 2>/dev/null; do wait $pid; done`.
+
+## References
+
+bash(1), "SIGNALS"; live runs of Slurm 22.05 and 26.05: a trap for a signal sent 45 seconds before the end ran when the
+foreground command had ended, 40 seconds later.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.traps import traps_of
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm.grammar.signals import early_signal
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB805", "trap-blocked", severity="error", fix="never", since="0.1.0",
+    when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05",
+)  # fmt: skip
+
+# Signals that nothing sends unless somebody means the handler.
+_MEANT = frozenset({"USR1", "USR2"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not job.directives.settings:
+        return
+    sent = early_signal(job.request.text("signal"))
+    asked = job.request.asked("signal")
+    for trap in traps_of(job):
+        handler = text_of(trap.command.argv[1])
+        if handler is not None and not handler.strip(" :"):
+            continue  # it is ignored
+        if sent is not None and (not sent.batch or sent.name != trap.signal):
+            continue
+        if sent is None and (asked or trap.signal not in _MEANT):
+            continue
+        work = _foreground_work(job, trap.command)
+        if work is not None:
+            first = "" if sent is not None else ", if it is sent,"
+            row = job.line(trap.command.span.start)
+            yield Finding(
+                work.span,
+                f"bash runs the trap of line {row} only when this command has ended, so {trap.signal}{first} is not "
+                "handled in time; put `&` behind it, and `wait` after it",
+                None if sent is not None else "warning",
+                related=[(trap.command.span, "has to wait")],
+            )
+            return
+
+
+def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
+    """The work for which the shell waits behind a trap; None where something of it is in the background."""
+    found: Invocation | None = None
+    heaviest = Weight.STAGING
+    for each in job.invocations[trap.index + 1 :]:
+        if each.context.handler or each.phase is not Phase.BATCH or each.parent is not None:
+            continue
+        if each.name == "trap" and len(each.argv) > 2 and text_of(each.argv[1]) in ("-", ""):
+            break  # it is taken back
+        if each.name == "exec" and len(each.argv) > 1:
+            return None
+        if each.context.captured or each.alternatives > 1:
+            continue
+        weighs = weight(job, each)
+        if weighs <= Weight.STAGING:
+            continue
+        if each.context.background is not None or each.context.shell.awaiting.kind != "script":
+            return None
+        if weighs > heaviest:
+            found, heaviest = each, weighs
+    return found
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00 --signal=B:USR1@300
+        trap 'scontrol requeue $SLURM_JOB_ID' USR1
+        «srun python train.py»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00
+        save() { touch stop; }
+        trap save SIGUSR1
+        «./server --port 8000»
+        """,
+        severity="warning",
+        title="the signal comes from the command line",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00 --signal=B:USR1@300
+        trap 'scontrol requeue $SLURM_JOB_ID' USR1
+        srun python train.py &
+        wait
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH --time=4:00:00\ntrap 'rm -rf $TMPDIR/x' EXIT TERM\nsrun ./a.out\n", title="tidying up"),
+    Good(
+        "#!/bin/bash\n#SBATCH --time=4:00:00 --signal=B:USR1@300\ntrap '' USR1\nsrun ./a.out\n", title="ignored"
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --time=4:00:00 --signal=USR1@300\ntrap 'touch stop' USR1\nsrun ./a.out\n",
+        title="for the steps",
+    ),
+]

@@ -1,0 +1,162 @@
+"""The signal of `--signal` reaches nobody who waits for it.
+
+With `B:` it goes to the batch shell alone, without `B:` to the steps alone. A shell without a trap for it dies: the
+job ends so many seconds before its time, FAILED, and the programs that were to save their state never hear of it.
+The other way round, a trap in the script never runs without `B:`, and where the script starts no step (a program that
+is started without srun is none) the signal goes nowhere.
+
+## Fix
+
+Adds `B:` where a trap of the batch shell waits for the signal and no step runs that could want it; safe, since nobody
+gets it so far. What programs do with a signal is not in the script, so that there is no fix else.
+
+## References
+
+sbatch(1), "--signal"; signal(7); live runs of Slurm 22.05 (a shell without a trap: FAILED, signal 10).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.traps import Trap, traps_of
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.launches import container_of
+from sbatchlint.slurm.directives import Setting
+from sbatchlint.slurm.grammar.signals import EarlySignal, early_signal
+from sbatchlint.slurm.grammar.times import duration
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB806", "signal-not-delivered", severity="error", fix="sometimes", since="0.1.0", whole_script=True,
+    when=Options("signal"), seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+# A process without a handler goes on as if nothing had happened; see signal(7).
+_HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    setting = job.request.given("signal")
+    signal = None if setting is None else early_signal(setting.text)
+    if job.phase is not Phase.BATCH or not job.is_shell or setting is None or signal is None:
+        return
+    if job.request.heterogeneous or any(is_unclear_source(each, personal=True) for each in job.invocations):
+        return
+    waiting = [each for each in traps_of(job) if each.signal == signal.name]
+    if signal.batch:
+        if signal.name not in _HARMLESS and not waiting and not _replaces_shell(job):
+            yield _kills_shell(job, setting, signal)
+    elif _starts_no_step(job):
+        yield _goes_nowhere(job, setting, signal, waiting)
+
+
+def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
+    steps = "; without `B:` it goes to the programs of the steps" if job.steps else ""
+    return Finding(
+        setting.span,
+        f"{signal.name} goes to the batch shell alone, which has no trap for it: it dies "
+        f"{duration(signal.seconds, 60)} before the end, the job FAILED{steps}; add a `trap … {signal.name}`"
+        + (" or drop `B:`" if job.steps else ""),
+    )
+
+
+def _replaces_shell(job: Job) -> bool:
+    """Whether a program takes the shell's place, or a trap may be set for what is not known."""
+    for each in job.invocations:
+        if each.name == "exec" and len(each.argv) > 1:
+            return True
+        if each.name == "trap" and any(text_of(field) is None for field in each.argv[2:]):
+            return True
+    return False
+
+
+def _starts_no_step(job: Job) -> bool:
+    """Whether it is certain that no step runs: all that is started is known, and is no srun nor what starts one."""
+    if job.steps or not job.invocations:
+        return False
+    for each in job.invocations:
+        if each.context.handler or each.children or each.calls_function:
+            continue
+        if container_of(each) is not None or each.name in ("exec", "eval", "salloc"):
+            return False
+        if weight(job, each) >= Weight.PROGRAM and not is_python(each.argv[0]):
+            return False
+    return True
+
+
+def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Finding:
+    message = f"without `B:` {signal.name} goes to the steps alone, and this script starts none with srun"
+    if not waiting:
+        return Finding(setting.span, f"{message}: nobody gets it; start the program with srun", "warning")
+    trap = waiting[0].command
+    value = setting.value_span or setting.span
+    written = job.source.slice(value)
+    fix = None
+    if written == setting.text:
+        fix = Fix("send it to the batch shell", [insert(value.start, "B" if written[:2] == "R:" else "B:")], safe=True)
+    return Finding(
+        setting.span,
+        f"{message}: the trap of line {job.line(trap.span.start)} never runs; write `B:{signal.name}@{signal.seconds}`",
+        related=[(trap.span, "waits for the signal")],
+        fix=None if written[:1] in "rR" else fix,
+    )
+
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH «--signal=B:TERM@300»
+        srun python train.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH «--signal=USR1@120»
+        trap 'touch stop' USR1
+        python train.py &
+        wait
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH --signal=B:USR1@120
+        trap 'touch stop' USR1
+        python train.py &
+        wait
+        """,
+        title="a trap without B:",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH «--signal=USR1@120»
+        python train.py
+        """,
+        severity="warning",
+        title="no step gets it",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        #SBATCH --signal=B:USR1@300
+        handler() { scontrol requeue $SLURM_JOB_ID; }
+        trap handler SIGUSR1
+        srun python train.py &
+        wait
+        """
+    ),
+    Good("#!/bin/bash\n#SBATCH --time=1:00:00\n#SBATCH --signal=USR1@120\nsrun python train.py\n"),
+    Good("#!/bin/bash\n#SBATCH --signal=B:USR1@120\nexec python train.py\n", title="python is the batch shell then"),
+    Good("#!/bin/bash\n#SBATCH --signal=B:CONT@120\nsrun python train.py\n", title="a signal that does no harm"),
+    Good("#!/bin/bash\n#SBATCH --signal=USR1@120\nmpirun ./a.out\n", title="mpirun starts steps"),
+]

@@ -1,0 +1,185 @@
+"""A job submits or requeues itself, whatever has become of its work, and never stops.
+
+`sbatch "$0"` or `scontrol requeue $SLURM_JOB_ID` at the end of a script that no test decides about begins the next
+round also where the work is finished, and where it fails at once: then a job follows the other every few seconds, until
+somebody looks. In an array each element submits the whole array again. `sbatch "$0"` also submits the copy in Slurm's
+spool folder, which has another name than the script.
+
+Nothing is reported where anything decides about it: a test, a status, a loop, the handler of a signal that is sent
+before the time limit, or `--begin`, for jobs that are meant to run once a day.
+
+As advice only: a job that is submitted with `--dependency=afterok` waits for ever if the first one fails, unless
+`--kill-on-invalid-dep=yes` is given or the site says so (kill_invalid_depend).
+
+## Fix
+
+None. Make it depend on what is left to do: `[ -e done ] || sbatch job.sh`, or count the rounds in an argument; with
+requeue, `[ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]`.
+
+## References
+
+sbatch(1), --dependency and --kill-on-invalid-dep; scontrol(1), requeue; bash(1), trap;
+https://github.com/desihub/desispec/issues/2658
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sbatchlint.analysis.script.traps import traps_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm import getopt
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB807", "unguarded-resubmission", severity="warning", fix="never", since="0.1.0",
+    when=Commands("sbatch", "scontrol"), seen="public scripts",
+)  # fmt: skip
+
+# Traps that run at the end of any run, or of any that fails.
+_ALWAYS = frozenset({"EXIT", "0", "ERR"})
+_AFTER_OK = re.compile(r"(?:--dep\w*[= ]|-d ?)afterok:")
+_PREPARING = frozenset({"cd", "mkdir", "module", "source", ".", "conda"})
+_OWN = frozenset({"0", "BASH_SOURCE"})
+_JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.BATCH:
+        for each in job.invocations:
+            what = _begins_again(job, each)
+            if what and each.phase is Phase.BATCH and _always_runs(job, each):
+                yield _finding(job, each, what)
+                break
+    yield from _never_satisfied(job)
+
+
+def _finding(job: Job, command: Invocation, what: str) -> Finding:
+    if command.context.handler:
+        happens = f"the trap {what} at every end of the job, also where the work is finished"
+    elif job.request.asked("array") and command.name == "sbatch":
+        happens = f"every element of the array {what}, all of it, without end"
+    else:
+        happens = f"the job {what} in every run, also where the work is finished"
+    return Finding(command.span, f"{happens}; let a test decide, of a file or of a count")
+
+
+def _begins_again(job: Job, command: Invocation) -> str:
+    """How a command starts its own job anew; '' where it does not, or that is not known."""
+    if command.name not in ("scontrol", "sbatch"):
+        return ""
+    words = [text_of(field) for field in command.argv[1:]]
+    if command.name == "scontrol":
+        ids = [each.name for field in command.argv[2:] for each in expansions(field)]
+        again = words[:1] == ["requeue"] and len(ids) == 1 and ids[0] in _JOB_IDS
+        return "requeues itself" if again else ""
+    own_name = [len(field) == 1 and field[0].expansion is not None and field[0].expansion.name in _OWN
+                for field in command.argv[1:]]  # fmt: skip
+    shown = ["self" if own else shown_text(field) for own, field in zip(own_name, command.argv[1:])]
+    parsed = getopt.parse(shown, "sbatch", job.versions.majors)
+    if parsed.uncertain or parsed.rest >= len(words) or any(each.name in ("begin", "wrap") for each in parsed.options):
+        return ""
+    script = command.argv[parsed.rest + 1]
+    if own_name[parsed.rest]:
+        return "submits itself again"
+    text, own = text_of(script), job.source.path
+    name = own.rpartition("/")[2]
+    same = text is not None and text.rpartition("/")[2] == name and own.endswith(text.removeprefix("./"))
+    return "submits itself again" if same and not job.is_embedded else ""
+
+
+def _always_runs(job: Job, command: Invocation) -> bool:
+    """Whether nothing decides if a command runs."""
+    context = command.context
+    if context.handler:
+        traps = {each.command.index: each.signal for each in traps_of(job) if each.signal in _ALWAYS}
+        around = [each.index for each in command.ancestors() if each.name == "trap"]
+        if not any(index in traps for index in around):
+            return False
+    elif context.conditional or any(_may_end(job, each) for each in job.invocations[: command.index]):
+        return False
+    return not (context.loops or context.restricted or command.guards or context.captured or command.alternatives > 1)
+
+
+def _may_end(job: Job, command: Invocation) -> bool:
+    """Whether the script may end here, by a test of more than whether its preparations have worked."""
+    if command.name != "exit" or command.context.handler or not command.index:
+        return False
+    return job.invocations[command.index - 1].name not in _PREPARING
+
+
+def _never_satisfied(job: Job) -> Iterator[Finding]:
+    """The first submission that waits for the success of another job, and stays where that fails."""
+    for each in job.invocations:
+        shown = [shown_text(field) for field in each.argv[1:]] if each.name == "sbatch" else []
+        waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
+        if waits and not any(word.startswith("--kill-on-inv") for word in shown):
+            yield Finding(
+                each.span,
+                "where the job before fails, this one stays pending until it is cancelled, unless the site does that; "
+                "add --kill-on-invalid-dep=yes",
+                "info",
+            )
+            return
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00
+        srun ./simulate --restart
+        «sbatch "$0"»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00
+        trap '«scontrol requeue $SLURM_JOB_ID»' EXIT
+        srun ./simulate --restart
+        """,
+        title="a trap that always runs",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        first=$(sbatch --parsable prepare.sbatch)
+        «sbatch --dependency=afterok:$first train.sbatch»
+        """,
+        severity="info",
+        title="what fails keeps the next one waiting",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00
+        srun ./simulate --restart
+        if [ ! -e finished ]; then
+            sbatch job.sbatch
+        fi
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00 --signal=B:USR1@300
+        trap 'scontrol requeue $SLURM_JOB_ID' USR1
+        srun ./simulate --restart &
+        wait
+        """,
+        title="only where the time is not enough",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=4:00:00
+        [ "$1" -ge 10 ] && exit
+        srun ./simulate --restart
+        sbatch "$0" $(($1 + 1))
+        """,
+        title="an end above",
+    ),
+]

@@ -1,0 +1,225 @@
+"""The script looks for its own folder, and finds Slurm's spool folder.
+
+sbatch sends a copy of the script to the first node, where it runs as `/var/spool/slurmd/job04711/slurm_script` or the
+like. `$0` and `${BASH_SOURCE[0]}` are that copy, so `cd "$(dirname "$0")"` leads to a folder in which nothing else is,
+`source "$DIR/env.sh"` finds no file, and what is written there is gone with the job. It works when the script is run
+by hand, which is how it gets in.
+
+A file that the script sources is no copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
+whether the location is used, as in scripts that run with and without Slurm.
+
+## Fix
+
+Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the folder of the script.
+`scontrol show job "$SLURM_JOB_ID"` tells the script's own path, as `Command=`.
+
+## References
+
+molgenis/vip pull request 44; dask-drmaa issue 87; live runs of Slurm 22.05: `$0` and BASH_SOURCE are both the copy.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB808", "script-location", severity="error", fix="sometimes", since="0.1.0", when=Variables("0", "BASH_SOURCE"),
+    seen="live runs of Slurm 22.05; public scripts",
+)  # fmt: skip
+
+_NAMES = frozenset({"0", "BASH_SOURCE"})
+# Commands for which it does not matter whether the path is right, or that only work it out.
+_ASKING = frozenset({"echo", "printf", ":", "dirname", "basename", "realpath", "readlink", "pwd", "logger", "test", "["}
+                    | {"[[", "ls", "cat", "sbatch", "bash", "sh", "cp", "scontrol", "export", "local", "declare"}
+                    | {"readonly", "eval"})
+_SELF = r"(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?)"
+_FILE = rf"\"?(?:{_SELF}|\$\((?:realpath|readlink -f)(?: --)? \"?{_SELF}\"?\))\"?"
+_FOLDER = Regex(
+    rf"\$\(\s*(?:\\?dirname)(?: --)? {_FILE}\s*\)|`dirname(?: --)? {_FILE}`|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}}"
+)
+_OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
+
+
+class Use(NamedTuple):
+    """A command that needs something in the script's folder. `what`: for the message."""
+
+    command: Invocation
+    what: str
+    certain: bool
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not job.directives.settings or job.is_wrapped:
+        return
+    reads = _own_reads(job)
+    uses: dict[Span, list[Use]] = {}
+    for command in job.invocations if reads else ():
+        if command.context.handler or command.alternatives > 1 or command.context.captured:
+            continue
+        if container_of(command) is not None and command.phase is Phase.TASK:
+            continue
+        for at, field in enumerate(command.argv):
+            for read in _located(job, field, reads):
+                if command.name in _ASKING and at > 0:
+                    continue
+                uses.setdefault(read, []).append(Use(command, _what(command, at, field), _is_certain(command)))
+    for read, found in uses.items():
+        use = next((each for each in found if each.certain), found[0])
+        yield Finding(
+            read,
+            f"Slurm runs a copy of the script in its spool folder, so this does not lead to its own, and line "
+            f"{job.line(use.command.span.start)} {use.what}; write `$SLURM_SUBMIT_DIR`, where it was submitted",
+            None if use.certain else "warning",
+            related=[(use.command.span, "needs the folder")],
+            fix=_fix(job, read),
+        )
+
+
+def _own_reads(job: Job) -> frozenset[Span]:
+    """Where the script itself, in its own shell, asks for its own path, whatever tests say."""
+    found: set[Span] = set()
+    end = len(job.source.own.text)
+    for read in job.trace.reads:
+        if read.name not in _NAMES or read.context.parent is not None or read.context.phase is not Phase.BATCH:
+            continue
+        context = read.context
+        if not context.guards and (not context.conditional or context.loops) and read.span.end <= end:
+            found.add(read.span)
+    return frozenset(found)
+
+
+def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
+    """The reads of the script's path that give the folder in a word."""
+    found: list[Span] = []
+    for at, piece in enumerate(field):
+        if piece.expansion is None:
+            continue
+        own = [each for each in piece.expansion.all() if each.name in _NAMES and each.span in reads]
+        if own and (_is_folder(job, piece.expansion) or shown_text(field[at + 1 :]).startswith("/")):
+            found.extend(each.span for each in own)
+    return found
+
+
+def _is_folder(job: Job, expansion: Expansion) -> bool:
+    for each in expansion.all():
+        if each.name.startswith(("$(", "`")) and any(word in each.name for word in ("dirname", "cd ", "%")):
+            return True
+        if _OPERATOR.match(job.source.slice(each.span)) is not None:
+            return True
+    return False
+
+
+def _is_certain(command: Invocation) -> bool:
+    return not command.context.conditional and not command.context.guards
+
+
+def _what(command: Invocation, at: int, field: Pieces) -> str:
+    rest = shown_text(field).rpartition(UNKNOWN_CHARACTER)[2]
+    rest = rest.strip("/") if rest.startswith("/") and ":" not in rest and "," not in rest else ""
+    if command.name in ("cd", "pushd"):
+        return "goes there"
+    if command.name in ("mkdir", "touch", "tee"):
+        return "writes there"
+    rest = rest.partition(" ")[0]
+    return f"does not find `{rest}`" if rest and rest.isprintable() else "gets a wrong path"
+
+
+def _fix(job: Job, read: Span) -> Fix | None:
+    line = job.source.line_of(read.start)
+    for found in _FOLDER.finditer(job.source.text, line.start, line.end):
+        if found.start() <= read.start and read.end <= found.end():
+            span = Span(*found.span())
+            return Fix("take the folder of the submission", [replace(span, "$SLURM_SUBMIT_DIR")], safe=False)
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        DIR="$(cd "$(dirname "«${BASH_SOURCE[0]}»")" && pwd)"
+        source "$DIR/env.sh"
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        DIR="$(cd "$SLURM_SUBMIT_DIR" && pwd)"
+        source "$DIR/env.sh"
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        cd "$(dirname "«$0»")"
+        srun ./a.out
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        cd "$SLURM_SUBMIT_DIR"
+        srun ./a.out
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        srun python `dirname «$0»`/train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        srun python $SLURM_SUBMIT_DIR/train.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        echo "usage: $0, $(basename "$0")"
+        cp "$0" results/
+        [ -e more ] && sbatch "$0"
+        srun ./a.out
+        """,
+        title="the copy will do",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        if [ -n "$SLURM_JOB_ID" ]; then
+            DIR=$SLURM_SUBMIT_DIR
+        else
+            DIR=$(dirname "$0")
+        fi
+        cd "$DIR"
+        srun ./a.out
+        """,
+        title="with and without Slurm",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        ROOT="${SLURM_SUBMIT_DIR:-$(cd "$(dirname "$0")" && pwd)}"
+        cd "$ROOT"
+        srun bash -c 'cd "$(dirname "$0")"; ./a.out'
+        """,
+        title="only without Slurm, and in another shell",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --ntasks=4\nsource ./env.sh\nsrun ./a.out\n",
+        files={"env.sh": 'HERE=$(dirname "${BASH_SOURCE[0]}")\nPATH=$HERE/bin:$PATH\nsource "$HERE/more.sh"\n'},
+        title="of a sourced file",
+    ),
+]

@@ -1,0 +1,205 @@
+"""A command that needs a terminal, in a job that has none.
+
+Standard input of a batch script is /dev/null. `srun --pty bash` runs a shell that reads nothing and ends at once, and
+so do `bash`, `python` and `apptainer shell IMAGE` without a program; `read` returns 1 with an empty value; `salloc`
+waits in the queue for a second allocation, while that of the job is idle; `watch` and `vim` draw on a screen that is a
+log file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with `set -e`.
+
+Nothing is reported where a test decides about it (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command has an
+input of its own.
+
+## Fix
+
+Takes `--pty` out of an srun that starts a program: srun leaves it out itself. For all others there is none: interactive
+work is begun with `salloc`, or `srun --pty bash`, on the login node.
+
+## References
+
+sbatch(1), --input; srun(1), --pty; live runs of Slurm 22.05: `Not using a pseudo-terminal, disregarding --pty option`
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.input import is_read, readers
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Function
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
+from sbatchlint.triggers import Commands, StepOptions
+
+# Programs that read commands from their input where they are given none.
+SHELLS = ("bash", "sh", "zsh", "ksh", "csh", "tcsh", "fish", "python", "python3", "ipython", "R", "julia", "octave")
+CONTAINERS = ("apptainer", "singularity")
+# Programs for a screen, and what becomes of them.
+SCREENS = {
+    "vi": "vim", "vim": "vim", "nano": "vim", "emacs": "vim", "htop": "top", "nvtop": "top", "top": "top",
+    "watch": "watch", "screen": "top", "tmux": "top",
+}  # fmt: skip
+CARD = Card(
+    "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS) | StepOptions("pty"),
+    seen="live runs of Slurm 22.05",
+)  # fmt: skip
+
+# Options with which such a program needs no screen, by their beginning.
+_WITHOUT_SCREEN = {
+    "top": ("-b", "-nb"), "emacs": ("--batch", "-batch", "--script"), "vim": ("-e", "-E", "-s", "-c", "-n"),
+    "vi": ("-e", "-s", "-c"), "screen": ("-d", "-D", "-ls", "-X", "-S"),
+    "watch": ("-g", "--chgexit", "-q", "--equexit"),
+    "tmux": ("new-session", "kill", "ls", "list", "send", "has", "new", "-V"),
+}  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or not job.is_shell or job.request.asked("input"):
+        return
+    ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
+    seen: set[int | str] = set()
+    for each in job.invocations:
+        if each.phase is not Phase.BATCH or each.span.start in seen or _is_decided(each):
+            continue
+        step = ptys.get(id(each))
+        finding = _of_pty(job, step) if step is not None else _of_command(job, each)
+        if finding is not None:
+            seen.add(each.span.start)
+            if finding.severity != "info" or each.name not in seen:
+                yield finding
+            seen.add(each.name or "")
+
+
+def _is_decided(command: Invocation) -> bool:
+    return any(depends_on_test(each) or each.name == "timeout" for each in (command, *command.ancestors()))
+
+
+@once
+def _with_input_of_job(job: Job) -> dict[int, bool]:
+    """Where the commands begin that have the standard input of the job, and whether they are a `read`."""
+    text, program = programs(job)[0]
+    if any(each.name == "exec" and len(each.argv) == 1 and each.redirects for each in job.invocations):
+        return {}
+    functions = {each.name: each for each in nodes_of(program, Function)}
+    return {
+        text.span(each.command.words[0].start, each.command.end).start: is_read(text.string, each.command)
+        for each in readers(program.statements, functions)
+        if each.command.words
+    }
+
+
+def _of_pty(job: Job, step: Step) -> Finding | None:
+    option = step.options["pty"]
+    if option.text is not None or step.invocation.redirects:
+        return None
+    programs_of = [shown_text(field) for field in step.invocation.argv[step.command :]] if step.command else []
+    if programs_of and _is_shell(programs_of):
+        return Finding(
+            step.place,
+            f"a batch job has no terminal: `{programs_of[0]}` gets no input and ends at once; run this line on the "
+            "login node",
+        )
+    edit = remove_step_option(job, step, option)
+    return Finding(
+        option.span,
+        "a batch job has no terminal, so srun disregards --pty; leave it out",
+        "info",
+        fix=None if edit is None else Fix("take --pty out", [edit], safe=True),
+    )
+
+
+def _is_shell(words: list[str]) -> bool:
+    """Whether words start a program that reads its commands from standard input."""
+    name = words[0].rpartition("/")[2]
+    if name in CONTAINERS:
+        return "shell" in words[1:3]
+    return name in SHELLS and all(each in ("-i", "-l", "-il", "-li", "--login", "-q", "--norc") for each in words[1:])
+
+
+def _of_command(job: Job, command: Invocation) -> Finding | None:
+    words = [shown_text(field) for field in command.argv]
+    name = command.name or ""
+    happens, severity = "", "warning"
+    if name == "salloc":
+        happens = "salloc waits for a second allocation, while that of the job is idle; start the program with srun"
+    elif name in ("clear", "reset") and len(words) == 1:
+        severity = "info"
+        happens = f"`{name}` writes control characters into the log, and fails where TERM is not set; leave it out"
+    elif name == "sudo" and not any(each in ("-n", "-S", "-A", "-nE") for each in words[1:3]):
+        severity = "info"
+        happens = "sudo has no terminal to ask for a password, and fails unless the site lets you do without"
+    elif name in SCREENS and command.context.background is None and not _needs_no_screen(name, words):
+        kind = SCREENS[name]
+        ends = {"vim": "waits on a screen that nobody sees", "top": "ends with an error"}.get(kind, "never ends")
+        happens = f"a batch job has no terminal: `{name}` {ends}; leave it out"
+    elif name == "read" and _with_input_of_job(job).get(command.span.start):
+        if not command.redirects and not command.context.loops:
+            happens = "a batch job has no terminal: `read` returns at once, with an empty value; take it as an argument"
+    elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
+        happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; leave it out"
+    return Finding(command.span, happens, severity) if happens else None
+
+
+def _has_input_of_job(job: Job, command: Invocation) -> bool:
+    return not command.redirects and command.span.start in _with_input_of_job(job)
+
+
+def _needs_no_screen(name: str, words: list[str]) -> bool:
+    known = (*_WITHOUT_SCREEN.get(name, ()), "--version", "--help")
+    return any(each.startswith(known) for each in words[1:])
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        module load python
+        «srun» --pty bash -i
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «salloc --nodes=1 ./simulate»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «read -p "How many steps? " steps»
+        srun ./simulate $steps
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun «--pty» python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+        severity="info",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ -z "$SLURM_JOB_ID" ]; then
+            salloc --nodes=1 "$0"
+        fi
+        srun ./simulate
+        """,
+        title="not in the job",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nread -r steps < steps.txt\nsrun ./simulate $steps\n", title="from a file"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\ntop -b -d 60 > top.log &\nsrun ./simulate\n", title="for a log"),
+]

@@ -1,0 +1,141 @@
+"""Commands of Slurm in a loop: each turn asks the one controller that all jobs of the cluster share.
+
+`squeue` or `sacct` every few seconds, in the scripts of many users, makes the controller slow for everybody, and sites
+end such loops. Once in half a minute is often enough; better, let Slurm wait: `--dependency`, `sbatch --wait`, `srun`.
+
+An `sbatch` for each turn of a loop is a job for each: an array (`--array=1-100`) is submitted by one request, is one
+line in the queue, and can be throttled and cancelled as one.
+
+Nothing is reported for loops of few turns, with a pause of 30 seconds or one that is not known, and for jobs that
+depend on the one before.
+
+## Fix
+
+None.
+
+## References
+
+"PERFORMANCE" in sbatch(1), squeue(1) and sacct(1): "do not run (it) from loops in shell scripts";
+https://slurm.schedmd.com/job_array.html
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.slurm import getopt
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+ASKING = ("squeue", "sacct", "sinfo", "sstat", "sprio", "scontrol")
+CARD = Card(
+    "SB810", "clients-in-loop", severity="info", fix="never", since="0.1.0", when=Commands("sbatch", *ASKING),
+    seen="public scripts",
+)  # fmt: skip
+
+SHORT = 30  # seconds
+FEW = 3  # turns
+_POLLING = Regex(r"while|until|for\s*\(\(\s*;")
+_SECONDS = Regex(r"\d+(?:\.\d+)?s?")
+# What scontrol does without asking the controller.
+_LOCAL = ("hostnames", "hostname", "hostlist", "hostlistsorted")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for each in job.invocations:
+        loops = [loop for loop in each.context.loops if loop not in seen]
+        if not loops or each.name not in ("sbatch", *ASKING) or len(loops) < len(each.context.loops):
+            continue
+        what = _submits(job, each, loops) if each.name == "sbatch" else _asks(job, each, loops[-1])
+        if what:
+            seen.update(loops)
+            yield Finding(each.name_span, what)
+
+
+def _asks(job: Job, command: Invocation, loop: Span) -> str:
+    """What a command that asks the controller in each turn of a loop that waits does; '' where it does not."""
+    if command.name == "scontrol":
+        words = [text_of(field) for field in command.argv[1:3]]
+        if words[:1] != ["show"] or words[1:] and words[1] in _LOCAL:
+            return ""
+    if not _POLLING.match(job.source.text, loop.start):
+        return ""
+    pause = 0
+    for each in job.invocations:
+        if each.name in ("sleep", "read", "wait", "inotifywait", "timeout") and loop in each.context.loops:
+            text = text_of(each.argv[1]) if each.name == "sleep" and len(each.argv) == 2 else None
+            if text is None or not _SECONDS.fullmatch(text):
+                return ""
+            pause += parse_integer(text.rstrip("s").partition(".")[0])
+    if any(each.context.loops[-1:] == (loop,) and _works(each) for each in job.invocations) or pause >= SHORT:
+        return ""
+    often = f"every {pause} seconds" if pause else "as fast as it can"
+    return f"this loop asks Slurm's controller {often}; wait 30 seconds or more, or let --dependency wait"
+
+
+def _works(command: Invocation) -> bool:
+    """Whether a turn waits for something else: a step, or what is not known."""
+    return command.name is None or command.name in ("srun", "mpirun", "mpiexec", "python", "python3", "sbatch")
+
+
+def _submits(job: Job, command: Invocation, loops: list[Span]) -> str:
+    """What an sbatch does that submits one script again and again; '' where it does not."""
+    if not job.source.text.startswith("for", loops[-1].start) or 1 < command.alternatives <= FEW:
+        return ""
+    for each in job.invocations:
+        if each.name in ("sleep", "squeue", "wait", "srun") and loops[-1] in each.context.loops:
+            return ""
+    words = [shown_text(field) for field in command.argv[1:]]
+    parsed = getopt.parse(words, "sbatch", job.versions.majors)
+    names = {each.name for each in parsed.options}
+    if parsed.uncertain or parsed.rest >= len(words) or names & {"dependency", "wait", "array", "wrap", "begin"}:
+        return ""
+    if names & {"nodes", "ntasks", "time", "mem", "partition", "gres", "cpus-per-task", "gpus", "gpus-per-node"}:
+        return ""  # not all alike
+    if expansions(command.argv[parsed.rest + 1]):
+        return ""
+    return "each turn submits a job of its own; one array (`--array=…`) with the turn's number as index is one request"
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        sbatch --job-name=prepare prepare.sbatch
+        while [ -n "$(«squeue» -h -n prepare)" ]; do
+            sleep 5
+        done
+        sbatch train.sbatch
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        for seed in {1..100}; do
+            «sbatch» train.sbatch $seed
+        done
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        while [ -n "$(squeue -h -n prepare)" ]; do
+            sleep 60
+        done
+        sbatch train.sbatch
+        """
+    ),
+    Good("#!/bin/bash\nfor mode in small large; do\n    sbatch train.sbatch $mode\ndone\n", title="two of them"),
+    Good(
+        """\
+        #!/bin/bash
+        for part in {1..9}; do
+            job=$(sbatch --parsable --dependency=afterok:$job part.sbatch $part)
+        done
+        """,
+        title="one after the other",
+    ),
+]

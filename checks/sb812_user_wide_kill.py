@@ -1,0 +1,160 @@
+"""A command ends processes of the user's other jobs on the same node, or all of the user's jobs.
+
+`pkill python`, `killall -9 ray` and `pkill -u $USER` look at every process that the user has on the node. Where jobs
+share nodes, another job of the same user runs there, and loses its processes: it fails for no reason that its own log
+would show. `scancel -u $USER` ends all jobs of the user, the one that runs it included.
+
+Nothing is reported for a signal that only tells something (USR1), for a job that has its nodes to itself
+(`--exclusive`), in a container with processes of its own (docker), for processes picked by their parent, session or
+terminal (`pkill -P $$`), or for a pattern that holds something of the job.
+
+## Fix
+
+None. A job's processes end with it, so that there are no leftovers of earlier jobs to be cleared away. Processes that
+the script itself starts are ended by their number: `server & pid=$!; …; kill $pid`, or `pkill -P $$`.
+
+## References
+
+pgrep(1), killall(1), scancel(1).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import Reading, read, syntax
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB812", "user-wide-kill", severity="warning", fix="never", since="0.1.0",
+    when=Commands("pkill", "killall", "scancel", "kill"), seen="public scripts",
+)  # fmt: skip
+
+_PKILL = syntax(
+    "signal g/pgroup G/group P/parent s/session t/terminal u/euid U/uid F/pidfile O/older r/runstates ns nslist"
+    " cgroup q/queue d/delimiter env",
+    "e/echo c/count f/full i/ignore-case L/logpidfile n/newest o/oldest v/inverse x/exact H/require-handler h/help"
+    " V/version l/list-name a/list-full A/ignore-ancestors w/lightweight",
+)  # fmt: skip
+_KILLALL = syntax(
+    "u/user s/signal Z/context n/ns o/older-than y/younger-than",
+    "e/exact I/ignore-case i/interactive g/process-group q/quiet r/regexp v/verbose w/wait l/list V/version",
+)  # fmt: skip
+# What picks processes of the job itself, or one of them only.
+_NARROW = frozenset({"pgroup", "parent", "session", "terminal", "pidfile", "ns", "cgroup", "newest", "oldest", "older"}
+                    | {"older-than", "younger-than"})
+_SIGNAL = Regex(r"-(?:[0-9]+|[A-Z]{2,}[A-Z0-9]*)")
+_NAMES = frozenset({"pkill", "killall", "scancel", "kill"})
+# Names that programs of every kind have in the list of processes.
+_COMMON = frozenset({"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
+                    | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"})
+# Signals that end no process that waits for them, and those that are only a question.
+_TELLING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
+_ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
+_FINDERS = ("$(pgrep", "$(pidof", "`pgrep", "`pidof")
+# Containers whose processes see none outside.
+_APART = frozenset({"docker", "podman", "podman-hpc"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT or not job.directives.settings or job.request.exclusive == "":
+        return
+    seen: set[Span] = set()
+    for command in job.invocations:
+        if command.name not in _NAMES or command.phase is Phase.SUBMIT or not command.argv:
+            continue
+        span = command.span
+        if command.parent is not None:
+            span = Span(command.name_span.start, max(span_of(each).end for each in command.argv))
+            if not command.name_span.start < span.end <= job.source.line_of(span.start).end:
+                span = command.name_span
+        if span in seen:
+            continue
+        container = container_of(command)
+        if container is not None and container.kind in _APART:
+            continue
+        message = _all_jobs(command) if command.name == "scancel" else _of_user(command)
+        if message is not None:
+            seen.add(span)
+            yield Finding(span, *message)
+
+
+def _of_user(command: Invocation) -> tuple[str, str | None] | None:
+    """What a command does to other jobs on its node, and how bad that is."""
+    rest = [text_of(field) for field in command.argv[1:]]
+    if command.name == "kill":
+        found = "-1" in rest[1:] and rest[0] is not None and rest[0].startswith("-")
+        names = [each.name for field in command.argv[1:] for each in expansions(field)]
+        if not found and not any(name.startswith(_FINDERS) and " -P" not in name for name in names):
+            return None
+        if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_TELLING):
+            return None
+        return _message("every process of yours" if found else "all processes of yours with this name"), None
+    if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _TELLING for field in command.argv[1:2]):
+        return None
+    words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
+    reading = read(words, 1, _PKILL if command.name == "pkill" else _KILLALL)
+    if _is_narrow(reading) or not reading.certain:
+        return None
+    users = any(each.name in ("u", "U", "euid", "uid", "user") for each in reading.given)
+    if reading.operand is None:
+        return (_message("every process of yours"), None) if users else None
+    pattern = text_of(words[reading.operand])
+    if pattern is None or not pattern:
+        return None  # it may name the job
+    common = pattern in _COMMON and not any(each.name == "x" for each in reading.given)
+    return _message(f"all `{pattern}` processes of yours"), None if common else "info"
+
+
+def _is_narrow(reading: Reading) -> bool:
+    return any(each.name in _NARROW for each in reading.given)
+
+
+def _message(what: str) -> str:
+    return (
+        f"this ends {what} on the node, those of your other jobs there too; end what this job started by its number "
+        "(`kill $pid`), or ask for --exclusive"
+    )
+
+
+def _all_jobs(command: Invocation) -> tuple[str, str | None] | None:
+    words = [text_of(field) for field in command.argv[1:]]
+    users = [index for index, word in enumerate(words) if word in ("-u", "--user") or (word or "").startswith("-u")]
+    users += [index for index, word in enumerate(words) if (word or "").startswith("--user=")]
+    rest = len(words) - (2 if words[:1] in (["-u"], ["--user"]) else 1)
+    fields = command.argv[1:]
+    whole = any(each.name in _ME for field in fields for each in expansions(field))
+    if rest or words != ["--me"] and not (users and whole):
+        return None
+    return "this cancels all of your jobs, this one included; name those that are meant (`scancel $JOB_ID`)", None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=1
+        # nothing must be left of earlier runs
+        srun «pkill -9 python»
+        «killall python3»
+        srun python train.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        trap '«pkill -u $USER»' EXIT
+        srun ./a.out
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH --ntasks=4\n./server &\nsrun ./a.out\n«pkill my_server»\n", severity="info"),
+    Bad("#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\n«scancel -u $USER»\n"),
+    Good("#!/bin/bash\n#SBATCH --exclusive\nsrun pkill python\nsrun ./a.out\n", title="no other job is there"),
+    Good("#!/bin/bash\n#SBATCH --ntasks=4\n./server & pid=$!\nsrun ./a.out\nkill $pid; pkill -P $$\n"),
+    Good('#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\npkill -f "server_$SLURM_JOB_ID"\n', title="of this job"),
+    Good("#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\nscancel -u $USER --name=monitor\n", title="some of them"),
+]

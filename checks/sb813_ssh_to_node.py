@@ -1,0 +1,105 @@
+"""Programs are started on the job's nodes by ssh, where Slurm does not see them.
+
+What ssh, pdsh or clush starts is a child of the node's sshd: it has neither the job's limits nor its environment and
+GPUs, does not count in its accounting, and goes on when the job has ended, unless the site adopts such processes
+(pam_slurm_adopt). `srun --overlap -N1 -n1 -w NODE` does the same inside the job.
+
+Tunnels (`ssh -N`) and other machines are not reported.
+
+## Fix
+
+None.
+
+## References
+
+srun(1), --overlap and --nodelist; https://slurm.schedmd.com/pam_slurm_adopt.html
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Commands
+
+# Letters of options that take a value; those of tunnels; and that by which a command names its nodes.
+_SSH, _PARALLEL, _TUNNEL = "BbcDEeFIiJLlmOoPpQRSWw", "wxftulghHpoOieAXR", "NfLRDWO"
+_NAMING = {"pdsh": "w", "clush": "w", "pssh": "H", "parallel-ssh": "H"}
+CARD = Card(
+    "SB813", "ssh-to-node", severity="info", fix="never", since="0.1.0", when=Commands("ssh", "rsh", *_NAMING),
+    seen="public scripts",
+)  # fmt: skip
+
+_HOSTNAMES = (("hostnames",), ("hostname",))
+_NODE_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    seen = set()
+    for each in job.invocations:
+        if each.phase is Phase.SUBMIT or each.name not in ("ssh", "rsh", *_NAMING) or each.name_span in seen:
+            continue
+        if any(map(_is_of_job, _hosts(each))):
+            seen.add(each.name_span)
+            yield Finding(
+                each.name_span,
+                f"what {each.name} starts on a node is no part of the job: Slurm neither limits nor counts it, and may "
+                "not end it; write `srun --overlap -N1 -n1 -w NODE`",
+            )
+
+
+def _hosts(command: Invocation) -> list[Pieces]:
+    """The words by which a command names the nodes on which it starts something."""
+    naming = _NAMING.get(command.name or "")
+    at = 1
+    found: list[Pieces] = []
+    while at < len(command.argv):
+        word = shown_text(command.argv[at])
+        if word[:1] != "-":
+            return found if naming else [command.argv[at]]
+        letter = word[1:2]
+        if naming == letter:
+            found.append(command.argv[at + 1] if word[2:] == "" and at + 1 < len(command.argv) else command.argv[at])
+        if not naming and letter in _TUNNEL:
+            return []
+        at += 2 if letter in (_PARALLEL if naming else _SSH) and len(word) == 2 else 1
+    return found
+
+
+def _is_of_job(host: Pieces) -> bool:
+    """Whether a name comes from the list of the job's nodes."""
+    for expansion in expansions(host):
+        for each in expansion.all():
+            if each.name in _NODE_LISTS or "show hostname" in each.name:
+                return True
+            if any(words[:2] == ("scontrol", "show") and words[2:3] in _HOSTNAMES for words in each.commands):
+                return True
+    return False
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+            «ssh» "$node" "cd $PWD && ./agent" &
+        done
+        wait
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=4\n«pdsh» -w \"$SLURM_JOB_NODELIST\" ./agent\n", title="all at once"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4\nssh login1 sbatch next.sbatch\n", title="another machine"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+            srun --overlap -N1 -n1 -w "$node" ./agent &
+        done
+        wait
+        """
+    ),
+]

@@ -1,0 +1,194 @@
+"""The program would stop by itself in time, but only when Slurm has killed the job already.
+
+Programs that save their state and end before the job's limit are told when: `--exit-duration-in-mins 1190`,
+`--time_limit 47h`, `trainer.max_time=00:23:30:00`, `gmx mdrun -maxh 23`. They count from their own start, which is some
+minutes after the job's. Where that time is as long as the job's limit, or longer, the clean end never comes: what was
+done since the last checkpoint is lost. It happens when `--time` is shortened and the number further down is forgotten.
+
+A time without a unit is taken for seconds, the shortest that it can be.
+
+## Fix
+
+None: how long the program needs to save its state is known to you.
+
+## References
+
+Megatron-LM, megatron/training/arguments.py (`--exit-duration-in-mins`); lightning/pytorch/callbacks/timer.py;
+gmx-mdrun(1)
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from sbatchlint.analysis.directives.limits import plain_limits
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import Argv, program_options
+from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.slurm.grammar.times import duration, limit_seconds
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB814", "program-limit-beyond-job", severity="warning", fix="never", since="0.1.0", when=Options("time"),
+)  # fmt: skip
+
+# The words of which the name of such an option is made: what is limited, that it is a limit, and its unit.
+_WHAT = frozenset(
+    {"time", "timelimit", "maxtime", "duration", "runtime", "walltime", "clock", "run", "training", "train", "job"}
+    | {"session", "elapsed"}
+)
+_LIMITS = frozenset({"max", "maximum", "exit", "stop", "limit", "timelimit", "maxtime", "wall", "walltime", "end"})
+_SMALL = frozenset({"in", "per", "after", "total", "the"})
+_UNITS = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minutes": 60,
+          "h": 3600, "hr": 3600, "hrs": 3600, "hours": 3600, "d": 86400, "days": 86400}  # fmt: skip
+_NUMBER = Regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([a-z]*)")
+_CLOCK = Regex(r"(?:([0-9]{1,4})[:-])?([0-9]{1,4}):([0-9]{1,2}):([0-9]{1,2})")
+# Whoever is told of these starts other jobs, which have limits of their own.
+_OTHER_JOBS = frozenset(("--partition", "--account", "--queue", "--qos"))
+
+
+class OwnLimit(NamedTuple):
+    """After how many seconds a program stops by itself; `span`: the option."""
+
+    seconds: float
+    written: str
+    span: Span
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH or job.request.heterogeneous or job.request.asked("signal"):
+        return  # a program that is told by a signal needs no clock
+    settings = list(plain_limits(job, "time"))
+    allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
+    if allowed is None or allowed <= 0:
+        return
+    beyond: dict[Span, list[OwnLimit | None]] = {}
+    for each in job.invocations:
+        if each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
+            continue
+        for found in _own_limits(each):
+            beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
+    for span, limits in beyond.items():
+        if limits[0] is None or None in limits:
+            continue  # some branch has a limit that is met
+        setting = settings[0][0]
+        stop = duration(math.floor(limits[0].seconds))
+        yield Finding(
+            span,
+            f"the program stops by itself after {stop} (`{limits[0].written}`), but the job "
+            f"is killed after {duration(allowed)} (line {job.line(setting.span.start)}): no clean end comes; "
+            "write less than that",
+            related=[(setting.span, "the job's limit")],
+        )
+
+
+def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
+    words = _words(invocation)
+    options = list(program_options(words))
+    if any(option in _OTHER_JOBS for option, _, _ in options):
+        return
+    for option, value, field in options:
+        if value is None or not option.startswith("-") and "=" not in (text_of(field) or ""):
+            continue
+        unit = _unit(option, invocation.name)
+        seconds = None if unit is None else _seconds(value, unit)
+        if seconds is not None:
+            glue = "=" if "=" in (text_of(field) or "") else " "
+            yield OwnLimit(seconds, f"{option}{glue}{text_of(value)}", span_of(field))
+
+
+def _words(invocation: Invocation) -> Argv:
+    """The arguments of a program; of a launcher those of what it starts."""
+    launcher = recognise(invocation.argv)
+    if launcher is not None:
+        return launcher.program_words[1:]
+    python = python_command(invocation.argv)
+    return invocation.argv[1 if python is None else python.after :]
+
+
+@lru_cache(maxsize=4096)  # programs are told the same options again and again
+def _unit(option: str, program: str | None) -> float | None:
+    """The seconds of one unit of an option that limits a run, by the option's name; None for other options."""
+    name = option.rpartition(".")[2].lstrip("-+").replace("_", "-").lower()
+    if name == "maxh" and (program or "").startswith(("gmx", "mdrun")):
+        return 3600 * 0.99  # it ends after that share of the time
+    words = name.split("-")
+    unit = _UNITS.get(words[-1]) if len(words) > 1 else None
+    if unit is not None:
+        words.pop()
+    rest = set(words) - _SMALL
+    if not rest <= _WHAT | _LIMITS or not rest & _LIMITS or unit is None and not rest & _WHAT:
+        return None
+    return unit or 1
+
+
+def _seconds(value: Pieces, unit: float) -> float | None:
+    """Seconds of `1190`, `47h`, `HH:MM:SS`, `DD:HH:MM:SS`."""
+    text = (text_of(value) or "").strip("'\"").lower()
+    clock = _CLOCK.fullmatch(text)
+    if clock is not None:
+        days, hours, minutes, seconds = (parse_integer(each or "0") for each in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    number = _NUMBER.fullmatch(text)
+    if number is None or number.group(2) and number.group(2) not in _UNITS:
+        return None
+    return float(number.group(1)) * (_UNITS[number.group(2)] if number.group(2) else unit)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        #SBATCH --time=20:00:00
+        torchrun --nproc_per_node=8 pretrain.py --exit-interval 500 «--exit-duration-in-mins» 5990
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=2-00:00:00
+        HOURS=48
+        srun python train.py «--time_limit=$((HOURS * 3600))»
+        """,
+        title="as long as the job",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=04:00:00
+        srun python train.py «trainer.max_time=00:04:00:00»
+        gmx mdrun -deffnm md «-maxh» 12
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=8
+        #SBATCH --time=20:00:00
+        torchrun --nproc_per_node=8 pretrain.py --exit-duration-in-mins 1190 --max-steps 5000000 --timeout 900000
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=01:00:00
+        python submit_all.py --partition gpu --time-limit 48:00:00
+        """,
+        title="the limit of other jobs",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=04:00:00 --signal=USR1@300
+        srun python train.py --max-time 04:00:00
+        """,
+        title="a signal tells it in time",
+    ),
+]

@@ -1,0 +1,190 @@
+"""What stands behind a server in the foreground is reached only when the server has ended.
+
+A server runs until it is stopped: the client behind it, the loop that looks after it, or the text that says how to
+connect, comes only then. The job waits for its time limit, and when that ends it, the rest of the script is lost too.
+
+## Fix
+
+None: `&` behind the server, then the client, once the server answers, and `kill $!` or `wait` at the end. A text that
+says how to connect belongs above the server.
+
+## References
+
+The manuals of the servers; https://docs.vllm.ai, "OpenAI-Compatible Server".
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.expansion.reads import PRINTING
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.variables import merge_guards
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launchers import python_command
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+# Programs that serve until they are ended.
+_SERVER_NAMES = (
+    "jupyter-lab jupyter-notebook jupyter-server jupyterlab tensorboard code-server ttyd text-generation-launcher"
+    " dask-scheduler redis-server mongod llama-server tritonserver rserver gunicorn uvicorn http-server"
+    " text-embeddings-router"
+)
+_SERVERS = tuple(_SERVER_NAMES.split())
+# Those that serve when told to by their first word.
+_VERBS = {
+    "jupyter": ("lab", "notebook", "server"), "vllm": ("serve",), "ollama": ("serve",), "mlflow": ("server", "ui"),
+    "sglang": ("serve",), "trtllm-serve": ("serve",), "streamlit": ("run",), "flask": ("run",), "bentoml": ("serve",),
+    "dask": ("scheduler",), "lmdeploy": ("serve",),
+}  # fmt: skip
+CARD = Card(
+    "SB815", "server-before-client", severity="warning", fix="never", since="0.1.0", seen="public scripts",
+    when=Commands(*_SERVERS, *_VERBS, "python*", "ipython*", "pypy*"),
+)  # fmt: skip
+
+# Modules and scripts of Python: a word of their name says it.
+_MODULE = Regex(
+    r"(?:.*[./_-])?(?:http\.server|api_server|launch_server|launch_router|jupyter\w*|notebook|tensorboard)(?:\.main)?"
+)
+_NOT_SERVING = frozenset(
+    {"--version", "--help", "-h", "list", "stop", "--generate-config", "password", "--daemonize", "--fork", "--daemon"}
+    | {"-d", "--detach", "dev", "build", "extension"}
+)
+_CLIENTS = frozenset({"curl", "wget", "nc", "ncat"})
+_HERE = Regex(r"(?i)\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
+_HOW_TO_CONNECT = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|https?://(?:localhost|127\.0\.0\.1|\W)|\btunnel")
+_TELLING = PRINTING | {"cat"}
+
+
+class Server(NamedTuple):
+    """A command that serves, what it is called, and the commands that wait for it: itself, and what starts it."""
+
+    command: Invocation
+    name: str
+    around: tuple[Invocation, ...]
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT:
+        return
+    servers: list[Server] = []
+    for each in job.invocations:
+        for before in servers:
+            what = _use(each, before.command) if _comes_behind(before, each) else None
+            if what is not None:
+                servers.remove(before)
+                where = job.line(before.command.span.start)
+                advice = "put it above the server" if each.name in _TELLING else "put `&` behind the server"
+                yield Finding(
+                    each.span,
+                    f"{what} only when `{before.name}` on line {where} has ended, which is when it is stopped; "
+                    f"{advice}",
+                    related=[(before.command.name_span, "serves until it is stopped")],
+                )
+                break
+        server = _server(job, each)
+        if server is not None:
+            servers.append(server)
+
+
+def _server(job: Job, command: Invocation) -> Server | None:
+    """The server that a command is, where somebody waits for it."""
+    name = _name_of_server(command)
+    if name is None or not _NOT_SERVING.isdisjoint(text_of(word) for word in command.argv[1:]):
+        return None
+    around = (command, *command.ancestors())
+    if any(each.context.background or each.context.captured or each.name == "timeout" for each in around):
+        return None
+    if command.context.conditional or command.piped_to and not _is_passed_on(job, command):
+        return None
+    return Server(command, name, around)
+
+
+def _is_passed_on(job: Job, command: Invocation) -> bool:
+    """Whether what a command prints goes through nothing that could end the pipeline early, such as `grep -q`."""
+    for ran in job.pipelines:
+        names = [each.name for element in ran.elements for each in element if each is not command]
+        if len(names) < sum(map(len, ran.elements)):
+            return set(names) <= {"cat", "tee"}
+    return False
+
+
+def _name_of_server(command: Invocation) -> str | None:
+    if command.name in _SERVERS:
+        return command.name
+    if command.name in _VERBS and len(command.argv) > 1:
+        verb = text_of(command.argv[1])
+        return f"{command.name} {verb}" if verb in _VERBS[command.name] else None
+    python = python_command(command.argv)
+    target = None if python is None or python.kind not in ("module", "script") else python.text
+    return target if target is not None and _MODULE.fullmatch(target.removesuffix(".py")) else None
+
+
+def _comes_behind(server: Server, command: Invocation) -> bool:
+    """Whether a command of the same shell runs when the server, or what started it, has ended."""
+    if command.context.handler:
+        return False
+    parent, shell = command.context.parent, command.context.shell.awaiting
+    for each in server.around:
+        if each.context.parent is parent and each.context.shell.awaiting is shell:
+            behind = each is not command and command.span.start >= each.span.end
+            return behind and merge_guards(command.guards, each.guards) is not None
+    return False
+
+
+def _use(command: Invocation, server: Invocation) -> str | None:
+    """What a command is for the server, as the beginning of a sentence; None where it has nothing to do with it."""
+    words = " ".join(shown_text(word) for word in command.argv[1:])
+    if command.name in _CLIENTS and (_HERE.search(words) or _port(server) in words.replace(":", " ").split()):
+        return f"`{command.name}` asks it"
+    if command.name == "cat" and command.stdin is not None:
+        words = command.stdin.string
+    if command.name in _TELLING and _HOW_TO_CONNECT.search(words):
+        return "this is told"
+    return "this program asks it" if python_command(command.argv) is not None and _HERE.search(words) else None
+
+
+def _port(server: Invocation) -> str | None:
+    """The port that a server is given."""
+    words = [text_of(word) or "" for word in server.argv]
+    for at, word in enumerate(words):
+        if word in ("--port", "-p"):
+            return next(iter(words[at + 1 : at + 2]), None) or None
+        if word.startswith("--port="):
+            return word.removeprefix("--port=") or None
+    return None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        vllm serve my/model --port 8000
+        «curl http://localhost:8000/v1/models»
+        python generate.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        port=8888
+        apptainer exec notebook.sif jupyter lab --no-browser --port=$port
+        «echo "on your machine: ssh -N -L $port:$(hostname):$port cluster"»
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        vllm serve my/model --port 8000 &
+        until curl -sf http://localhost:8000/health; do
+            kill -0 $! || exit 1
+            sleep 10
+        done
+        python generate.py
+        """
+    ),
+]

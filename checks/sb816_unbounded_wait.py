@@ -1,0 +1,205 @@
+"""A loop waits for a file or a port without limit, and without looking whether anybody is still going to bring it.
+
+If the server does not start, or the step that writes the file fails, the loop goes round until the job's time limit:
+nodes and GPUs idle, for days perhaps, and the error stands far above in the log.
+
+Reported are loops that do nothing but look, print and sleep, whose end is a file or an answer from the network, and in
+which nothing counts, looks at the clock, or asks for a process or a job. What runs under `timeout` has its limit.
+
+## Fix
+
+None: how long to wait is for the user to say. `for i in $(seq 60); do … && break; sleep 10; done`, or
+`timeout 600 bash -c 'until …; do sleep 5; done'`; and `kill -0 $pid || exit 1` in the loop ends it with the server.
+
+## References
+
+bash(1), "Compound Commands"; timeout(1).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import (
+    Arithmetic,
+    ArithmeticCommand,
+    Assignment,
+    If,
+    Literal,
+    Parameter,
+    Simple,
+    TestCommand,
+    While,
+    Word,
+)
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Context, Invocation
+from sbatchlint.bash.values import Phase, Text
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB816", "unbounded-wait", severity="warning", fix="never", since="0.1.0", seen="public scripts",
+    when=Commands("[", "[[", "test", "ls", "curl", "wget", "nc", "ncat"),
+)  # fmt: skip
+
+# What a loop that only waits consists of; anything else may be work, or bring what is waited for.
+_LOOKING_NAMES = (
+    "[ [[ test true : false break continue curl wget nc ncat nslookup ping grep egrep awk sed cat head tail cut tr ls"
+    " stat find sleep echo printf date hostname sync wc"
+)  # fmt: skip
+_LOOKING = frozenset(_LOOKING_NAMES.split())
+_NETWORK = frozenset({"curl", "wget", "nc", "ncat"})
+_FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
+_READERS = frozenset({"cat", "grep", "egrep", "awk", "sed", "head", "tail"})
+_ENDLESS = frozenset({"true", ":"})
+_LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
+
+
+class Wait(NamedTuple):
+    """A loop that waits. `what`: what for, as one would say."""
+
+    span: Span
+    what: str
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT:
+        return
+    seen: set[Span] = set()
+    for text, program in programs(job):
+        for loop in nodes_of(program, While):
+            wait = _wait(text, loop)
+            if wait is None or wait.span in seen:
+                continue
+            seen.add(wait.span)
+            if any(_blocks(each) for each in job.invocations if wait.span in each.context.loops):
+                yield Finding(
+                    _head(job, wait.span),
+                    f"this loop waits for {wait.what} without limit: if that never comes, the job idles until its "
+                    "time limit; count the rounds, or look whether what is to bring it still runs",
+                )
+
+
+def _head(job: Job, span: Span) -> Span:
+    """The first line of a loop."""
+    end = job.source.text.find("\n", span.start, span.end)
+    return Span(span.start, span.end if end < 0 else span.start + len(job.source.text[span.start : end].rstrip()))
+
+
+def _blocks(command: Invocation) -> bool:
+    """Whether somebody waits for the loop in which a command runs, and nothing ends it from outside."""
+    context: Context = command.context
+    return context.background is None and not any(each.name == "timeout" for each in command.ancestors())
+
+
+def _wait(text: Text, loop: While) -> Wait | None:
+    if bool(nodes_of(loop, ArithmeticCommand)) or bool(nodes_of(loop, Arithmetic)):
+        return None
+    if _LIMIT.search(text.string, loop.start, loop.end):
+        return None
+    names = {_name(each) for each in nodes_of(loop, Simple) if each.words}
+    if not names <= _LOOKING:
+        return None
+    endless = not loop.negated and all(_name(each) in _ENDLESS for each in _simple(loop.condition))
+    if not endless:
+        what = _polled(loop.condition, text) or _filled(loop)
+    elif "break" in names:
+        what = next(
+            filter(None, (_polled(branch[0], text) for each in nodes_of(loop, If) for branch in each.branches)), None
+        )
+    else:
+        return None
+    return None if what is None else Wait(text.span(loop.start, loop.end), what)
+
+
+def _polled(condition: tuple[object, ...], text: Text) -> str | None:
+    """What a condition looks for outside of the shell."""
+    for test in nodes_of(condition, TestCommand):
+        if any(_plain(word) in _FILE_TESTS for word in test.words):
+            return "a file"
+    for command in _simple(condition):
+        name = _name(command)
+        if name in _NETWORK or "/dev/tcp/" in text.string[command.start : command.end]:
+            return "an answer from the network"
+        words = [_plain(each) for each in command.words if isinstance(each, Word)]
+        if name == "ls" or name in ("[", "test") and not _FILE_TESTS.isdisjoint(words):
+            return "a file"
+    return None
+
+
+def _filled(loop: While) -> str | None:
+    """`while [ -z "$X" ]` around an X that is read from a file."""
+    tested = {each.name for each in nodes_of(loop.condition, Parameter)}
+    empty = any(_plain(each) == "-z" for each in nodes_of(loop.condition, Word))
+    for each in nodes_of(loop.body, Assignment):
+        if empty and not loop.negated and each.name in tested:
+            names = {_name(command) for command in _simple(each.value)}
+            if not names.isdisjoint(_READERS):
+                return "a line in a file"
+    return None
+
+
+def _simple(tree: object) -> list[Simple]:
+    return [each for each in nodes_of(tree, Simple) if each.words]
+
+
+def _name(command: Simple) -> str | None:
+    first = command.words[0]
+    return _plain(first) if isinstance(first, Word) else None
+
+
+def _plain(word: Word) -> str | None:
+    part = word.parts[0] if len(word.parts) == 1 else None
+    return part.text if isinstance(part, Literal) else None
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        «until curl -sf http://localhost:8000/health; do»
+            sleep 10
+        done
+        srun python generate.py
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -N1 -n1 ./coordinator --port-file port.txt &
+        «while true; do»
+            if [ -f port.txt ]; then
+                break
+            fi
+        done
+        srun ./worker --port $(cat port.txt)
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        server=$!
+        until curl -sf http://localhost:8000/health; do
+            kill -0 $server || exit 1
+            sleep 10
+        done
+        srun python generate.py
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        timeout 600 bash -c 'until curl -sf http://localhost:8000/health; do sleep 5; done'
+        srun python generate.py
+        """
+    ),
+]

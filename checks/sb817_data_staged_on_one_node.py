@@ -1,0 +1,325 @@
+"""Data is copied to a disk of the first node, and tasks on other nodes look for it on theirs.
+
+Commands of the script run once, on the first node of the job. What `cp -r data $TMPDIR/`, `tar -xf data.tar -C /tmp` or
+`python -m venv $TMPDIR/env` puts on a disk that each node has for itself is not there for the tasks that srun starts on
+other nodes: they end with "No such file or directory", or read what an earlier job left.
+
+Reported where a step on several nodes is given such a path, to read or to run, as the image of its container too; where
+it works in such a folder, or in an environment that was turned on there. It is an advice where a variable such as PATH
+or DATA_DIR leads there. Of a program that is not known, and may be one of MPI, perhaps only the first rank reads its
+files: it is left alone. Which folders are local can be said in the settings: `local-paths`, `shared-paths`.
+
+## Fix
+
+Starts the command on each node: `srun --ntasks=$SLURM_NNODES --ntasks-per-node=1`. Unsafe: the data may be meant for
+the first node alone. A single file can also be sent by `sbcast`.
+
+## References
+
+srun(1), sbcast(1); srun's tasks on each node were seen on Slurm 22.05 to 26.05, a file on a disk of the first node
+alone on 22.05 (tests/slurm).
+"""
+
+import posixpath
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from sbatchlint.analysis.script.activations import is_activation
+from sbatchlint.analysis.script.shell_history import folder_of
+from sbatchlint.analysis.storage.node_files import HANDLING, is_made_there, opened
+from sbatchlint.analysis.storage.written_paths import names_output, operands, values_in
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.argv import partition
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
+from sbatchlint.job.steps import Step, step_around
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Steps
+
+CARD = Card(
+    "SB817", "data-staged-on-one-node", severity="warning", fix="sometimes", since="0.1.0", when=Steps(),
+    seen="srun(1)",
+)  # fmt: skip
+
+_COPYING = frozenset({"cp", "mv", "rsync", "install"})
+# The options behind which others name the place.
+_PLACE = {
+    "tar": ("-C", "--directory"), "unzip": ("-d",), "wget": ("-P", "-O"), "curl": ("-o", "--output"),
+    "hf": ("--local-dir",), "huggingface-cli": ("--local-dir",), "conda": ("-p", "--prefix"),
+    "mamba": ("-p", "--prefix"),
+}  # fmt: skip
+# Clients of stores, and their words for a copy.
+_FETCHING = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "s3cmd", "mc"})
+_FETCHING_WORDS = frozenset({"cp", "sync", "copy", "rsync", "get", "mirror"})
+# Variables by which programs are found, and such as name what is read.
+_SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "R_LIBS", "R_LIBS_USER", "PERL5LIB"})
+_DATA = Regex(
+    r"(?:\w*_)?(?:DATA|DATASETS?|INPUTS?|CORPUS|IMAGES|MODEL|WEIGHTS)(?:_(?:DIR|PATH|ROOT|FOLDER|HOME|FILE))?"
+)
+# Folders in which anything may lie.
+_ROOT = Regex(r"/tmp|/var/tmp|/dev/shm|/scratch|/local\w*|\$\{\w+\}")
+_INPUT = Regex(
+    r"(?i)-{0,2}(?:[\w.]+[-_.])?(?:data|dataset|input|in|train|val|test|corpus|images?|source|src)(?:[-_]\w+)?"
+)
+
+
+class Staged(NamedTuple):
+    """What a command brings to the first node. `path`: where; `names`: what lies there then, None where any may."""
+
+    command: Invocation
+    path: str
+    names: tuple[str, ...] | None
+    reason: str
+
+
+class Use(NamedTuple):
+    """A path that the tasks of a step need.
+
+    `option`: that names it. `by`: who needs it; `likely`: perhaps it does not.
+    """
+
+    path: str
+    option: str
+    by: Invocation
+    likely: bool = False
+
+
+def check(job: Job) -> Iterator[Finding]:
+    steps = [step for step in job.steps if step.several_nodes]
+    staged = _staged(job) if steps else []
+    told: set[int] = set()
+    for step in steps if staged else ():
+        for use in _uses(job, step):
+            for each in staged:
+                if each.command.index in told or each.command.index > step.invocation.index:
+                    continue
+                if _is_of(each, use.path, use.option) and not _is_there(job, each, use.path, use.by):
+                    told.add(each.command.index)
+                    yield _finding(job, each, use, step.nodes)
+
+
+def _uses(job: Job, step: Step) -> Iterator[Use]:
+    for command in step.program:
+        if command.context.restricted or command.name in HANDLING:
+            continue
+        for option, field in _read(command):
+            path = _local(job, step.invocation, field)
+            if path is not None:
+                yield Use(path[0], option, command)
+    containers = [step.container, *(container_of(each) for each in step.program)]
+    for container in containers:
+        image = None if container is None or container.image is None else _local(job, step.invocation, container.image)
+        if image is not None:
+            yield Use(image[0], "", step.invocation)
+    if containers[0] is None:
+        yield from _by_environment(job, step)
+
+
+@once
+def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
+    """The commands by which the batch shell goes into an environment, and the words that name it."""
+    found = []
+    for each in job.invocations:
+        if each.phase is not Phase.BATCH or each.parent is not None or each.context.shell.depth or len(each.argv) < 2:
+            continue
+        sources = each.name in ("source", ".") and shown_text(each.argv[1]).endswith("/activate")
+        if sources or is_activation(each):
+            found.append((each, each.argv[1 if sources else -1]))
+    return found
+
+
+def _by_environment(job: Job, step: Step) -> Iterator[Use]:
+    """What a step needs by the variables that it inherits."""
+    command = step.invocation
+    for each, folder in _activations(job):
+        path = _local(job, each, folder) if each.index < command.index else None
+        if path is not None:
+            yield Use(path[0], "", command)
+    readers = [each for each in step.program if len(opened(each)) > 1]
+    for name in command.state.variables:
+        value = exported(command, name) if name in _SEARCHED or readers and _DATA.fullmatch(name) else None
+        if value is not None and classify(value, job.site).kind == NODE_LOCAL:
+            yield from (Use(part, "", command, True) for part in key(value).split(":"))
+
+
+def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | None:
+    """A path on a node's own disk, also one relative to such a folder, and why it is one; None for others."""
+    if shown_text(field)[:1] not in ("/", "~", UNKNOWN_CHARACTER):
+        folder = folder_of(job, command)
+        location = None if folder is None else classify(folder, job.site)
+        path = None if folder is None else posixpath.normpath(posixpath.join(key(folder), key(field)))
+    else:
+        location, path = classify(field, job.site), key(field)
+    if path is None or location is None or location.kind != NODE_LOCAL or location.per_node or location.per_task:
+        return None
+    return None if "mktemp" in path else (path, location.reason)
+
+
+def _staged(job: Job) -> list[Staged]:
+    found: list[Staged] = []
+    for each in job.invocations:
+        if each.phase is not Phase.BATCH or step_around(each.context) is not None or each.children:
+            continue
+        if each.context.captured or each.context.handler or each.alternatives > 1:
+            continue
+        target = _target(each)
+        local = _local(job, each, target) if target else None
+        if local is not None:
+            names = _names(each, local[0]) if each.name in _COPYING else None
+            found.append(Staged(each, local[0], names, local[1]))
+    return found
+
+
+def _names(command: Invocation, target: str) -> tuple[str, ...] | None:
+    """What a copy puts into a folder; None where that is not known, or its target is what it makes."""
+    sources = [shown_text(field) for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+    names = tuple(posixpath.basename(each.rstrip("/")) for each in sources[:-1])
+    if command.name == "rsync" and any(each.endswith("/") for each in sources[:-1]):
+        return None
+    if any(not name or set(name) & set("*?$[" + UNKNOWN_CHARACTER) for name in names):
+        return None
+    return names if len(names) > 1 or sources[-1].endswith("/") or _ROOT.fullmatch(target) else None
+
+
+def _target(command: Invocation) -> Pieces | None:
+    """The place to which a command copies, unpacks or loads something."""
+    fields = [field for field in command.argv[1:] if field]
+    plain = [field for field in fields if not shown_text(field).startswith("-")]
+    if command.name in _COPYING:
+        return plain[-1] if len(plain) > 1 and ":" not in shown_text(plain[-1]) else None
+    first = shown_text(plain[0]) if plain else ""
+    if command.name == "git":
+        return plain[-1] if len(plain) > 2 and first == "clone" else None
+    if command.name == "dd":
+        return next((cut(field, 3, len(shown_text(field))) for field in plain if shown_text(field)[:3] == "of="), None)
+    if command.name in _FETCHING:
+        return plain[-1] if len(plain) > 2 and any(shown_text(each) in _FETCHING_WORDS for each in plain[:3]) else None
+    if command.name in ("virtualenv", "scp"):
+        return plain[-1] if plain and ":" not in shown_text(plain[-1]) else None
+    if is_python(command.argv[0]) and len(fields) > 2 and shown_text(fields[0]) == "-m":
+        return plain[-1] if shown_text(fields[1]) in ("venv", "virtualenv") and len(plain) > 1 else None
+    if command.name in ("apptainer", "singularity"):
+        return plain[1] if first in ("pull", "build") and len(plain) > 2 else None
+    options = _PLACE.get(command.name or "", ())
+    return next((value for option, value in pairwise(fields) if shown_text(option) in options), None)
+
+
+def _read(command: Invocation) -> Iterator[tuple[str, Pieces]]:
+    """The words that a command opens, each with the option that names it; not those for its results."""
+    previous = ""
+    for field in opened(command):
+        name, value = partition(field, "=") if field else ((), None)
+        option = shown_text(name) if value else previous
+        previous = shown_text(field)
+        if field and not names_output(option):
+            yield from ((option if option.startswith("-") or value else "", each) for each in values_in(field))
+
+
+def _is_of(staged: Staged, path: str, option: str) -> bool:
+    """Whether a path leads to what was brought there."""
+    if staged.names is not None:
+        if path == staged.path and not _ROOT.fullmatch(path):
+            return True
+        return any(under(path, f"{staged.path}/{name}") for name in staged.names)
+    if not under(path, staged.path):
+        return False
+    if _ROOT.fullmatch(staged.path):
+        return path != staged.path and (not option or _INPUT.fullmatch(option) is not None)
+    return True
+
+
+def _is_there(job: Job, staged: Staged, path: str, user: Invocation) -> bool:
+    """Whether something brings it to the other nodes too, or makes it there."""
+    return any(is_made_there(job, each, user, folder=True) for each in {path, staged.path})
+
+
+def _finding(job: Job, staged: Staged, use: Use, nodes: int | None) -> Finding:
+    command, user = staged.command, use.by
+    how = "srun --ntasks=$SLURM_NNODES --ntasks-per-node=1"
+    start = command.span.start
+    line = job.source.line_of(start)
+    name = f"{command.name} -m venv" if is_python(command.argv[0]) else command.name
+    copies = command.name in _COPYING or command.name in ("tar", "unzip", "wget", "curl", "git")
+    alone = copies and not job.source.text[line.start : start].strip()
+    alone = alone and not command.piped_from and not command.redirects
+    folders = [each for each in job.invocations if each.name == "mkdir" and each.phase is Phase.BATCH]
+    made = any(under(staged.path, path) for each in folders for path in operands(each))
+    fix = None
+    if alone and not made and not command.context.calls and command.context.parent is None and job.outer is None:
+        fix = Fix("copy on each node", [insert(start, f"{how} ")], safe=False)
+    return Finding(
+        command.span,
+        f"{name} brings this to the first node alone ({staged.reason}), but {nodes or 'several'} nodes look "
+        f"for it (line {job.line(user.span.start)}); write `{how} {name} …`",
+        "info" if use.likely else None,
+        related=[(user.name_span, "looks for it")],
+        fix=fix,
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4
+        «cp -r /shared/imagenet $TMPDIR/»
+        srun python train.py --data $TMPDIR/imagenet
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4
+        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
+        srun python train.py --data $TMPDIR/imagenet
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        «tar -xf data.tar -C /tmp»
+        srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            train.py --data-dir=/tmp/data
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=4
+        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 tar -xf data.tar -C /tmp
+        srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
+            train.py --data-dir=/tmp/data
+        """,
+        title="unpacked",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4
+        srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
+        srun python train.py --data $TMPDIR/imagenet
+        """,
+        title="on each node",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4
+        cp -r /shared/imagenet $TMPDIR/
+        srun python train.py --data $TMPDIR/imagenet
+        """,
+        title="one node",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        cp model.tar /tmp/model.tar
+        sbcast /tmp/model.tar /tmp/model.tar
+        srun tar -xf /tmp/model.tar -C /tmp
+        """,
+        title="sent to the others",
+    ),
+]

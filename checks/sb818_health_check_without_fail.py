@@ -1,0 +1,103 @@
+"""A check of a server's health takes every answer for a good one, also an error.
+
+curl ends with 0 as soon as a server answers, be it with 404, 500 or 503. `if curl -s -o /dev/null $URL/health` is
+therefore true for a server that says it is not ready, or that it has broken down: clients begin too early, or a job
+keeps its nodes for days beside a server that answers nothing but errors.
+
+Reported where curl's status decides, its output is thrown away, and the address is one that tells about health.
+
+## Fix
+
+`-f`: then curl ends with 22 for an answer of 400 and above. Unsafe: a server that does not know this
+address answers 404.
+
+## References
+
+curl(1), `--fail`.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import is_open, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB818", "health-check-without-fail", severity="warning", fix="sometimes", since="0.1.0", when=Commands("curl"),
+    seen="curl(1); a public script",
+)  # fmt: skip
+
+_HEALTH = Regex(r"/(?:\w+_)?(?:health|healthz|health_generate|ready|readyz|livez?|ping)(?:[/?].*)?\Z")
+_FAILS = Regex(r"-[a-zA-Z]*f[a-zA-Z]*|--fail\S*")
+_NOWHERE = "/dev/null"
+
+
+def check(job: Job) -> Iterator[Finding]:
+    seen: set[Span] = set()
+    for command in job.invocations:
+        if command.name != "curl" or not command.context.tested or command.piped_to or command.context.captured:
+            continue
+        words = [shown_text(word) for word in command.argv[1:]]
+        if not any(_HEALTH.search(word) for word in words) or any(_FAILS.fullmatch(word) for word in words):
+            continue
+        if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):
+            continue  # a variable may hold the option
+        place = command.name_span
+        if place in seen:
+            continue
+        seen.add(place)
+        written = place.start == command.span.start and job.source.slice(place).endswith("curl")
+        yield Finding(
+            place,
+            "without `-f` curl takes an error for an answer, also 503 of a server that is not ready; write `curl -f`",
+            fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
+        )
+
+
+def _is_silent(command: Invocation, words: list[str]) -> bool:
+    """Whether nobody reads what the server answers."""
+    thrown = _NOWHERE in words or "-o/dev/null" in words
+    return thrown or any(
+        each.target is not None and shown_text(each.target) == _NOWHERE and each.operator in (">", "&>", ">&")
+        for each in command.redirects
+    )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        for i in $(seq 60); do
+            «curl» -s -o /dev/null http://localhost:8000/health && break
+            sleep 10
+        done
+        python generate.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        for i in $(seq 60); do
+            curl -f -s -o /dev/null http://localhost:8000/health && break
+            sleep 10
+        done
+        python generate.py
+        """,
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        vllm serve my/model --port 8000 &
+        for i in $(seq 60); do
+            curl -sf -o /dev/null http://localhost:8000/health && break
+            sleep 10
+        done
+        curl -s http://localhost:8000/health
+        """
+    ),
+]

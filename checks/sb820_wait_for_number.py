@@ -1,0 +1,92 @@
+"""`wait 20` waits for the process with the number 20, and not for 20 seconds.
+
+`wait` takes process ids and `%job`s. A number that is written in the script is none of its children: bash prints `pid
+20 is not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes
+the job FAILED though all went well; under `set -e` the script ends there.
+
+An error in these two cases, else a warning: nothing is waited for.
+
+## Fix
+
+`sleep` instead, which is a guess, and so unsafe: perhaps a bare `wait` is meant, or `wait "$pid"`.
+
+## References
+
+bash(1), wait; seen with bash 5.2
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.source.numbers import is_number
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB820", "wait-for-number", severity="error", fix="always", since="0.1.0", when=Commands("wait"),
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is not Phase.BATCH:
+        return
+    for each in job.invocations:
+        words = [text_of(field) for field in each.argv[1:]]
+        if each.name != "wait" or "wait" in each.state.functions or len(words) != 1 or not is_number(words[0] or ""):
+            continue
+        number = words[0]
+        if job.source.slice(each.span).split() != ["wait", number]:
+            continue  # the value of a variable
+        ends = None
+        if each is job.invocations[-1] and each.parent is None and not each.context.shell.depth:
+            ends = "the job is FAILED with exit code 127"
+        elif _ends_script(job, each.span.start):
+            ends = "the script ends here under `set -e`"
+        yield Finding(
+            each.span,
+            f"no process of this shell has the id {number}, so `wait` returns 127 at once"
+            f"{', and ' + ends if ends else ''}; write `sleep {number}` for seconds, or a bare `wait`",
+            None if ends else "warning",
+            fix=Fix("sleep instead", [replace(each.name_span, "sleep")], safe=False),
+        )
+
+
+def _ends_script(job: Job, start: int) -> bool:
+    """Whether errexit is on, and nothing tests the status of the command there."""
+    return any(ran.span.start == start and ran.errexit is True and not ran.tested for ran in job.pipelines)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./solver
+        «wait 20»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./solver
+        sleep 20
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./server &
+        «wait 10»
+        srun --overlap ./client
+        """,
+        severity="warning",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./server &
+        sleep 10
+        srun --overlap ./client
+        """,
+    ),
+    Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a &\nwait %1\nsrun ./b &\nwait $!\nsrun ./c &\nwait\n"),
+]

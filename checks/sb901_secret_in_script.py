@@ -1,0 +1,116 @@
+"""A token, key or password is written into the script.
+
+Whoever can read the file has it, and so does everybody to whom the repository is ever shown: taking the line out later
+does not take it out of the history. Slurm keeps a copy of each batch script as well, which `scontrol write
+batch_script` and, where the site stores scripts, `sacct --batch-script` print long after the job.
+
+Reported is what is a secret beyond doubt: tokens that tell by their form what they are (of Hugging Face, GitHub, AWS,
+OpenAI and others), private keys, and random text that is given to the name of a secret, to `wandb login`, behind
+`Bearer` or in an address. Comments count too: a line that is switched off still shows what stands in it. What stands
+for a value (`hf_your_token_here`, `<token>`, `xxxx`) is none.
+
+The value itself is never shown: reports cover it, also where they show its line for another reason.
+
+## Fix
+
+None: a secret that was written down has to be revoked by whoever gave it out. A new one belongs into a file that only
+you can read (`chmod 600`), and from there into the environment of the job.
+
+## References
+
+scontrol(1), `write batch_script`; sacct(1), `--batch-script` (since Slurm 21.08); a token in a job script:
+https://github.com/NVIDIA-NeMo/Gym/issues/2354
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.secrets import secrets_in
+
+CARD = Card(
+    "SB901", "secret-in-script", severity="error", fix="never", since="0.1.0", alone=True,
+)  # fmt: skip
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.outer is not None:
+        return  # what it has stands in the file that submits it
+    for secret in secrets_in(job.source.text):
+        name = secret.name.lstrip("-")
+        variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"
+        yield Finding(
+            secret.span,
+            f"whoever reads this file or its history has this secret; revoke it, and write `{variable}=$(cat FILE)` "
+            "with a file that only you can read",
+        )
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export WANDB_API_KEY=«3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d»
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        # export HF_TOKEN="«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»"
+        srun python train.py
+        """,
+        title="switched off, and still there",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        git clone https://oauth2:«Zx81kdPqLm29QwBv77Ns»@git.example.org/models.git
+        srun python train.py
+        """,
+        title="in an address",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export WANDB_API_KEY="«0000badc0de70000badc0de70000badc0de70000»"
+        srun python train.py
+        """,
+        title="of the length that such keys have",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567
+        export COMET_API_KEY=00000000000000000000000000000000000000ff
+        srun python train.py
+        """,
+        title="counted up",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export HF_TOKEN=$(cat ~/.hf_token)
+        : "${WANDB_API_KEY:?}"
+        srun python train.py
+        """,
+        title="from a file, and from the environment",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export HF_TOKEN=hf_your_token_goes_here_0123456789abcdef
+        export WANDB_API_KEY=<40 characters>
+        export OPENAI_API_KEY=EMPTY
+        srun python train.py --eos-token 'im_end_2024_abcdefgh' --cache-key dataset_v2_shard0017_rev3
+        """,
+        title="what stands for a secret, and other keys and tokens",
+    ),
+]

@@ -1,0 +1,249 @@
+"""A removal takes everything, where a variable is empty or a folder is not there.
+
+`rm -rf $SCRATCH/*` is `rm -rf /*` where SCRATCH is empty: it removes all that the user may remove, the home folder
+first. What a login shell sets is often missing in a batch job (SCRATCH, TMPDIR, a variable of a module), and so is an
+argument that was forgotten behind `sbatch job.sh`. `cd $WORK; rm -rf *` removes the files of the folder in which the
+job was submitted where WORK is no folder, and the home folder's where WORK is empty.
+
+Only what takes whole folders by an empty variable is reported; for the rest see ShellCheck (SC2115, SC2164).
+
+## Fix
+
+Writes `${SCRATCH:?}`, with which the script ends there, and `|| exit 1` behind the `cd`. Safe: where the variable and
+the folder are there, nothing changes.
+
+## References
+
+bash(1), "Parameter Expansion"; cd in bash(1); https://www.shellcheck.net/wiki/SC2115
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.storage.written_paths import operands
+from sbatchlint.bash.trace import Invocation, PipelineRun
+from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import key
+from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.slurm.environment import misspelling_of, variables
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB903", "dangerous-removal", severity="error", fix="sometimes", since="0.1.0",
+    when=Commands("rm", "find"), seen="ShellCheck's SC2115",
+)  # fmt: skip
+
+# What every shell has, be it of a job or not.
+_ALWAYS = frozenset({"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM"})
+# What is left of a word without its variables, where that is the root or all that is in it.
+_EVERYTHING = re.compile(r"/+(?:\.?\*)?/*|/+(?:home|scratch|work|data|projects?|users?)/*(?:\*)?")
+# Folders that are there, and what makes or tests one in between.
+_THERE = frozenset({"SLURM_SUBMIT_DIR", "HOME", "PWD", "OLDPWD"})
+_MAKING = frozenset({"[", "[[", "test", "mkdir"})
+_HERE = re.compile(r"(?:\./)?\*|\./?|\.\*")
+_TEST_LINE = re.compile(r"(?:\[|\btest|\bcase)\s[^\n]*")
+_NAME = re.compile(r"(?:\$\{?|-v\s+)(\w+)")
+_REQUIRED = re.compile(r"\$\{(\w+):?[?=]")
+_RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if job.phase is Phase.SUBMIT or not job.directives.lines:
+        return
+    seen = set()
+    for each in job.invocations:
+        operands = _removed(each)
+        if not operands or each.span.start in seen:
+            continue
+        for field in operands:
+            finding = _of_empty(job, each, field)
+            if finding is None and _HERE.fullmatch(text_of(field) or ""):
+                finding = _of_folder(job, each)
+            if finding is not None:
+                seen.add(each.span.start)
+                yield finding
+                break
+
+
+def _removed(command: Invocation) -> list[Pieces]:
+    """What a command removes with all that is in it."""
+    if command.name == "find" and any(text_of(field) == "-delete" for field in command.argv):
+        return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
+    if command.name != "rm" or not any(_RECURSIVE.fullmatch(shown_text(field)) for field in command.argv[1:]):
+        return []
+    return [field for field in command.argv[1:] if not shown_text(field).startswith("-")]
+
+
+# --- an empty variable -----------------------------------------------------------------------------------
+
+
+def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
+    found = [piece for piece in field if piece.text is None]
+    if command.guards if command.context.handler else depends_on_test(command):
+        return None
+    rest = "".join(piece.text or "" for piece in field)
+    if not found or field[0].text is not None or not _EVERYTHING.fullmatch(rest):
+        return None
+    names = [_unset(job, command, piece.expansion) for piece in found]
+    if any(name is None for name in names):
+        return None
+    name = names[0]
+    argument = name is not None and name.isdigit()
+    why = f"without an argument ${name}" if argument else f"where {name} is not set in the job"
+    edits = [_checked(piece.expansion) for piece in found if piece.expansion is not None]
+    return Finding(
+        command.span,
+        f"{why}, this is `{command.name} … {rest}`, and removes all it can; write `${{{name}:?}}`",
+        None if name is not None and _is_certain(job, name, command) else "warning",
+        fix=Fix("end the script where it is empty", edits, safe=True),
+    )
+
+
+def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | None:
+    """The name of a variable that may be empty: nothing in the script sets it, or looks whether it is set."""
+    if expansion is None:
+        return None
+    name = expansion.name
+    plain = job.source.slice(expansion.span) in (f"${name}", f"${{{name}}}")
+    if not plain or name in _ALWAYS or command.state.option("nounset") is not False:
+        return None
+    if not name.isdigit():
+        entry = variables().get(name)
+        if not name.isidentifier() or entry is not None and not _is_certain(job, name, command):
+            return None
+        if command.state.variables.get(name) is not None or _is_open(job):
+            return None
+    if name in _tested(job) or name.isdigit() and "#" in _tested(job):
+        return None
+    return name
+
+
+def _is_certain(job: Job, name: str, command: Invocation) -> bool:
+    """Whether Slurm does not set a variable in this job, or by no such name."""
+    misspelt = misspelling_of(name)
+    if misspelt is not None and misspelt.certain:
+        return True
+    return JobEnvironment(job.request).lookup(name, command.context) is False
+
+
+def _checked(expansion: Expansion) -> Edit:
+    return replace(expansion.span, f"${{{expansion.name}:?}}")
+
+
+# --- a folder that is not there --------------------------------------------------------------------------
+
+
+def _of_folder(job: Job, command: Invocation) -> Finding | None:
+    before = (job.invocations[at] for at in range(command.index - 1, -1, -1))
+    changing = (each for each in before if each.name in ("cd", "pushd", "popd"))
+    cd = next((each for each in changing if each.context.shell in command.context.shell.around()), None)
+    if cd is None or cd.name == "popd" or len(cd.argv) != 2 or cd.context.tested or cd.context.depth:
+        return None
+    ran = _runs(job).get(id(cd))
+    between = [each.name for each in job.invocations[cd.index + 1 : command.index]]
+    if ran is None or ran.errexit is not False or ran.tested or not _MAKING.isdisjoint(between):
+        return None
+    target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
+    unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
+    empty = [each for each in unknown if _unset(job, cd, each) is not None]
+    if target in ("..", "-", ".", "/tmp") or any(each.name in _THERE for each in unknown):
+        return None
+    if folder in _made(job) and not empty:
+        return None
+    written = job.source.slice(span_of(cd.argv[1]))
+    edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
+    alone = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
+    advice = "`|| exit 1` behind it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
+    return Finding(
+        command.span,
+        f"where `{cd.name} {written}` of line {job.line(cd.span.start)} fails, this removes what is in the folder in "
+        f"which the job was submitted; write {advice}",
+        "warning",
+        related=[(cd.span, "may fail")],
+        fix=Fix("end the script where it fails", edits, safe=True) if alone else None,
+    )
+
+
+@once
+def _tested(job: Job) -> frozenset[str]:
+    """The variables that a test of the script looks at, or that must be set: `[ -z $X ]`, `${X:?}`, `case $X`."""
+    string = job.text.string
+    found = {name for line in _TEST_LINE.findall(string) for name in _NAME.findall(line)}
+    return frozenset(found.union(_REQUIRED.findall(string))) | ({"#"} if "$#" in string else set())
+
+
+@once
+def _runs(job: Job) -> dict[int, PipelineRun]:
+    """The pipeline that each command begins, by the identity of the command."""
+    return {id(each): run for run in job.pipelines for each in run.elements[0][:1] if len(run.elements) == 1}
+
+
+@once
+def _made(job: Job) -> frozenset[str]:
+    """The folders that the script makes."""
+    return frozenset(path for each in job.invocations if each.name == "mkdir" for path in operands(each))
+
+
+@once
+def _is_open(job: Job) -> bool:
+    """Whether a file that cannot be read here may set any variable."""
+    return may_set_variables(job)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «rm -rf $SCRATCH/*»
+        srun ./simulate
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        rm -rf ${SCRATCH:?}/*
+        srun ./simulate
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd "$WORKDIR/run"
+        «rm -rf *»
+        srun ./simulate
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cd "${WORKDIR:?}/run" || exit 1
+        rm -rf *
+        srun ./simulate
+        """,
+        severity="warning",
+        title="in a folder that may not be there",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «rm -rf "$SLURM_SUBMITDIR"/*»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        rm -rf "${SLURM_SUBMITDIR:?}"/*
+        """,
+        title="no variable of Slurm",
+    ),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf ${SCRATCH:?}/*\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nSCRATCH=/scratch/$USER\nrm -rf $SCRATCH/*\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nset -u\nrm -rf $SCRATCH/*\n"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf $SCRATCH/$SLURM_JOB_ID\n", title="a name behind it"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\ncd $SCRATCH/run || exit 1\nrm -rf *\n"),
+]

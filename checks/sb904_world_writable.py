@@ -1,0 +1,74 @@
+"""Files or folders are made writable for everybody who has an account.
+
+What anybody can write, anybody can replace: a script or an environment in it then runs with the rights of whoever uses
+it next, and results can be changed or removed by others. On file systems of a cluster that is every user.
+
+## Fix
+
+None: who is to write there, only you know. A group is mostly enough: `chmod -R g+rwX`, with `chgrp` before it.
+
+## References
+
+chmod(1), umask(2), mkdir(1).
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launches import container_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB904", "world-writable", severity="warning", fix="never", since="0.1.0",
+    when=Commands("chmod", "umask", "mkdir", "install"), seen="chmod(1) and umask(2)",
+)  # fmt: skip
+
+# Others may write, and no sticky bit keeps them from removing what is not theirs.
+OCTAL = Regex(r"0*[0246]?[0-7]{2}[2367]")
+SYMBOLIC = Regex(r"(?:[^,]*,)*(?:[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*)(?:,.*)?")
+# What the programs of all users share on purpose.
+SHARED = Regex(r"/(?:tmp|dev)(?:/.*)?|/var/tmp(?:/.*)?")
+# Whose words give a mode.
+COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for command in job.invocations:
+        if command.name not in COMMANDS:
+            continue
+        words = [text_of(field) for field in command.argv]
+        at = _mode(command.name, words)
+        if at is None or container_of(command) is not None:
+            continue
+        if command.name == "umask":
+            message = "with this mask everybody may write what the job makes; write `umask 027`"
+        elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
+            continue
+        else:
+            message = f"mode `{words[at]}` lets everybody with an account write there; give it to a group, with `g+w`"
+        yield Finding(span_of(command.argv[at]), message)
+
+
+def _mode(name: str | None, words: list[str | None]) -> int | None:
+    """The number of the word with a mode that lets everybody write; None without one."""
+    if name == "umask":
+        return 1 if len(words) == 2 and words[1] in ("0", "00", "000", "0000") else None
+    before = None
+    for at, word in enumerate(words[1:], 1):
+        if name == "chmod" and word is not None and word[:1] != "-":
+            return at if OCTAL.fullmatch(word) or SYMBOLIC.fullmatch(word) else None
+        if name in ("mkdir", "install") and before == "-m" and word is not None and OCTAL.fullmatch(word):
+            return at
+        before = word
+    return None
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH -N1\nchmod -R «777» $HOME/shared\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH -N1\nsudo chmod -R «a+w» /opt/tools\n. /opt/tools/env.sh\nsrun ./a.out\n"),
+    Bad("#!/bin/bash\n#SBATCH -N1\numask «000»\nmkdir -p -m «0777» /scratch/results\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -N1\numask 022\nchmod 755 run.sh\nchmod -R g+rwX,o-w data\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -N1\nchmod 1777 /scratch/drop\nchmod 777 /tmp/socket\nsrun ./a.out\n", title="sticky"),
+]

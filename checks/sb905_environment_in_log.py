@@ -1,0 +1,86 @@
+"""The job prints its whole environment, tokens and keys included, into its log.
+
+`env` and `printenv` show every variable: also `HF_TOKEN` and `WANDB_API_KEY`, which the script exports, or which came
+along from the shell that submitted the job, as sbatch passes all of it on. Logs are often readable by others, kept for
+long, and pasted into questions.
+
+A warning where a variable is exported whose name says that it holds a secret; else advice.
+
+## Fix
+
+None: print what is wanted, for instance `env | grep '^SLURM_'`.
+
+## References
+
+env(1), printenv(1); sbatch(1), `--export`.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.variables import Variable
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.secret_names import is_secret
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB905", "environment-in-log", severity="warning", fix="never", since="0.1.0",
+    when=Commands("env", "printenv", "export", "declare", "set"), seen="env(1)",
+)  # fmt: skip
+
+# What prints all variables, by its words.
+DUMPS = frozenset(
+    [("env",), ("printenv",), ("export",), ("export", "-p"), ("declare", "-x"), ("declare", "-p"), ("set",)]
+)
+COMMANDS = frozenset(words[0] for words in DUMPS)
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for command in job.invocations:
+        if command.name not in COMMANDS or tuple(text_of(word) for word in command.argv) not in DUMPS:
+            continue
+        if command.phase is Phase.SUBMIT:
+            continue
+        if command.context.captured or command.piped_to or command.redirects or command.context.calls:
+            continue  # it goes elsewhere, or through a filter
+        name = _secret(command)
+        shown = f"also the value of `{name}`" if name else "with any token in it"
+        message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print what is wanted"
+        yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
+
+
+def _secret(command: Invocation) -> str | None:
+    """A variable of the command's environment that the script has set to a secret, by its name."""
+    return next(iter(command.state.variables.where(_is_exported_secret)), None)
+
+
+def _is_exported_secret(name: str, variable: Variable) -> bool:
+    return variable.exported and bool(variable.alternatives) and is_secret(name)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export HF_TOKEN=$(cat ~/.hf_token)
+        «env»
+        srun python train.py
+        """
+    ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n", severity="info", title="what came along"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        export HF_TOKEN=$(cat ~/.hf_token)
+        env | grep '^SLURM_'
+        env > settings.txt
+        env LANG=C srun ./a.out
+        printenv HOME
+        export PATH
+        """,
+        title="a part of it, or another file",
+    ),
+]

@@ -1,0 +1,229 @@
+"""Variables that are read and that nobody sets: not the script, not Slurm, no login, no file that cannot be read here.
+
+Names that the submit environment, `sbatch --export` or a module may bring look the same. What tells a mistake is the
+rest of the script: `twin` finds the variable that was meant.
+"""
+
+import re
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, assignment_around, guarded_names
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import Assignment, For
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.environment import find, glued_to, known_names, misspelling_of
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+# In the environment of a login shell or of a module, or made by bash; nobody sets these in a script.
+_USUAL = Regex(
+    r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|\w*(?:HOME|ROOT|DIR|PATH)"
+    r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)?|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
+    r"|OPTARG|OPTIND|REPLY|SHLVL|IFS|GROUPS|FUNCNAME|DIRSTACK|PIPESTATUS|COPROC"
+)
+# What every login shell has, or bash itself, and is commonly put into the names of files.
+_LOGIN = frozenset({"USER", "HOSTNAME", "HOME", "PWD", "RANDOM", "LOGNAME", "TMPDIR"})
+_BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z])")
+# A script that reads more names that it does not set gets them from elsewhere.
+MOST_STRANGERS = 100
+_SHORTEST_NAME = 4  # a name of fewer letters is near to too many others
+
+
+def outer_jobs(job: Job) -> list[Job]:
+    """A job, and those around it whose scripts submit it: their exported variables are its own."""
+    found = [job]
+    while found[-1].is_embedded and found[-1].outer is not None:
+        found.append(found[-1].outer)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def is_usual(name: str) -> bool:
+    """Whether a login, a module, Slurm or bash itself may well set a variable of this name."""
+    return find(name) is not None or _USUAL.fullmatch(name) is not None
+
+
+@once
+def may_come_from_files(job: Job) -> bool:
+    """Whether a file that cannot be read here may set variables of the script's own."""
+    return any(unclear_sources(each) for each in outer_jobs(job))
+
+
+@once
+def set_names(job: Job) -> frozenset[str]:
+    """Variables that the script, or one around it, sets anywhere: also in loops, and in what was never reached."""
+    names: set[str] = set()
+    for each in outer_jobs(job):
+        names |= assigned_names(each)
+        for _, program in programs(each):
+            names.update(node.name for node in nodes_of(program, For))
+            names.update(node.name for node in nodes_of(program, Assignment))
+    return frozenset(names)
+
+
+@once
+def spoken_of(job: Job) -> frozenset[str]:
+    """Names that the script sets, tests, or gives a default."""
+    return set_names(job).union(*[guarded_names(each) for each in outer_jobs(job)])
+
+
+@once
+def unset_reads(job: Job) -> list[VariableRead]:
+    """Reads of what nothing in the script sets or tests, each place once; a login or a module may still set it."""
+    found: dict[Span, VariableRead] = {}
+    for read in job.trace.reads:
+        if read.variable is None and read.operator not in DEFAULTS and read.name.isidentifier():
+            if read.name not in spoken_of(job) and not read.context.handler:
+                found.setdefault(read.span, read)
+    return list(found.values())
+
+
+class _Mentions(NamedTuple):
+    """Words of a script: those that are not expansions, those that are assigned or exported, and `$NAME=`."""
+
+    words: frozenset[str]
+    assigned: frozenset[str]
+    dollar: frozenset[str]
+
+
+@once
+def _mentions(job: Job) -> _Mentions:
+    text = job.source.text
+    words = re.findall(r"(?<![$\w./-])(?<!\$\{)([A-Za-z_]\w*)", text)
+    assigned = re.findall(r"(?<![\w./-])([A-Za-z_]\w*)=|\bexport\s+([A-Za-z_]\w*)", text)
+    dollar = re.findall(r"\$([A-Za-z_]\w*)=", text)
+    return _Mentions(frozenset(words), frozenset(chain.from_iterable(assigned)), frozenset(dollar))
+
+
+def is_mentioned(job: Job, name: str) -> bool:
+    """Whether the script speaks of a variable but to expand it: in a comment, in `--export`, in its usage.
+
+    A name that is a plain word in small letters is one of any sentence.
+    """
+    mentions = _mentions(job)
+    plain = name.islower() and "_" not in name
+    return name in (mentions.assigned if plain else mentions.words) or name in mentions.dollar
+
+
+class Glued(NamedTuple):
+    """A variable whose name runs on into the text behind it; `certain`: the longer name can be nobody's."""
+
+    prefix: str
+    certain: bool
+
+
+def glued_name(job: Job, read: VariableRead) -> Glued | None:
+    """The variable that was meant where an unset one is read without braces; None where the name may be one itself."""
+    name = read.name
+    if read.operator or job.source.slice(read.span) != f"${name}" or name in known_names():
+        return None
+    prefix = glued_to(name)
+    if prefix is not None or misspelling_of(name) is not None:
+        return None if prefix is None else Glued(prefix, True)
+    if is_usual(name):
+        return None
+    for found in sorted(_BREAK.finditer(name), key=lambda each: -each.start()):
+        prefix, rest = name[: found.start()], name[found.start() :]
+        other_case = _is_other_case(prefix, rest)
+        if prefix in set_names(job) or prefix in _LOGIN and other_case:
+            if other_case or not rest.strip("_"):
+                return Glued(prefix, True)
+            return Glued(prefix, False) if found[0] == "_" and is_stranger(job, read) else None
+    return None
+
+
+def is_stranger(job: Job, read: VariableRead) -> bool:
+    """Whether a name in small letters, which no environment uses, is the only one that the script does not set."""
+    if not read.name.islower() or is_mentioned(job, read.name) or may_come_from_files(job):
+        return False
+    return unusual_names(job) == {read.name}
+
+
+@once
+def unusual_names(job: Job) -> frozenset[str]:
+    """The names that are read, set by nobody, and used by no environment."""
+    return frozenset(each.name for each in unset_reads(job) if not is_usual(each.name))
+
+
+def _is_other_case(prefix: str, rest: str) -> bool:
+    letters = rest.strip("_0123456789")
+    return prefix.isupper() and letters.islower() or prefix.islower() and letters.isupper() and len(letters) > 1
+
+
+def twin(job: Job, read: VariableRead) -> VariableAssignment | None:
+    """The variable that is set in place of one that nobody sets: called almost alike, and itself never read."""
+    if len(unusual_names(job)) > MOST_STRANGERS:
+        return None
+    around = assignment_around(job, read.span)
+    candidates = _alike_names(job, read.name)
+    if is_list(job, read):
+        candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
+    for name in candidates:
+        if is_usual(name) or around is not None and around.name == name or _is_read(job, name):
+            continue
+        for each in _assigned(job)[name]:
+            if _is_alike(name, read.name) or job.source.slice(each.span).endswith(")"):
+                return each
+    return None
+
+
+@once
+def _assigned(job: Job) -> dict[str, list[VariableAssignment]]:
+    """The assignments of the script, and of the one that submits it, by name."""
+    found: dict[str, list[VariableAssignment]] = {}
+    for each in (each for outer in outer_jobs(job) for each in outer.assignments):
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
+@once
+def _alike_names(job: Job, name: str) -> list[str]:
+    return [each for each in _assigned(job) if _is_alike(each, name)]
+
+
+def is_list(job: Job, read: VariableRead) -> bool:
+    """Whether all elements of an array are read: no environment can hold one."""
+    return job.source.slice(read.span).endswith(("[@]}", "[*]}"))
+
+
+@once
+def _is_read(job: Job, name: str) -> bool:
+    """Whether the file speaks of a variable but to set it."""
+    return re.search(rf"(?<!\w){name}\b(?!\+?=|\[\w*\]\+?=)", job.source.text) is not None
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Whether two names are one, but for case, underscores, the order of words, or a letter."""
+    if one == other:
+        return False
+    first, second = one.lower(), other.lower()
+    if first.replace("_", "") == second.replace("_", "") or sorted(first.split("_")) == sorted(second.split("_")):
+        return True
+    return min(len(one), len(other)) > _SHORTEST_NAME and _one_letter_apart(first, second)
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    """Whether a letter is left out, another one, or in its neighbour's place. Numbers tell names apart."""
+    if len(one) > len(other):
+        one, other = other, one
+    if len(other) - len(one) > 1:
+        return False
+    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    if other[start].isdigit() or start < len(one) and one[start].isdigit():
+        return False
+    if len(one) < len(other):
+        return one[start:] == other[start + 1 :]
+    swapped = one[start : start + 2][::-1] == other[start : start + 2] and one[start + 2 :] == other[start + 2 :]
+    return swapped or len(one) > 2 * _SHORTEST_NAME and one[start + 1 :] == other[start + 1 :]
+
+
+def _shares_word(one: str, other: str) -> bool:
+    """Whether a word of two names is the same: `cuda_modules`, `worker_modules`."""
+    words = {word for word in one.lower().split("_") if len(word) >= _SHORTEST_NAME}
+    return not words.isdisjoint(other.lower().split("_"))

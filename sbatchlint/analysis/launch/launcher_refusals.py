@@ -1,0 +1,106 @@
+"""Whether a launcher starts nothing, and why: with these words in any job, or in this one.
+
+The words alone are judged by `sbatchlint.job.launchers.refusals`. What the job has decides the rest: run.py of torch
+2.13 (`determine_local_world_size()`), utils/launch.py of accelerate 1.15 (`prepare_multi_gpu_env()`), runner.py of
+DeepSpeed 0.19, Open MPI's slots.
+"""
+
+from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
+from sbatchlint.analysis.launch.deepspeed_runners import has_hostfile, wants_several_nodes
+from sbatchlint.analysis.launch.mpi_slots import is_open_mpi, too_few_slots
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.gpus import FORMS, chosen_devices, devices_chosen, step_gpus
+from sbatchlint.job.launchers import Accelerate, DeepSpeed, Mpi, Torchrun
+from sbatchlint.job.launchers.refusals import Refusal, command_line_refusal
+
+_SHOW = "show it some, or write a number"
+_ASK = "ask for some, or write a number"
+
+
+def launcher_refusal(job: Job, launch: Launch) -> Refusal | None:
+    """Why a launcher starts no process; None where it does, or nobody knows."""
+    launcher = launch.launcher
+    found = command_line_refusal(launcher)
+    if found is not None:
+        # xargs and its like append words that the script does not show
+        appended = any(each.spawn.kind == "xargs" for each in launch.invocation.ancestors())
+        return None if appended and found.kind == "program" else found
+    if not launcher.certain:
+        return None
+    if isinstance(launcher, Torchrun):
+        return _without_gpus(job, launch)
+    if isinstance(launcher, Accelerate):
+        return _without_rank(job, launch)
+    if isinstance(launcher, DeepSpeed):
+        return _without_hosts(job, launcher)
+    return _without_slots(job, launch) if isinstance(launcher, Mpi) else None
+
+
+def is_refused(job: Job, launch: Launch, kind: str) -> bool:
+    """Whether it starts nothing for a reason of this kind."""
+    found = launcher_refusal(job, launch)
+    return found is not None and found.kind == kind
+
+
+def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
+    """`--nproc_per_node=gpu` where there is none: `Cuda is not available`."""
+    setting = launch.launcher.setting("nproc_per_node")
+    if setting is None or setting.text != "gpu":
+        return None
+    step, gpus = launch.step, _gpus(job, launch)
+    if gpus == 0 and devices_chosen(launch.invocation, step):
+        return Refusal("gpus", "--nproc_per_node=gpu finds none: CUDA_VISIBLE_DEVICES is empty", setting.span, _SHOW)
+    if gpus == 0:
+        return Refusal("gpus", "--nproc_per_node=gpu finds no GPU", setting.span, _ASK)
+    if devices_chosen(launch.invocation, step):
+        return None
+    own = step is not None and any(name in step.options for name in FORMS)
+    if job.request.asks_for_gpus is False and job.site.gpus_required and not own and not is_submitted_with_gpus(job):
+        return Refusal("no-request", "--nproc_per_node=gpu finds no GPU, as the job asks for none", setting.span, _ASK)
+    return None
+
+
+def _without_rank(job: Job, launch: Launch) -> Refusal | None:
+    """`int(None)` where it makes the options of torchrun or deepspeed.
+
+    A configuration file of the user, in a folder that the script does not name, may have a rank, the same on all nodes:
+    then nothing starts with the static rendezvous, and all is well with c10d.
+    """
+    launcher = launch.launcher
+    machines, total = launcher.machines, launcher.total_processes
+    if launcher.config_file is not None or launcher.cpu or launcher.node_rank is not None or machines is None:
+        return None
+    rendezvous = launcher.rendezvous
+    if rendezvous is None or rendezvous.backend != "static":
+        return None
+    if (machines.number or 0) < 2 or "tpu" in launcher.flags:
+        return None
+    several = total is not None and (total.number or 0) > 1 and (_gpus(job, launch) or 0) > 1
+    if not several and not launcher.flags.keys() & {"multi_gpu", "use_fsdp", "use_megatron_lm", "use_deepspeed"}:
+        return None
+    reason = "several machines need --machine_rank, unless the configuration file of the user has one"
+    return Refusal("node-rank", reason, machines.span)
+
+
+def _gpus(job: Job, launch: Launch) -> int | None:
+    """How many GPUs it sees, as far as the script tells."""
+    if devices_chosen(launch.invocation, launch.step):
+        return chosen_devices(launch.invocation)
+    return job.request.gpus_per_node() if launch.step is None else step_gpus(job, launch.step).each
+
+
+def _without_hosts(job: Job, runner: DeepSpeed) -> Refusal | None:
+    if runner.kind != "deepspeed" or runner.machines is None or not wants_several_nodes(runner):
+        return None
+    if has_hostfile(job, runner):
+        return None
+    return Refusal("hostfile", "--num_nodes above 1 needs a hostfile", runner.machines.span)
+
+
+def _without_slots(job: Job, launch: Launch) -> Refusal | None:
+    found = too_few_slots(job, launch)
+    if found is None or not is_open_mpi(job, launch):
+        return None
+    where = " on each node" if found.each else ""
+    return Refusal("slots", f"{found.processes} processes{where} need as many slots, and there are {found.number}",
+                   found.told.span)  # fmt: skip

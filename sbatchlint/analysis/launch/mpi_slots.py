@@ -1,0 +1,127 @@
+"""Slots of an mpirun in the batch shell: Open MPI takes them from the job's tasks, and refuses to start more processes.
+
+`orte_ras_slurm` and `prte_mca_ras_slurm` read SLURM_TASKS_PER_NODE; MPICH and Intel MPI put all processes there are on
+the CPUs of the tasks. https://github.com/open-mpi/ompi/issues/6020
+"""
+
+from typing import NamedTuple
+
+from sbatchlint.analysis.script.conditionals import is_for_some_jobs
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Mpi
+from sbatchlint.job.launchers import Setting as LauncherSetting
+from sbatchlint.job.once import once
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
+
+# Launchers of one vendor's machines, whose options mean other things.
+_VENDORS = frozenset({"jsrun", "aprun", "ibrun", "prun"})
+_OVERSUBSCRIBING = frozenset({"oversubscribe", "overcommit", "use-hwthread-cpus", "app", "configfile", "do-not-launch"})
+_PLACING = frozenset({"hostfile", "host", "hosts", "rankfile", "default-hostfile", "add-host", "dvm", "dvm-uri",
+                      "cpus-per-proc", "cpus-per-rank", "launcher", "bootstrap"})  # fmt: skip
+_VARIABLES = ("OMPI_MCA_rmaps_base_oversubscribe", "PRTE_MCA_rmaps_default_mapping_policy", "SLURM_NTASKS",
+              "OMPI_MCA_rmaps_default_mapping_policy", "SLURM_TASKS_PER_NODE", "OMPI_MCA_rmaps_base_mapping_policy",
+              "PRTE_MCA_ras_slurm_use_all", "OMPI_MCA_ras")  # fmt: skip
+# Options by which the number of tasks follows from what the script does not say.
+_UNCLEAR = ("ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus-per-task", "threads-per-core",
+            "ntasks-per-tres", "extra-node-info")  # fmt: skip
+# What only Open MPI has.
+_NAMES = frozenset({"orterun", "prterun", "oshrun", "mpirun.openmpi", "mpiexec.openmpi"})
+_OPTIONS = frozenset({"mca", "omca", "pmca", "prtemca", "gmca", "allow-run-as-root", "report-bindings", "tag-output",
+                      "display-allocation", "npersocket"})  # fmt: skip
+_MPI = Regex(r"(?i)mpi|mvapich|hpc-?x")
+_OPEN_MPI = Regex(r"(?i)open-?mpi|ompi|hpc-?x")
+
+
+class Slots(NamedTuple):
+    """How many slots the job has for an mpirun, in all or (`each`) on each node, and what asks for them.
+
+    `processes`: what it is to start there; `told`: what says so.
+    """
+
+    number: int
+    setting: Setting | None
+    processes: int
+    told: LauncherSetting
+    each: bool
+
+
+def takes_slots(job: Job, launch: Launch) -> bool:
+    """Whether this is an mpirun of the batch shell that takes its slots from the job's tasks."""
+    launcher, request = launch.launcher, job.request
+    if not isinstance(launcher, Mpi) or launch.step is not None or launcher.program is None or not launcher.certain:
+        return False
+    if launcher.name.rsplit("/", 1)[-1] in _VENDORS or launch.container is not None:
+        return False
+    if (
+        request.heterogeneous
+        or not request.directives.certain
+        or launch.restricted
+        or is_for_some_jobs(launch.invocation)
+    ):
+        return False
+    words = [shown_text(field) for field in launcher.argv]
+    if ":" in words or any("subscribe" in word.lower() for word in words[: launcher.program]):
+        return False
+    if launcher.flags.keys() & _OVERSUBSCRIBING or launcher.options.keys() & _PLACING:
+        return False
+    if any(name in launch.invocation.state.variables for name in _VARIABLES):
+        return False
+    # an exclusive job without tasks has a slot for each CPU of its nodes
+    return request.exclusive is None or request.asked("ntasks") or request.asked("ntasks-per-node")
+
+
+def too_few_slots(job: Job, launch: Launch) -> Slots | None:
+    """The slots of an mpirun that is to start more processes than there are; None where they suffice."""
+    launcher = launch.launcher
+    if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
+        return None
+    tasks, setting = tasks_of_job(job)
+    total = launcher.total_processes
+    if tasks is not None and total is not None and total.number is not None and total.number > tasks:
+        return Slots(tasks, setting, total.number, total, False)
+    each, told = launcher.processes_per_node, launcher.setting("ppn", "map-by")
+    limit, setting = job.request.tasks_per_node, job.request.given("ntasks-per-node")
+    if each is None or told is None or limit is None or setting is None or each <= limit:
+        return None
+    return Slots(limit, setting, each, told, True)
+
+
+def tasks_of_job(job: Job) -> tuple[int | None, Setting | None]:
+    """The job's tasks, which are mpirun's slots, and the directive that asks for them."""
+    request = job.request
+    if request.asked("ntasks"):
+        return request.tasks, request.given("ntasks")
+    if request.asked("ntasks-per-node"):
+        nodes, each = request.exact_nodes(), request.tasks_per_node
+        nodes = 1 if nodes is None and not request.asked("nodes") else nodes
+        tasks = None if nodes is None or each is None else nodes * each
+        return request.tasks or tasks, request.given("ntasks-per-node")
+    if any(request.asked(name) for name in _UNCLEAR):
+        return None, None
+    if not request.asked("cpus-per-task") and not request.asked("nodes"):
+        return None, None  # a job of defaults, which the command line is likely to change
+    return (request.exact_nodes() if request.asked("nodes") else 1), None
+
+
+def is_open_mpi(job: Job, launch: Launch) -> bool:
+    """Whether an mpirun is plainly that of Open MPI: by its name, by its options, or by the module that is loaded."""
+    launcher = launch.launcher
+    if launcher.name.rsplit("/", 1)[-1] in _NAMES or _OPTIONS & (launcher.options.keys() | launcher.flags.keys()):
+        return True
+    before = [word for command, word in mpi_modules(job) if command.index < launch.invocation.index]
+    return bool(before) and _OPEN_MPI.search(before[-1]) is not None
+
+
+@once
+def mpi_modules(job: Job) -> list[tuple[Invocation, str]]:
+    """The modules of an MPI that are loaded, in order, each with the command that does so."""
+    return [
+        (each, word)
+        for each in job.invocations
+        if each.name in ("module", "ml", "spack")
+        for word in map(shown_text, each.argv[1:])
+        if _MPI.search(word)
+    ]

@@ -1,0 +1,93 @@
+"""Why srun starts nothing: steps that it refuses in every release that is asked about."""
+
+from sbatchlint.analysis.directives.submission_options import submission_options
+from sbatchlint.analysis.directives.unknown_options import is_plausible
+from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
+from sbatchlint.job import Job
+from sbatchlint.job.argv import is_unknown
+from sbatchlint.job.command_lines import command_lines
+from sbatchlint.job.gpus import refuses_gres
+from sbatchlint.job.once import once
+from sbatchlint.job.request import fixed_nodes
+from sbatchlint.job.step_cpus import cpus_per_task, missing_cpus, too_much_memory
+from sbatchlint.job.steps import Step, lacking_nodes
+from sbatchlint.slurm.options import accepting_commands
+
+
+def refusal_of(job: Job, step: Step) -> str | None:
+    """Why srun starts nothing."""
+    option_name = _refused_option(job, step)
+    if option_name is not None:
+        return f"srun does not accept {option_name}"
+    value = _refused_value(job, step)
+    if value is not None:
+        return f"srun does not accept {value}"
+    if all(refuses_gres(step, version) for version in job.versions.majors):
+        return "srun does not accept --gres=gpu beside --gpus-per-node"
+    if str(job.versions) == "23.11" and "gpus-per-task" in step.options and step.request.asked("cpus-per-task"):
+        # sbatch leaves SLURM_TRES_PER_TASK=cpu=N in the environment (23.11.4; 23.11.11 and 24.11 take both)
+        if "SLURM_TRES_PER_TASK" not in step.invocation.state.variables:
+            return "srun of 23.11.0 to 23.11.6 does not accept --gpus-per-task in a job with --cpus-per-task"
+    lacking = lacking_nodes(step)
+    if lacking is not None:
+        held = "1 node" if lacking[1] == 1 else f"{lacking[1]} nodes"
+        return f"the job has {held} and its {len(step.parts)} components request {lacking[0]}"
+    for each in steps_with_too_many_gpus(job):
+        if each.step is step and each.setting is not None:
+            unit = " a node" if each.by == "node" else ""
+            return f"the job has {each.held} GPUs{unit} and srun requests {each.asked}"
+    option, nodes = step.option("nodes"), step.request.exact_nodes()
+    asked = None if option is None else fixed_nodes(option.text)
+    # with fewer tasks than nodes srun lowers the nodes; tasks that are counted by the node do not
+    per_node = step.option("ntasks") is None and not step.request.asked("ntasks")
+    least = None
+    if asked is not None and (per_node or step.tasks is not None):
+        least = asked.minimum if per_node else min(asked.minimum, step.tasks or 1)
+    if asked is not None and nodes is not None and least is not None and least > nodes:
+        return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {asked.minimum}"
+    conflicts = [cpus_per_task(step, version) for version in job.versions.majors]
+    if all(each.conflict and each.variable is not None for each in conflicts):
+        first = conflicts[0]
+        return f"{first.variable.as_written if first.variable else ''} and {first.conflict} say different numbers"
+    cpus = missing_cpus(step, job.versions)
+    if cpus is not None and set(job.versions.majors) <= set(cpus.versions or job.versions.majors):
+        return f"the job has {cpus.held} CPUs and srun requests {cpus.asked}"
+    memory = too_much_memory(step)
+    if memory is not None:
+        return f"the job has {memory[1].shown} and srun requests {memory[0].as_written}"
+    return None
+
+
+def _refused_value(job: Job, step: Step) -> str | None:
+    """An option whose value srun refuses in every release of the range."""
+    return _refused_values(job).get(step.invocation.span.start)
+
+
+@once
+def _refused_values(job: Job) -> dict[int, str]:
+    """The first such option of each srun, by where it begins."""
+    majors = set(job.versions.majors)
+    found: dict[int, str] = {}
+    for block in command_lines(job):
+        for setting, refusal in block.refused if block.command == "srun" else ():
+            if majors <= set(refusal.versions or majors):
+                found.setdefault(block.lines[0].span.start, setting.as_written)
+    return found
+
+
+def _refused_option(job: Job, step: Step) -> str | None:
+    """An option that makes srun end in every release of the range; one that a site's plugin might have does not."""
+    if not step.problems:
+        return None
+    majors = job.versions.majors
+    unknown = next((at for at, field in enumerate(step.invocation.argv[1:]) if is_unknown(field)), None)
+    of_sbatch = {problem.written for problem, _ in submission_options(step, job.versions)}
+    for problem in step.problems:
+        if unknown is not None and problem.word >= unknown or not set(majors) <= set(problem.versions or majors):
+            continue
+        if problem.kind != "unknown-option" or problem.written in of_sbatch or not is_plausible(problem.written):
+            return problem.written
+        others = accepting_commands(problem.written).get("srun")
+        if others and set(majors).isdisjoint(others):
+            return problem.written
+    return None

@@ -1,0 +1,43 @@
+"""Commands that turn a conda environment on, and those that teach a shell to do so.
+
+conda's `activate` is a function of the shell, which `conda.sh` or the output of `conda shell.bash hook` defines; `conda
+activate` without it ends with an error (conda 4.4 and newer). `source activate` is the file `activate` in PATH, which
+needs no function.
+"""
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.source.regex import Regex
+
+CONDA = frozenset({"conda", "mamba", "micromamba"})
+_PERSONAL = Regex(r"(?:.*/)?(?:\.?bashrc|\.?bash_profile|\.?profile|\.?bash\.bashrc)")
+_CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
+
+
+def is_activation(command: Invocation) -> bool:
+    """Whether a command turns a conda environment on or off, by conda's own scripts: `conda activate`."""
+    words = [text_of(field) for field in command.argv[:2]]
+    return len(words) == 2 and command.name in CONDA and words[1] in ("activate", "deactivate")
+
+
+def sources_activate(command: Invocation) -> bool:
+    """Whether a command reads conda's `activate` into its shell: `source activate ENV`."""
+    if command.name not in ("source", ".") or len(command.argv) < 2:
+        return False
+    file = shown_text(command.argv[1])
+    return _CONDA_ACTIVATE.fullmatch(file) is not None or len(command.argv) > 2 and file.endswith("/bin/activate")
+
+
+def sources_personal_file(command: Invocation) -> bool:
+    """Whether a command reads a start file of the user's shell, or the system's: `source ~/.bashrc`."""
+    if command.name not in ("source", ".") or len(command.argv) < 2 or command.children:
+        return False
+    return _PERSONAL.fullmatch(shown_text(command.argv[1])) is not None
+
+
+def is_hook(command: Invocation) -> bool:
+    """`eval "$(conda shell.bash hook)"`, or anything that may be it."""
+    if command.name != "eval":
+        return False
+    names = " ".join(each.name for field in command.argv[1:] for each in expansions(field))
+    return not command.children or any(each in names for each in ("conda", "mamba", "hook"))

@@ -1,0 +1,108 @@
+"""Work whose failure shows though its status is lost: the script's last command needs a file that it did not write.
+
+`./solver -o result.h5; ls result.h5` ends with the status of `ls`, which fails where the solver left nothing behind.
+A file that is there anyway (`> log`, `mkdir`, an input) tells nothing, nor does a log, which a program begins at once,
+and a last command that makes the file.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.work import Weight
+from sbatchlint.bash.syntax.tree import Simple
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+
+# Options that name what a program writes, or what the names of that begin with.
+_WRITTEN = Regex(r"(?i)-{1,2}(?:o|\w*[-_]?(?:out|output|save|dest|result|target|prefix|deffnm|dump|write)(?:[-_]?\w*))")
+_MOST_FILES = 200  # in a chain of programs; no more are followed
+# Commands that do not look into what they name, or make it.
+_MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "declare", "kill", "sleep", ":", "true"})
+# Commands behind which the files that they name are there.
+_BRINGING = frozenset({"mkdir", "touch", "mv", "ln", "tee", "mktemp", "truncate", "mkfifo", "split"})
+_MOVING = frozenset({"mv", "cp", "ln", "install", "rsync", "scp"})
+_PATTERNED = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "jq"})
+_ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
+
+
+@once
+def leaving_traces(job: Job) -> frozenset[int]:
+    """The commands, by identity, without whose files the script's last command fails, and so the job."""
+    found = fates(job)
+    last = found.last
+    statements = job.program.statements
+    if last is None or not statements or not isinstance(statements[-1], Simple):
+        return frozenset()
+    if job.span(statements[-1].start, statements[-1].end).end != last.span.end:
+        return frozenset()
+    needed = {each for each in _needed(last) if not each.endswith((".log", ".err", ".out"))}
+    if not needed:
+        return frozenset()
+    staging = {id(each) for each, weight in found.met if weight is Weight.STAGING}
+    for each in job.invocations[: last.index]:
+        if (each.name in _BRINGING or id(each) in staging) and not any(_written(each)):
+            needed.difference_update(map(_name, each.argv[1:]))
+        needed.difference_update(_name(redirect.target) for redirect in each.redirects if redirect.target)
+    tied = set()
+    for each, weight in reversed(found.met):
+        if each is not last and weight is not Weight.NONE and any(_is_of(name, needed) for name in _written(each)):
+            tied.add(id(each))
+            if len(needed) > _MOST_FILES:
+                break
+            # what it reads may be another's
+            needed.update(
+                _name(field).partition("=")[2] or _name(field) for leaf in each.leaves() for field in leaf.argv[1:]
+            )
+    return frozenset(tied)
+
+
+def _needed(command: Invocation) -> list[str]:
+    """The files that a command must find to succeed."""
+    name, words = command.name, [_name(field) for field in command.argv[1:]]
+    if name is None or name in _MAKING:
+        return []
+    if name in ("test", "["):
+        return [each for option, each in pairwise(words) if option in _ASKING]
+    options = [word for word in words if word.startswith("-")]
+    if name == "rm" and any(word == "--force" or word[:2] != "--" and "f" in word for word in options):
+        return []
+    operands = [word for word in words if word and not word.startswith("-")]
+    if name in _MOVING:
+        return operands[:-1]
+    return operands[1:] if name in _PATTERNED else operands
+
+
+def _written(command: Invocation) -> Iterator[str]:
+    """The files that a program is told to write."""
+    for leaf in command.leaves():
+        words = [_name(field) for field in leaf.argv[1:]]
+        for at, word in enumerate(words):
+            name, equals, value = word.partition("=")
+            if _WRITTEN.fullmatch(name):
+                following = words[at + 1] if at + 1 < len(words) else ""
+                if equals or following[:1] not in ("", "-"):
+                    yield value if equals else following
+
+
+def _is_of(written: str, needed: set[str]) -> bool:
+    """Whether one of the files is what is written, or begins like it: `run` of `run.log`, `out` of `out/part-0`.
+
+    So does one that another program was told the beginning of: `md` and `md.tpr`.
+    """
+    if not written:
+        return False
+    begins = tuple(written + end for end in "._-/")
+    return any(each == written or each.startswith(begins) or written.startswith(f"{each}.") for each in needed if each)
+
+
+def _name(field: Pieces) -> str:
+    """A word with the names of what is not known in it, so that equal words are equal."""
+    parts = [
+        piece.text if piece.text is not None else f"${piece.expansion.name}" if piece.expansion is not None else "\0"
+        for piece in field
+    ]
+    return "".join(parts).removeprefix("./")

@@ -1,0 +1,107 @@
+"""Scripts that nobody runs as they stand: templates to be filled in, fixtures of tests, examples.
+
+What decides is where the script stands in its project, not how its path was typed, and what it says of itself.
+"""
+
+import os.path
+import re
+
+from sbatchlint.job import Job
+from sbatchlint.job.included_files import marked_root
+from sbatchlint.job.once import once
+from sbatchlint.slurm.lines import TEMPLATED
+from sbatchlint.source.regex import Regex
+
+# Words of a path, by what they say of the script.
+FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
+TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate"))
+_EXAMPLE = "example examples sample samples tutorial tutorials doc docs documentation demo demos tests md mdx rst txt"
+EXAMPLE = frozenset(_EXAMPLE.split())
+_WORDS = Regex(r"[^A-Za-z]+")
+# `job.in`, `job.IN_site`: autoconf's and CMake's, and those of older engines.
+_ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
+# Slots that a program fills in, in an option block.
+_SLOT = Regex(
+    r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|%\([A-Za-z_]\w*\)[sd]|(?<![$\\])\{[A-Za-z_][\w.]*\}"
+    r"|(?<!\w)__[A-Z][A-Z0-9_]*?__(?![A-Z0-9])|%%[A-Za-z][\w-]*%%|%[A-Z][A-Z0-9_]{3,}%|%\{[A-Za-z_]\w*\}"
+)
+# Lines that hold a statement of a template; and `string.Template`, a variable of which stands in a line of its own.
+_STATEMENT = Regex(
+    r"(?m)^[ \t]*(?:\{%[-+]?\s*(?:if|for|set|block|extends|macro|include|import|from)\b"
+    r"|\{\{-?\s*(?:if|range|with|end)\b"
+    r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
+)
+_OF_STRING = Regex(r"(?m)^#SBATCH\b(?=[^\n]*\$)[^\n]*\n(?:#[^\n]*\n|[ \t]*\n)*\$(?:\w+|\{\w+\})[ \t]*$")
+# Slots of Linaro (Arm) Forge in its queue templates: `--nodes=NUM_NODES_TAG`, `AUTO_LAUNCH_TAG`.
+_TAG = Regex(r"(?<![\w$])[A-Z]+(?:_[A-Z]+)*_TAG\b(?!=)")
+# What a script says of itself at its top; `# Example: sbatch job.sh` speaks of something else.
+_SAID = Regex(
+    r"(?i)\b(?:template|skeleton|boilerplate)\b"
+    r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
+    r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
+)
+
+
+@once
+def sample_kind(job: Job) -> str:
+    """`fixture`, `template` or `example` for a script that is not meant to be run as it stands; else ''.
+
+    A template is one by its name or folder, or by the slots of an engine in its options.
+    """
+    path = _path_in_project(job.source.path)
+    folder, _, name = path.rpartition(os.sep)
+    # a model draws samples in `sample.sbatch`
+    words = {word.lower() for word in _WORDS.split(folder)} | (
+        {word.lower() for word in _WORDS.split(name)} - {"sample"}
+    )
+    if words & FIXTURE or re.search(r"(?i)test_?-?data", path):
+        return "fixture"
+    if words & TEMPLATE or _ENDING.search(path) or _has_slots(job):
+        return "template"
+    return "example" if words & EXAMPLE or _says_so(job) else ""
+
+
+def is_unfinished(job: Job) -> bool:
+    """Whether a script is a template or a fixture, so that nothing is wrong with it before it is completed."""
+    return sample_kind(job) in ("fixture", "template")
+
+
+def _path_in_project(path: str) -> str:
+    """The path from the project's root; outside of projects that of the nearest folder."""
+    whole = os.path.abspath(path)
+    folder = os.path.dirname(whole)
+    return os.path.relpath(whole, marked_root(folder) or os.path.dirname(folder))
+
+
+def _has_slots(job: Job) -> bool:
+    string = job.directives.text.string
+    for line in job.directives.lines:
+        # what a script around this one writes is rendered already
+        if TEMPLATED.search(string, line.words_start, line.end) or TEMPLATED.search(job.source.slice(line.span)):
+            return True
+        if not job.directives_expand and _SLOT.search(string, line.words_start, line.end):
+            return True
+        if "_TAG" in string[line.words_start : line.end] and _TAG.search(string, line.words_start, line.end):
+            return len(set(_TAG.findall(string))) > 1
+    own = job.text.string if job.is_embedded else job.source.own.text
+    return (
+        _OF_STRING.search(own) is not None
+        or _STATEMENT.search(own) is not None
+        and any(not job.in_quoted_text(each.start()) for each in _STATEMENT.finditer(own))
+    )
+
+
+def _says_so(job: Job) -> bool:
+    """Whether the comments before the first command call the script a template or an example."""
+    string = job.text.string
+    at = 0
+    while at < len(string):
+        end = string.find("\n", at)
+        end = len(string) if end < 0 else end
+        line = string[at:end].strip()
+        if line and line[0] != "#":
+            return False
+        if line[:1] == "#" and line[:7] != "#SBATCH" and _SAID.search(line):
+            return True
+        at = end + 1
+    return False

@@ -1,0 +1,64 @@
+"""Which signals the batch shell waits for, and what it does when they come."""
+
+from typing import NamedTuple
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.grammar.signals import early_signal
+
+# What a trap does before it leaves, and mostly succeeds.
+_TIDYING = frozenset(
+    {"rm", "rmdir", "echo", "printf", "date", "cp", "rsync", "mv", "touch", "sync", "sleep", "cd", "chmod"}
+)
+
+
+class Trap(NamedTuple):
+    """A `trap` of the batch script's own shell. `signal`: its name without SIG, as EXIT and ERR have none."""
+
+    command: Invocation
+    signal: str
+
+
+@once
+def traps_of(job: Job) -> list[Trap]:
+    """Every signal for which the batch script's shell has a trap, also one that ignores it, in order."""
+    found: list[Trap] = []
+    for command in job.invocations:
+        if command.name != "trap" or command.phase is not Phase.BATCH or command.context.shell.kind != "script":
+            continue
+        words = [text_of(field) or "" for field in command.argv[1:]]
+        if words[:1] == ["--"]:
+            del words[0]
+        if len(words) < 2 or words[0].startswith("-"):
+            continue
+        for word in words[1:]:
+            known = early_signal(word)
+            found.append(Trap(command, known.name if known is not None else word.upper()))
+    return found
+
+
+def leaving_trap(job: Job) -> Invocation | None:
+    """The command of a trap by which failures end the script, or that decides the script's status at its end."""
+    ends: list[str | None] = []
+    for each in job.invocations:
+        if each.name == "trap":
+            ends = [text_of(field) for field in each.argv[2:]]
+            if "ERR" in ends and text_of(each.argv[1]) != "-":
+                return each
+        elif each.name == "exit" and each.context.handler and {"EXIT", "0"} & set(ends) and len(each.argv) > 1:
+            return each
+    return None
+
+
+def status_before(job: Job, leave: Invocation) -> Invocation | None:
+    """The command in a trap whose status `exit $?` gives, where that mostly succeeds: `rm -rf tmp; exit $?`."""
+    if job.source.slice(leave.span) not in ("exit $?", 'exit "$?"', "exit ${?}"):
+        return None
+    before = [each for each in job.invocations[: leave.index] if each.parent is leave.parent]
+    last = before[-1] if before else None
+    if last is None or last.guards != leave.guards or last.name not in _TIDYING:
+        return None
+    between = job.source.text[last.span.end : leave.span.start]
+    return last if not any(each in between for each in ("$?", "||", "&&", "=")) else None

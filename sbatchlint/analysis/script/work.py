@@ -1,0 +1,207 @@
+"""What a job is for: the commands whose failure is a failure of the job.
+
+Any command may be the job's work. What is not is listed: what looks around, prints, prepares the shell, tidies up.
+"""
+
+from enum import IntEnum
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+
+
+class Weight(IntEnum):
+    """How much of the job's work a command is. `STAGING` is that of a job which does nothing weightier: it copies,
+    builds, installs."""
+
+    NONE = 0
+    STAGING = 1
+    PROGRAM = 2
+    STEP = 3
+
+
+# What prints, looks around, prepares the shell or tidies up.
+_MINOR_NAMES = (
+    ". : [ [[ alias arch arp awk basename bc bind break builtin cal cat cd chgrp chmod chown clear clinfo cmp column"
+    " comm command compgen complete compopt conda continue cut date dcgmi deactivate declare df diff dig dirname dirs"
+    " dmesg dot dstat du echo egrep enable env ethtool eval exec exit export expr factor false fg fgrep file find fold"
+    " fortune free fuser getconf getent getopts git grep groups hash head history host hostname hostnamectl htop"
+    " hwloc-ls ibdev2netdev ibstat ibv_devinfo id ifconfig info iostat ip ipcs jobs jq kill killall ldconfig ldd less"
+    " let lfs link ln local locale logger login logout ls lsb_release lscpu lsmod lsns lsof lspci lstopo"
+    " lstopo-no-graphics mail mailx mamba man mapfile md5sum micromamba mkdir mkfifo mktemp ml modinfo module"
+    " module-info more mpack mpstat mutt mv myquota namei netstat nl nohup nproc nslookup ntpdate numactl nvcc"
+    " nvidia-smi od paste pgrep pidof ping pkill popd pr printenv printf ps pushd pwd quota read readarray readlink"
+    " readonly realpath renice reset return rev rm rmdir rocm-smi rocminfo route sacct sacctmgr sbatch sbcast scancel"
+    " scontrol sdiag sed seff sendmail seq set sha256sum shift shopt shred sinfo sleep sort source split sprio squeue"
+    " sreport ss sshare sstat stat stty sum suspend sync sysctl tabs tac tail tee test tic time timedatectl timeout"
+    " times top touch tput tr tracepath traceroute trap tree true truncate tty type typeset ulimit umask unalias uname"
+    " uniq unlink unset uptime users vmstat vulkaninfo w wait wc whereis which who whoami xargs yes"
+)
+_MINOR = frozenset(_MINOR_NAMES.split())
+# What brings data and programs to where they are needed: the work of a job that does nothing else.
+_STAGING_NAMES = (
+    "apt apt-get aria2c aws az bunzip2 bzip2 cargo cmake cp curl dd g++ gcc gcloud gfortran gsutil gunzip gzip"
+    " htar hsi icc icpc ifort install make mcopy meson mpicc mpicxx mpic++ mpif77 mpif90 ninja npm nvfortran pigz pip"
+    " pip3 pipx rclone rsync s3cmd scp sftp spack svn tar unpigz unxz unzip wget xz yum zip zstd"
+)
+_STAGING = frozenset(_STAGING_NAMES.split())
+# Modules of Python that look around or install.
+_MINOR_MODULES = frozenset({"site", "json.tool", "http.server", "torch.utils.collect_env", "platform", "sysconfig"})
+_STAGING_MODULES = frozenset({"pip", "venv", "virtualenv", "ensurepip", "zipfile", "tarfile", "build"})
+# Words that say what a command of any name does: it tells of itself, or ends something.
+_ASKING = frozenset({"--version", "-version", "-V", "--help", "-h", "-help", "version", "help"})
+_ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|clean-up|clean|logout|disconnect)\w*")
+_STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
+_PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})
+_FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build"})
+# Scripts and functions that prepare the shell or its software: `setup_env`, `./install.sh`.
+_SETTING_UP = Regex(
+    r"(?i)(?:.*[-_.])?(?:set[-_]?up|install|env|environment|activate|modules?|configure|bootstrap)(?:[-_.].*)?"
+)
+_SHELLS = frozenset({"bash", "sh", "dash", "ksh", "zsh"})
+_CONTAINERS = frozenset(
+    {"docker", "podman", "podman-hpc", "apptainer", "singularity", "enroot", "shifterimg", "buildah"}
+)
+_ENDS_CONTAINER = frozenset(
+    {"rm", "rmi", "stop", "kill", "logs", "remove", "prune", "ps", "images", "inspect", "instance"}
+)
+# Names of functions that are defined elsewhere.
+_TELLING = Regex(
+    r"(?i)(?:\w*_)?(?:log|print|echo|say|msg|info|warn|debug|banner|notify|note|usage|help|title)"
+    r"(?:[-_]\w+|info|err|error|msg|line|ing)?|\w+_(?:load|unload|init|setup|activate|env)"
+)
+_SHORT = 240
+_PRINTS = Regex(r"\bprint\b|version|is_available|device_count")
+
+
+@once
+def _steps_and_launchers(job: Job) -> frozenset[int]:
+    """The commands that start a step or a launcher, by identity."""
+    steps = [step.invocation for step in job.steps]
+    return frozenset(map(id, [*steps, *(launch.invocation for launch in job.launches)]))
+
+
+def weight(job: Job, command: Invocation) -> Weight:
+    """How much of the job's work a command does, with all that it starts."""
+    if command.name == "trap":
+        return Weight.NONE  # what it holds is run later
+    if _is_given(command):
+        return Weight.STEP
+    starters = _steps_and_launchers(job)
+    below = command.descendants() or _called(job, command)
+    started = [each for each in below if not each.children]
+    heaviest = max((_of_leaf(each) for each in started), default=None)
+    is_starter = id(command) in starters or command.name == "srun" or any(id(each) in starters for each in below)
+    if is_starter:
+        unknown = heaviest is None or heaviest is Weight.PROGRAM
+        return Weight.STEP if unknown else heaviest or Weight.NONE
+    if heaviest is not None:
+        return heaviest
+    return _of_leaf(command)
+
+
+def _is_given(command: Invocation) -> bool:
+    """Whether the script's own arguments are the command: `"$@"`, `$1 --fast`. Then that is what it is for."""
+    expansion = command.argv[0][0].expansion if command.argv and command.argv[0] else None
+    return expansion is not None and expansion.phase is Phase.BATCH and expansion.name in ("@", "*", "1")
+
+
+def _called(job: Job, command: Invocation) -> list[Invocation]:
+    """The commands of a function that a file beside the script defines."""
+    found: list[Invocation] = []
+    depth = len(command.context.calls)
+    for index in range(command.index + 1, len(job.invocations)):
+        each = job.invocations[index]
+        if len(each.context.calls) <= depth or each.context.calls[depth] != command.name:
+            break
+        found.append(each)
+    return found
+
+
+def _of_leaf(command: Invocation) -> Weight:
+    """The weight of a command that is not seen to start another."""
+    if command.name in _MINOR:
+        return Weight.NONE
+    words = [shown_text(field) for field in command.argv[1:]]
+    if len(words) <= 1 and set(words) & _ASKING:
+        return Weight.NONE
+    if is_python(command.argv[0]):
+        return _of_python(command)
+    name = command.name
+    if "=" in shown_text(command.argv[0]) or shown_text(command.argv[0]).startswith("!/"):
+        return Weight.NONE  # no program is called like that: a template's assignment, a first line without its `#`
+    if name == "sudo" and words:
+        name = words[0].rpartition("/")[2]
+    if name is None:
+        return Weight.NONE if _says_minor(words) else Weight.PROGRAM
+    if name == "srun":
+        return Weight.PROGRAM if words and not _says_minor(words) else Weight.NONE
+    if name.startswith("-"):  # arguments of a container's own program, or the rest of a broken line
+        return Weight.PROGRAM if command.kind else Weight.NONE
+    if not name.strip("#*_~.") or name in _MINOR:
+        return Weight.NONE
+    if name == "ssh":  # a tunnel
+        return Weight.NONE if any(word[:1] == "-" and {"N", "f"} & set(word) for word in words) else Weight.PROGRAM
+    if name in _CONTAINERS:
+        first = next((word for word in words if not word.startswith("-")), "")
+        if first in _ENDS_CONTAINER:
+            return Weight.NONE
+        return Weight.STAGING if first in _PULLING else Weight.PROGRAM
+    if name == "ray":
+        return Weight.NONE if words[:1] != ["job"] else Weight.PROGRAM
+    if name in _STAGING or words[:1] and words[0] in _FETCHING:
+        return Weight.STAGING
+    operands = [word for word in words if word[:1] != "-"]
+    # `setup_env.sh`, but not `with_environment.sh ./solver`
+    file, *rest = operands or [""] if name in _SHELLS else [name, *operands]
+    if not rest and _SETTING_UP.fullmatch(file.rpartition("/")[2]):
+        return Weight.STAGING
+    return Weight.NONE if _says_minor(words) or _TELLING.fullmatch(name) else Weight.PROGRAM
+
+
+def _says_minor(words: list[str]) -> bool:
+    """Whether the words of any command say that it does no work."""
+    return any(word in _STARTING or _ENDING.fullmatch(word) for word in words[:2])
+
+
+def _of_python(command: Invocation) -> Weight:
+    python = python_command(command.argv)
+    if python is None:
+        return Weight.PROGRAM if len(command.argv) > 1 else Weight.NONE
+    text = python.text or ""
+    if python.kind == "code":
+        if len(text) < _SHORT:
+            return Weight.NONE if _only_prints(text) else Weight.STAGING
+        return Weight.PROGRAM
+    if python.kind == "module":
+        module = text.partition(" ")[0]
+        return (
+            Weight.NONE
+            if module in _MINOR_MODULES
+            else Weight.STAGING
+            if module in _STAGING_MODULES
+            else Weight.PROGRAM
+        )
+    if python.kind == "stdin":
+        return Weight.NONE if command.stdin is not None and _only_prints(command.stdin.string) else Weight.PROGRAM
+    if python.kind == "script" and text.rpartition("/")[2] == "setup.py":
+        return Weight.STAGING
+    return Weight.PROGRAM
+
+
+def _only_prints(code: str) -> bool:
+    """Whether a few lines of Python only say something."""
+    return len(code) < _SHORT and _PRINTS.search(code) is not None
+
+
+def is_demonstration(command: Invocation) -> bool:
+    """Whether a command is plainly there to be looked at: `./hello`, `python demo.py`."""
+    leaves = command.leaves()
+    words = [text_of(field) or "" for each in leaves for field in each.argv[:2]]
+    return any(_SHOWN.search(word.rpartition("/")[2]) for word in words)
+
+
+_SHOWN = Regex(r"(?i)^(?:hello|demo)|(?:hello|demo)[^/]*\.\w+$")

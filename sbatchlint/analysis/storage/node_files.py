@@ -1,0 +1,81 @@
+"""Files on the disk of the job's first node, and the tasks of other nodes that look for them."""
+
+from typing import NamedTuple
+
+from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths, words
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python, recognise
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import under
+from sbatchlint.source.regex import Regex
+
+# Commands that open every file that they are given.
+_OPENING = frozenset(
+    {"bash", "sh", "source", ".", "tar", "cat", "cp", "mv", "rsync", "unzip", "head", "tail", "grep", "awk", "sed"}
+    | {"sort", "cd", "pushd", "sbatch", "jq", "Rscript", "julia", "perl", "wc", "cut", "uniq", "paste", "comm", "diff"}
+    | {"zcat", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "md5sum", "sha256sum", "split", "file"}
+    | {"java", "ruby", "node", "php", "lua", "octave"}
+)
+_HOSTS = Regex(r"^-{1,2}(?:\w*[_-])?(?:host|node|machine)s?[_-]?(?:file|list)|^--hosts\b")
+# Commands that put files on other nodes.
+ELSEWHERE = frozenset({"sbcast", "pdsh", "clush", "ssh", "scp", "pdcp", "parallel-ssh", "mpirun", "mpiexec", "dsh"})
+# Commands for which a file of their words need not be there.
+HANDLING = frozenset(
+    {"rm", "echo", "printf", "export", "[", "[[", "test", "mkdir", "touch", "tee", "ls", "chmod", "true"}
+)
+
+
+def opened(command: Invocation) -> tuple[Pieces, ...]:
+    """The words that a command opens in every task: of an unknown program, maybe of MPI, only the first rank does.
+
+    Lists of hosts are read by one process.
+    """
+    argv = command.argv
+    if not argv or not (command.name in _OPENING or is_python(argv[0]) or recognise(argv) is not None):
+        return argv[:1]
+    hosts = [_HOSTS.search(shown_text(field)) is not None for field in argv]
+    return tuple(() if hosts[at] or at and hosts[at - 1] else field for at, field in enumerate(argv))
+
+
+def is_made_there(job: Job, path: str, user: Invocation, *, folder: bool) -> bool:
+    """Whether something makes it on the other nodes too: a task, sbcast, ssh, a program that was told of it before."""
+    for maker in _makers(job):
+        if any(path in word for word in maker.elsewhere):
+            return True
+        # a redirection makes a file, and not its folder
+        targets = maker.folders if folder else maker.files
+        if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
+            return True
+        if folder and maker.order < user.index and any(under(name, path) for name in maker.named):
+            return True
+    return False
+
+
+class _Maker(NamedTuple):
+    """A command that may make files on other nodes: its words where it reaches these, and the paths that it makes.
+
+    `named`: those that a program is told of.
+    """
+
+    order: int
+    elsewhere: list[str]
+    files: list[str]
+    folders: list[str]
+    named: list[str]
+
+
+@once
+def _makers(job: Job) -> list[_Maker]:
+    found = []
+    for each in job.invocations:
+        elsewhere = words(each) if each.name in ELSEWHERE else []
+        if each.phase is Phase.TASK:
+            made = made_paths(each)
+            named = [] if each.name in UTILITIES or each.text is not None else named_paths(each)
+            found.append(_Maker(each.index, elsewhere, [*redirected_paths(each), *made], made, named))
+        elif elsewhere:
+            found.append(_Maker(each.index, elsewhere, [], [], []))
+    return found

@@ -1,0 +1,72 @@
+"""The folders of the project in which a script lies, and what beside it makes folders for its jobs."""
+
+import os.path
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from sbatchlint.job import Job
+from sbatchlint.job.included_files import project_root
+from sbatchlint.job.once import once
+from sbatchlint.source import lookups
+from sbatchlint.source.regex import Regex
+
+COMMENT = Regex(r"(?m)^[ \t]*#(?!SBATCH\b|!).*")
+_MAKING = Regex(r"\b(?:mkdir|makedirs|install\s+-d)\b")
+_SUBMITTING = Regex(r"(?<![#\w])sbatch\b")
+_DIRECTIVE = Regex(r"(?m)^#SBATCH\b")
+_MOST_FILES, _MOST_BYTES = 100, 1 << 16
+
+
+@once
+def project_folders(job: Job) -> tuple[str, ...]:
+    """The script's folder and those above it, up to that of the project; none for a script that is no file."""
+    if not job.source.own.has_files_beside or not lookups.exists(job.source.path):
+        return ()
+    folder = os.path.dirname(os.path.abspath(job.source.path))
+    root, found = project_root(folder), [folder]
+    while found[-1] != root:
+        found.append(os.path.dirname(found[-1]))
+    return tuple(found)
+
+
+def may_be_made_beside(job: Job, folder: str) -> bool:
+    """Whether a comment, or another file of the project, makes a folder of this name before the job is submitted."""
+    name = os.path.basename(folder)
+    if any(name in line and "mkdir" in line for line in COMMENT.findall(job.source.text)):
+        return True
+    return any(_makes_for_jobs(job, path, name) for path in _paths_beside(job))
+
+
+def is_started_by_maker(job: Job) -> bool:
+    """Whether a file beside the script, or in the folder above, names it and makes folders."""
+    name = os.path.basename(job.source.path)
+    return any(_makes_for_jobs(job, path, name) for path in _paths_beside(job, 2))
+
+
+def _paths_beside(job: Job, most: int | None = None) -> Iterator[str]:
+    """The files beside the script, and in the folders above it; a report of findings makes no folder."""
+    for folder in project_folders(job)[:most]:
+        names = lookups.names_in(folder)
+        visible = (each for each in names if not each.startswith(".") and not each.endswith(".sarif"))
+        for name in islice(visible, _MOST_FILES):
+            yield os.path.join(folder, name)
+
+
+def _makes_for_jobs(job: Job, path: str, name: str) -> bool:
+    """Whether another file than the script makes a folder of this name, and not for a job of its own."""
+    data = lookups.read(path, _MOST_BYTES)
+    if data is None or not _makes_folders(data) or name not in data.decode("utf-8", "replace"):
+        return False
+    return not lookups.is_same_file(path, job.source.path)
+
+
+@lru_cache(maxsize=256)  # the scripts of a folder look at the same files
+def _makes_folders(data: bytes) -> bool:
+    """Whether a file makes folders, and not for a job of its own."""
+    if not any(word in data for word in (b"mkdir", b"makedirs", b"install")):
+        return False  # only to be quick: most files do not speak of it
+    text = data.decode("utf-8", "replace")
+    if _MAKING.search(text) is None:
+        return False
+    return _SUBMITTING.search(text) is not None or _DIRECTIVE.search(text) is None

@@ -1,0 +1,156 @@
+"""`convert`: the script that starts on many nodes what a script or a command starts on one."""
+
+import json
+import os
+import sys
+from argparse import Namespace
+from difflib import unified_diff
+from typing import Any
+
+from sbatchlint.cli.arguments import (
+    Parser,
+    a_number,
+    add_configuration_options,
+    add_version_option,
+    command_behind,
+    configured,
+    formatter,
+    script_of,
+)
+from sbatchlint.convert.containers import KINDS
+from sbatchlint.convert.conversion import Conversion, convert
+from sbatchlint.convert.proof import groups
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.report.cells import escape
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.slurm.options import find
+from sbatchlint.source.files import InputError, read, read_standard_input, reason
+from sbatchlint.source.text import Source
+
+NOT_CONVERTIBLE = 4
+
+
+def run(arguments: list[str]) -> int:
+    """Runs `sbatchlint convert`; returns the exit code: 0 proven, 1 to-dos remain, 4 not convertible."""
+    arguments, command = command_behind(arguments)
+    options = parser().parse_args(arguments)
+    source = _source(options, command)
+    path, pairs = configured(options)
+    version = options.slurm_version
+    resolver = Resolver(Overrides(slurm_version=version, isolated=options.isolated, configuration=path, pairs=pairs))
+    wish = Wish(
+        options.nodes, options.gpus_per_node, options.cpus_per_node, options.to, options.rdzv, _set(options.set),
+        options.container, options.image, options.mounts,
+    )  # fmt: skip
+    try:
+        made = convert(source, wish, resolver.settings(source.path))
+    except NotConvertible as error:
+        if options.output_format == "json":
+            print(json.dumps({"converted": False, "reason": str(error)}, indent=2))
+        print(f"not convertible: {escape(str(error))}", file=sys.stderr)
+        return NOT_CONVERTIBLE
+    _write(options, source, made)
+    _tell(made)
+    return 1 if made.todos else 0
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="sbatchlint convert",
+        usage="sbatchlint convert --nodes N [OPTIONS] SCRIPT|-\n"
+        "       sbatchlint convert --nodes N [OPTIONS] -- COMMAND...",
+        description="The batch script that starts on many nodes what a script or a command starts on one, proven by "
+        "its plan. The script goes to standard output; nothing is changed in place.",
+        epilog="Exit codes: 0 proven, 1 something is left for you to fill in, 2 wrong usage or input, 3 a fault of "
+        "sbatchlint itself, 4 it cannot be converted, for the reason that is told.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    add = made.add_argument
+    add("script", nargs="?", metavar="SCRIPT", help="a script that starts one launcher; - is standard input")
+    add("--nodes", type=a_number, required=True, metavar="N", help="how many nodes")
+    add("--gpus-per-node", type=a_number, metavar="G", help="default: as many as the script has")
+    add("--cpus-per-node", type=a_number, metavar="C", help="default: as many as the script has")
+    add(
+        "--to",
+        choices=("torchrun", "accelerate", "deepspeed", "srun"),
+        help="start it by this; default: as the script does",
+    )
+    add("--rdzv", choices=("static", "c10d"), help="how torchrun meets; default: static")
+    add("--set", action="append", default=[], metavar="KEY=VALUE,...", help="more options: time=24:00:00,account=a")
+    add("--container", choices=KINDS, help="for what runs under docker, or with --image in no container")
+    add("--image", metavar="IMAGE", help="with --container: the image, by another name or as a file")
+    add("--mounts", metavar="SOURCE:TARGET,...", help="with --image: what a launcher sees that ran in no container")
+    add("-o", dest="output", metavar="OUT", help="write the script there, if nothing is left to do")
+    add("--allow-todo", action="store_true", help="with -o: also where something is left to do")
+    add("--diff", action="store_true", help="show what would change")
+    add("--check", action="store_true", help="print no script")
+    add("--output-format", choices=("text", "json"), default="text", help="default: text")
+    add_version_option(made)
+    add_configuration_options(made)
+    return made
+
+
+def _source(options: Namespace, command: list[str] | None) -> Source:
+    if options.diff + options.check + (options.output is not None) > 1:
+        raise InputError("--diff, --check and -o exclude each other")
+    if (command is None) == (options.script is None):
+        raise InputError("convert needs a script, or -- and a command")
+    if command is not None:
+        return script_of(command)
+    return read_standard_input("<stdin>") if options.script == "-" else read(options.script)
+
+
+def _set(values: list[str]) -> dict[str, str]:
+    found = {}
+    for pair in (pair for value in values for pair in value.split(",")):
+        name, _, value = pair.partition("=")
+        name = name.strip().removeprefix("--")
+        if find(name) is None:
+            raise InputError(f"--set: sbatch has no option --{name}")
+        found[name] = value
+    return found
+
+
+def _write(options: Namespace, source: Source, made: Conversion) -> None:
+    text = made.source.text
+    if options.output is not None:
+        if made.todos and not options.allow_todo:
+            print(f"note: {options.output} is not written, as something is left to do (--allow-todo)", file=sys.stderr)
+            return
+        if os.path.exists(options.output):
+            raise InputError(f"{options.output} is there already")
+        try:
+            with open(options.output, "xb") as file:
+                file.write(Source.encode(text))
+        except OSError as error:
+            raise InputError(f"cannot write {options.output}: {reason(error)}") from None
+    elif options.output_format == "json":
+        keys = ("before", "after", "decisions", "todos")
+        print(json.dumps({"converted": True, "script": text} | {key: getattr(made, key) for key in keys}, indent=2))
+    elif options.diff:
+        lines = (source.text.splitlines(keepends=True), text.splitlines(keepends=True))
+        print(*unified_diff(*lines, source.path, source.path), sep="", end="")
+    elif not options.check:
+        print(text, end="")
+
+
+_UNITS = (("node", "nodes"), ("task", "tasks"), ("process", "processes"))
+
+
+def _counted(step: dict[str, Any], one: str, several: str) -> str:
+    number = step[several]
+    return f"{number or '?'} {one if number == 1 else several}"
+
+
+def _tell(made: Conversion) -> None:
+    def tell(line: str) -> None:
+        print(escape(line), file=sys.stderr)
+
+    for name, plan in (("before", made.before), ("after", made.after)):
+        steps = [", ".join(_counted(step, *names) for names in _UNITS) for step in groups(plan)]
+        tell(f"{name}: {'; '.join(steps) or 'no group of processes'}")
+    for each in made.decisions:
+        tell(f"decided: {each}")
+    for each in made.todos:
+        tell(f"to do: {each}")

@@ -1,0 +1,111 @@
+"""`diagnose`: what went wrong, from the log of a failed job, and the lines of its script that caused it."""
+
+import sys
+from argparse import Namespace
+
+from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, configured, formatter
+from sbatchlint.diagnose.joining import Answer, Picture, codes_of
+from sbatchlint.diagnose.masks import masked
+from sbatchlint.diagnose.run import Run, judged
+from sbatchlint.report.cells import escape
+from sbatchlint.report.model import shown_path
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.source.files import write
+from sbatchlint.source.text import Source
+
+FORMATS = ("text", "json", "github")
+
+__all__ = ["diagnose", "judged"]
+
+
+def diagnose(arguments: list[str]) -> int:
+    """`sbatchlint diagnose [OPTIONS] LOG...`: 0 where nothing wrong is found, 1 with a diagnosis."""
+    made = parser()
+    options = made.parse_intermixed_args(arguments)
+    if not options.logs and options.sacct is None:
+        made.error("name a LOG, or give --sacct FILE")
+    run = judged(options.logs, options.script, options.sacct, _overrides(options))
+
+    def diff(answer: Answer) -> str:
+        fixed = _fixed(answer, run.picture)
+        if fixed is None or run.source is None:
+            return ""
+        from sbatchlint.fix import unified_diff  # only where there is a fix
+
+        return unified_diff(run.source, fixed, shown_path(run.source.path))
+
+    if options.output_format == "json":
+        from sbatchlint.diagnose.as_json import render as as_json  # for this format only
+
+        print(as_json(run, diff), end="")
+    elif options.output_format == "github":
+        from sbatchlint.diagnose.as_github import render as as_github  # for this format only
+
+        print(as_github(run), end="")
+    else:
+        from sbatchlint.diagnose.as_text import render as as_text  # for this format only
+
+        print(as_text(run, Terminal.of_stream(sys.stdout, options.color)), end="")
+    if options.fix:
+        _fix(run)
+    return 1 if run.diagnosis.answers else 0
+
+
+def _overrides(options: Namespace) -> Overrides:
+    path, pairs = configured(options)
+    return Overrides(slurm_version=options.slurm_version, isolated=options.isolated, configuration=path, pairs=pairs)
+
+
+def _fixed(answer: Answer, picture: Picture | None, unsafe: bool = True) -> Source | None:
+    """The script after the fixes of the checks that confirm an answer; None where they change nothing."""
+    wanted = tuple({each.code for each in answer.findings if each.fix is not None and (unsafe or each.fix.safe)})
+    if picture is None or not wanted:
+        return None
+    from sbatchlint.fix import fix_source  # only where there is a fix
+
+    settings = Resolver(Overrides(select=wanted, ignores=False)).settings(picture.source.path)
+    fixed = fix_source(picture.source, settings, unsafe).source
+    return None if fixed.text == picture.source.text else fixed
+
+
+def _fix(run: Run) -> None:
+    """Repairs the script where a check confirms the first answer and its fix is safe."""
+    best = run.diagnosis.answers[0] if run.diagnosis.answers else None
+    fixed = None if best is None else _fixed(best, run.picture, unsafe=False)
+    if best is None or fixed is None or run.source is None:
+        print("fix: nothing in the script can be repaired safely", file=sys.stderr)
+        return
+    from sbatchlint.fix import unified_diff  # only where there is a fix
+
+    name, codes = shown_path(run.source.path), ", ".join(codes_of(best.findings))
+    print(f"fix: {name} is going to change ({codes}):", file=sys.stderr)
+    for line in unified_diff(run.source, fixed, name).splitlines():
+        print(escape(masked(line)), file=sys.stderr, flush=True)
+    write(run.source.path, Source.encode(fixed.text), Source.encode(run.source.text))
+    print(f"fix: {name} was repaired ({codes})", file=sys.stderr)
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="sbatchlint diagnose",
+        description="What went wrong in a job, from its log, and the lines of the script that caused it.",
+        epilog="Exit codes: 0 the log says of nothing that went wrong, 1 it does, 2 wrong usage or input, 3 a fault of "
+        "sbatchlint itself.",
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
+    add = made.add_argument
+    add("logs", nargs="*", metavar="LOG", help="logs of one job; a folder of logs; - is standard input")
+    add("--script", metavar="SCRIPT", help="the job's script (without it: looked for near the log)")
+    add(
+        "--sacct",
+        metavar="FILE",
+        help="what sacct or scontrol show job print of it, as text or JSON; enough without a log",
+    )
+    add("--fix", action="store_true", help="repair the script where that is safe and the cause is confirmed")
+    add_version_option(made)
+    add("--output-format", choices=FORMATS, default="text", help="default: text")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    add_configuration_options(made)
+    return made

@@ -1,0 +1,163 @@
+"""A launcher that stands in a file beside the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
+
+The file stays as it is. What it leaves to variables (`--nnodes=${NNODES:-1}`), or torchrun to its own (PET_NNODES), is
+told by the script: the node by a shell of each task, all else by lines in front of the command.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.launcher_options import line_before_statement
+from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import expansions, span_of
+from sbatchlint.convert.launcher import NAMES, Names, is_of_job, setting_of
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, without_geometry
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Setting
+from sbatchlint.job.steps import commands_around
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+# What stands before the value of a variable, in its place or where it is set.
+_DEFAULT = Regex(r"\$\{(\w+):?-[\"']?$")
+_ASSIGNED = Regex(r"(?:^|[\s;\"'])([A-Za-z_]\w*)=[\"']?$")
+# What a file is advised to read, and what that is on one node.
+_VARIABLES = Names("NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE")
+_NAMES = {"num_processes": "NUM_PROCESSES"}
+_DEFAULTS = {"NNODES": "1", "NODE_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+
+
+class LauncherBeside:
+    """The launcher, and what tells it. Raises `NotConvertible`.
+
+    `command`: what starts the file; `first`: the outermost command around that, which srun starts. Both stand in the
+    script itself.
+    """
+
+    def __init__(self, job: Job, launch: Launch, gpus: int) -> None:
+        self.job = job
+        self.launch = launch
+        refuse_daemon(launch.container)
+        around = [each for each in commands_around(launch.invocation) if self._is_own(each.name_span)]
+        if not around:
+            raise self._refuse("is not started by the script itself")
+        self.command, self.first = around[0], around[-1]
+        container = launch.container
+        if container is not None and not container.passes("SLURM_NODEID"):
+            raise NotConvertible("its container does not get the environment of the job, and cannot know its node")
+        self.edits: list[Edit] = []
+        self.lines: list[str] = []
+        self.rank = ""
+        self._tell(NAMES[launch.launcher.kind], gpus)
+
+    def _tell(self, names: Names, gpus: int) -> None:
+        launcher = self.launch.launcher
+        others = [each.name for each in launcher.given if each.name == "standalone" or each.name.startswith("rdzv_")]
+        if others:
+            raise self._refuse(f"has --{others[0]}, with which it is one of one node: leave that out there")
+        workers = f"$((SLURM_NNODES * {gpus}))" if launcher.kind == "accelerate" else str(gpus)
+        wanted = Names("$SLURM_NNODES", "$SLURM_NODEID", ADDRESS, PORT, workers)
+        missing = []
+        for name, variable, value in zip(names, _VARIABLES, wanted, strict=True):
+            setting = setting_of(launcher, name)
+            if setting is not None and (setting.text == value or self._may_stay(name, names, setting)):
+                continue
+            told = launcher.variables.get(name) if setting is None else self._variable(setting)
+            if told is None:
+                missing.append(f"--{name}=${{{_NAMES.get(name, variable)}:-{_DEFAULTS.get(variable, gpus)}}}")
+            elif name == names.rank:
+                self.rank = told
+            elif setting is not None and (piece := self._assigned(setting)) is not None:
+                self.edits.append(Edit(piece, value if self._is_quoted(piece) else _quoted(value)))
+            else:
+                self.lines.append(f"export {told}={_quoted(value)}")
+        if missing:
+            raise self._refuse(f"cannot be told from here what it has to know: write {' '.join(missing)} there")
+
+    def _may_stay(self, name: str, names: Names, setting: Setting) -> bool:
+        return name == names.port or name == names.address and is_of_job(setting)
+
+    def _variable(self, setting: Setting) -> str | None:
+        """The variable that gives a value, and that the file does not set itself."""
+        if setting.from_environment:
+            return setting.name
+        found = expansions(setting.value or ())
+        if found:
+            name = found[0].name
+            alone = len(found) == len(setting.value or ()) == 1
+            return name if alone and name.isidentifier() and not name.startswith("SLURM_") else None
+        span = span_of(setting.value) if setting.value else Span(0, 0)
+        before = self._before(span)
+        default = _DEFAULT.search(before)
+        assigned = _ASSIGNED.search(before) if self._is_own(span) else None
+        return default.group(1) if default else assigned.group(1) if assigned else None
+
+    def _assigned(self, setting: Setting) -> Span | None:
+        """Where the script itself gives the variable its value, as it is."""
+        span = span_of(setting.value) if setting.value else Span(0, 0)
+        plain = self._is_own(span) and self.job.source.slice(span) == setting.text
+        return span if plain and span.end > span.start else None
+
+    def _is_own(self, span: Span) -> bool:
+        return span.end <= len(self.job.source.own.text)
+
+    def _is_quoted(self, span: Span) -> bool:
+        before = self.job.source.text[span.start - 1 : span.start]
+        if before == "'":
+            raise NotConvertible("a value that has to change stands in single quotes")
+        return before == '"'
+
+    def _before(self, span: Span) -> str:
+        return self.job.source.text[self.job.source.line_of(span.start).start : span.start]
+
+    def _refuse(self, reason: str) -> NotConvertible:
+        launcher = self.launch.launcher
+        return NotConvertible(f"{launcher.name} on line {self.job.line(launcher.span.start)} {reason}")
+
+    @property
+    def said(self) -> str:
+        lines = [each.removeprefix("export ").partition("=")[0] for each in self.lines]
+        launcher = self.launch.launcher
+        told = ", ".join([*lines, *([self.rank] if self.rank else [])])
+        return f"{launcher.name} on line {self.job.line(launcher.span.start)} is told {told}, which it reads"
+
+    def started(self) -> Iterator[Edit]:
+        """The edits that start the file on every node."""
+        job = self.job
+        yield from without_geometry(job, self.launch.step)
+        yield from self.edits
+        first = _start(self.first)
+        if self.lines:
+            edit = line_before_statement(job, [self.first.span.start], "\n".join(self.lines))
+            if edit is None:
+                raise NotConvertible(f"no line can be put before {self.first.name} on line {job.line(first)}")
+            yield edit
+        srun = "" if self.launch.step is not None else f"{srun_of(job)} "
+        shell = f'bash -c \'export {self.rank}="$SLURM_NODEID"; exec "$@"\' bash ' if self.rank else ""
+        start = _start(self.command)
+        if not job.in_quoted_text(start):
+            if start == first:
+                yield Edit(Span(start, start), srun + shell)
+            else:
+                yield Edit(Span(first, first), srun)
+                yield Edit(Span(start, start), shell)
+            return
+        if srun:
+            yield Edit(Span(first, first), srun)
+        if self.rank:
+            # the shell of the task reads it: that of the string
+            word = Words(job).at(start)
+            single = word is not None and job.source.text[job.span(word.start, word.end).start] == "'"
+            yield Edit(Span(start, start), f"{self.rank}={'$' if single else chr(92) + '$'}SLURM_NODEID ")
+
+
+def _start(command: Invocation) -> int:
+    if command.name in ("exec", "time", "command") and len(command.argv) > 1:
+        return span_of(command.argv[1]).start
+    return command.name_span.start
+
+
+def _quoted(value: str) -> str:
+    return value if value.isdigit() or value.startswith("$(") else f'"{value}"'

@@ -1,0 +1,312 @@
+"""A script in, the script for more nodes out, with its proof and with what is left to the user."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.planning.plan import Plan, plan_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
+from sbatchlint.convert.beside import LauncherBeside
+from sbatchlint.convert.containers import contained, has_container
+from sbatchlint.convert.environment import start_told
+from sbatchlint.convert.header import gpus_of, header, tasks_of
+from sbatchlint.convert.inside import is_beside, on_every_node
+from sbatchlint.convert.kept import container_of_start, differences
+from sbatchlint.convert.launcher import Start, start_everywhere, start_of_step, the_start, workers_of
+from sbatchlint.convert.merging import merged
+from sbatchlint.convert.programs import start_program, the_program
+from sbatchlint.convert.proof import Proof, groups, without_variables
+from sbatchlint.convert.repair import proven
+from sbatchlint.convert.replacing import start_other
+from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.words import without_geometry
+from sbatchlint.engine import inspect
+from sbatchlint.job import Job, Launch, has_directives
+from sbatchlint.settings import Settings
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Source
+
+
+class Conversion(NamedTuple):
+    """`before`, `after`: plans (`before` of the script as a job of one node). `decisions`: what was chosen, and why;
+    `todos`: what only the user can do. It is proven where there are none."""
+
+    source: Source
+    before: Plan
+    after: Plan
+    decisions: list[str]
+    todos: list[str]
+
+
+def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
+    """Raises `NotConvertible`.
+
+    Of a script that reads variables with a default (`${NNODES:-1}`) the defaults count, where it cannot be converted
+    for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then.
+    """
+    try:
+        return _converted(source, wish, settings)
+    except NotConvertible:
+        job = _as_job(source, settings)
+        names = frozenset(_DEFAULT.findall(job.source.text))
+        names |= frozenset(_ARRAY.findall(job.source.text)) - {each.name for each in job.assignments}
+        if not names:
+            raise
+        made = _converted(source, wish, without_variables(settings, names))
+    said = f"where it is submitted none of these is set: {', '.join(sorted(names))}"
+    return made._replace(decisions=[*made.decisions, said])
+
+
+class _Script:
+    """A script that is to be converted, and what is known of it before that.
+
+    `before`: its plan as a job of one node; `text`: it with one command in the place of several, and in the wanted
+    containers; `job`: that as a job; `decisions`, `todos`: what is to be said of that; `findings`: the codes of the
+    errors and warnings of the script as it was. Raises `NotConvertible`.
+    """
+
+    def __init__(self, source: Source, wish: Wish, settings: Settings) -> None:
+        self.path = source.path
+        self.wish = wish
+        self.settings = settings
+        original = _as_job(source, settings)
+        self.before = plan_of(original)
+        notes = merged(original)
+        if notes.source is not original.source.own:
+            original = _as_job(notes.source, settings)
+        inside = contained(original, wish, lambda each: _as_job(each, settings))
+        self.job = original if inside.source is original.source.own else _as_job(inside.source, settings)
+        if self.job is not original:
+            the_start(original)  # what it refuses stands in the lines of the script
+        self.container = container_of_start(self.job)
+        lost = differences(container_of_start(original), self.container)
+        if lost:
+            raise NotConvertible("; ".join(lost))
+        self.text = inside.source
+        self.decisions = [*notes.decisions, *inside.decisions]
+        self.todos = inside.todos
+        found = inspect(source, settings).diagnostics
+        self.findings = [each.code for each in found if each.severity in ("error", "warning")]
+
+    def asking_for(self, tasks: int, gpus: int) -> Job:
+        """The job with the wanted option block; what is left to do for that becomes a to-do."""
+        head = header(Job.from_source(self.text, self.settings.site), self.wish, tasks, gpus)
+        self.todos = [*self.todos, *(f"fill in, and write #SBATCH: {each}" for each in head.todos)]
+        base = Source(apply(self.text.text, head.edits), self.path)
+        return Job.from_source(base, self.settings.site)
+
+    def proven(self, job: Job, edits: Iterable[Edit], workers: int, ranks: bool) -> tuple[Source, Proof, list[str]]:
+        """The job so changed, with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
+        source = Source(apply(job.source.own.text, list(edits)), job.source.path)
+        return proven(
+            source,
+            lambda each: Proof(each, self.settings, self.wish, workers, ranks, self.container),
+            self.findings,
+            self.settings,
+        )
+
+    def conversion(
+        self, after: Source, proof: Proof, decisions: Iterable[str], todos: Iterable[str] = ()
+    ) -> Conversion:
+        new = proof.new_findings(self.findings)
+        return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], [*self.todos, *todos, *new])
+
+
+def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
+    script = _Script(source, wish, settings)
+    before = script.before
+    done = _as_wanted(script.text, wish, settings, script.job)
+    if done is not None:
+        return script.conversion(script.text, done, ["it is the wanted job already"])
+    start = the_start(script.job)
+    if start is None:
+        return _of_program(script)
+    _has_wanted_container(script)
+    told = None if start.launch is None else workers_of(start.launch)
+    target = wish.launcher or _TARGETS.get(start.kind, start.kind)
+    cpu_only = target == "srun" and start.kind in ("mpi", "srun") and _is_cpu_only(script.job, wish)
+    # `gpus`: processes of a node, one for each GPU where it has some
+    gpus = wish.gpus or told or (tasks_of(script.job, wish) if cpu_only else gpus_of(script.job))
+    if not gpus:
+        raise NotConvertible(
+            "how many processes a node has is not known; say --set ntasks-per-node=N, or --gpus-per-node"
+            if cpu_only
+            else "how many GPUs a node has is not known; say --gpus-per-node"
+        )
+    if gpus > _MOST:
+        raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs")
+    job = script.asking_for(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
+    # With other counts a step may look like one of single tasks.
+    same = (the_start(job) if start.launch is not None else None) or start_of_step(job, start.number)
+    base = job.source.own
+    done = _as_wanted(base, wish, settings, job)
+    if done is not None and not any(done.new(script.findings)):
+        return script.conversion(base, done, ["it needs another option block only", _grown(before, done.plan)])
+    ranks = start.kind != "mpi" and (start.kind, target) != ("srun", "srun")
+    beside = None
+    if same.launch is not None and is_beside(job, same.launch):
+        beside = _beside(job, same.launch, target, gpus)
+    edits = _edits(job, same, target, wish, gpus) if beside is None else beside.started()
+    after, proof, repairs = script.proven(job, edits, gpus, ranks)
+    todos = []
+    if start.kind == "mpi":
+        todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
+    if target == "deepspeed":
+        todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
+    todos += _other_words(before, proof.plan)
+    if same.launch is not None:
+        todos += on_every_node(job, same.launch)
+        repairs += _printed(job, same.launch, Job.from_source(after, settings.site))
+    said = (_OF_CPUS if cpu_only else _SAID[target]).format(
+        nodes=wish.nodes, gpus=gpus, workers=f"{gpus} worker{'s' * (gpus > 1)}"
+    )
+    how = [] if beside is None else [beside.said]
+    return script.conversion(after, proof, [said, *how, _grown(before, proof.plan), *repairs], todos)
+
+
+def _has_wanted_container(script: _Script) -> None:
+    if script.wish.container is not None and not has_container(script.job):
+        raise NotConvertible("it runs in no container, and one launcher alone is put into one")
+
+
+def _of_program(script: _Script) -> Conversion:
+    """What becomes of a script whose program has no launcher."""
+    wish, program = script.wish, the_program(script.job)
+    _has_wanted_container(script)
+    if wish.launcher not in (None, "srun"):
+        raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {wish.launcher}")
+    gpus = wish.gpus or gpus_of(script.job) or program.sign.devices
+    if not gpus:
+        raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
+    each = gpus if program.each else 1
+    job = script.asking_for(each, gpus)
+    ranks = program.sign.kind in ("megatron", "rank-variables")
+    after, proof, repairs = script.proven(job, start_program(job, the_program(job), wish, gpus), each, ranks)
+    said = (
+        f"a task for each of the {gpus} GPUs" if program.each else "a task, which uses all GPUs,"
+    ) + f" of {wish.nodes} nodes: {program.sign.words}"
+    return script.conversion(after, proof, [said, _grown(script.before, proof.plan), *repairs])
+
+
+_ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
+_DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
+# Where nothing else is wished: mpirun and DeepSpeed's runner have other ways to reach nodes than Slurm.
+_TARGETS = {"mpi": "srun", "deepspeed": "torchrun"}
+_SAID = {
+    "torchrun": "one torchrun on each of {nodes} nodes, told its node by Slurm, with {workers}",
+    "torch.distributed.launch": "one launcher of PyTorch on each of {nodes} nodes, told its node, with {workers}",
+    "swift": "one torchrun of swift on each of {nodes} nodes, told its node by Slurm, with {workers}",
+    "deepspeed": "one runner of DeepSpeed on each of {nodes} nodes, told its node by Slurm, with {workers}",
+    "accelerate": "one accelerate launch on each of {nodes} nodes, told its node by Slurm, with {workers}",
+    "srun": "a task for each of the {gpus} GPUs of {nodes} nodes, which gets its rank from Slurm",
+}
+
+
+_MOST = 4096
+# Where a job asks for none, and is not wished to.
+_OF_CPUS = "{gpus} tasks on each of {nodes} nodes, without GPUs, as the script asks for none; else say --gpus-per-node"
+
+
+def _is_cpu_only(job: Job, wish: Wish) -> bool:
+    return wish.gpus is None and job.request.asks_for_gpus is False and not any("gpu" in name for name in wish.options)
+
+
+def _edits(job: Job, start: Start, target: str, wish: Wish, gpus: int) -> Iterator[Edit]:
+    launch = start.launch
+    if launch is None:
+        assert start.step is not None
+        if target == "srun":
+            yield from without_geometry(job, start.step)
+            yield from shared_address(job, start.step)
+        elif start.program is None:
+            line = job.line(start.step.span.start)
+            raise NotConvertible(f"which program the tasks of line {line} run is not known")
+        else:
+            yield from start_launcher(job, start.step, start.program, target, gpus)
+    elif start.kind == "mpi" and target == "srun":
+        yield from start_ranks(job, launch)
+    elif target == "srun":
+        yield from start_tasks(job, launch)
+    elif target == start.kind == "swift":
+        yield from start_told(job, launch, gpus)
+    elif target == start.kind and target != "deepspeed":
+        yield from start_everywhere(job, launch, wish, gpus)
+    else:
+        yield from start_other(job, launch, target, wish, gpus)
+
+
+def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherBeside:
+    launcher = launch.launcher
+    if target != launcher.kind:
+        line = job.line(launcher.span.start)
+        raise NotConvertible(f"{launcher.name} stands in a file of its own (line {line}): convert that one")
+    return LauncherBeside(job, launch, gpus)
+
+
+def _grown(before: Plan, after: Plan) -> str:
+    old, new = (
+        # a place in a loop, or of a value that is not known, may be there several times
+        list({(step["line"], step.get("path")): step["processes"] for step in groups(plan)}.values())
+        for plan in (before, after)
+    )
+    count = sum(old) if old and None not in old else "?"
+    one = "process becomes" if count == 1 else "processes become"
+    return f"{count} {one} {new[0]}; batch sizes stay as they are written"
+
+
+def _other_words(before: Plan, after: Plan) -> list[str]:
+    """Words of the program that are others now, as far as both are known."""
+    first, then = ((groups(plan) or [{}])[0] for plan in (before, after))
+    if first.get("program") != then.get("program"):
+        return []  # a shell, and what it runs
+    old, new = (each.get("argv") or [] for each in (first, then))
+    least = min(len(old), len(new))
+    pairs = zip(old[len(old) - least :], new[len(new) - least :], strict=True)
+    return [
+        f"look at {each!r}, which was {was!r} for the program"
+        for was, each in pairs
+        if None not in (was, each) and was != each
+    ]
+
+
+def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
+    """Which commands show the words of the launcher from a variable, and show them as they were."""
+
+    def printing(each: Job) -> list[Invocation]:
+        return [command for command in each.invocations if command.name in ("echo", "printf")]
+
+    at = launch.launcher.span.start
+    words = [
+        [shown_text(field) for field in each.argv]
+        for each in printing(job)
+        if any(piece.start <= at < piece.end for field in each.argv for piece in field)
+    ]
+    same = [each for each in printing(after) if list(map(shown_text, each.argv)) in words]
+    return list(dict.fromkeys(f"line {after.line(each.span.start)} prints the command as it was" for each in same))
+
+
+def _as_job(source: Source, settings: Settings) -> Job:
+    """The script as a job, though nothing in it may ask for one."""
+    return Job.from_source(source, settings.site, "" if has_directives(source, settings.site) else "--nodes=1")
+
+
+def _as_wanted(source: Source, wish: Wish, settings: Settings, job: Job) -> Proof | None:
+    """The proof that a script is the wanted job already; None where it is not."""
+    request = job.request
+    gpus = wish.gpus or request.gpus_per_node() or (tasks_of(job, wish) if _is_cpu_only(job, wish) else None)
+    if (
+        not gpus
+        or request.heterogeneous
+        or any(request.text(name) != (value or None) for name, value in wish.options.items())
+    ):
+        return None
+    if wish.launcher and _launcher_of(job) != wish.launcher:
+        return None
+    proof = Proof(source, settings, wish, gpus, ranks=_launcher_of(job) != "srun")
+    return None if proof.faults else proof
+
+
+def _launcher_of(job: Job) -> str:
+    return next((each.launcher.kind for each in job.launches if each.launcher.spawns), "srun")

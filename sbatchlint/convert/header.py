@@ -1,0 +1,122 @@
+"""The option block of the wanted job."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.job import Job
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.text import Span
+
+# Options that count tasks or GPUs in a way that the wanted ones replace.
+_COUNTING = (
+    "ntasks", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus", "gpus-per-task", "gpus-per-socket",
+)  # fmt: skip
+# Options that choose nodes, or divide them in ways of their own.
+_PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
+# Options that say how many CPUs there are, so that nothing needs to be added.
+_GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
+
+
+class Header(NamedTuple):
+    """The edits of the option block, and what only the user can add to it (as lines that stand there switched off)."""
+
+    edits: list[Edit]
+    todos: list[str]
+
+
+def header(job: Job, wish: Wish, tasks: int, gpus: int) -> Header:
+    """Asks for the wanted nodes, with so many tasks and GPUs on each. Raises `NotConvertible`."""
+    request, directives = job.request, job.directives
+    if request.heterogeneous:
+        raise NotConvertible("a heterogeneous job has components of different kinds")
+    if directives.foreign is not None and directives.foreign.settings:
+        raise NotConvertible("its options stand in lines of another scheduler")
+    if not directives.certain:
+        raise NotConvertible("its #SBATCH lines cannot all be read")
+    for name in _PLACING:
+        if request.asked(name):
+            raise NotConvertible(f"--{name} places it on nodes of its own choice")
+    own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
+    cpus, todos = _cpus(request, wish, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
+    if not gpus:
+        todos.clear()  # a task of MPI has one CPU
+    wanted = {"nodes": str(wish.nodes), "ntasks-per-node": str(tasks)}
+    if gpus and request.gpus.per_node != gpus:
+        kind = request.gpus.kind
+        wanted["gpus-per-node"] = f"{kind}:{gpus}" if kind else str(gpus)
+    if cpus is not None:
+        wanted["cpus-per-task"] = str(cpus)
+    wanted |= wish.options
+    if not request.asked("time") and "time" not in wanted:
+        todos.append("--time=HH:MM:SS")
+    edits = [*_removed(job, wanted), *_given(job, wanted, todos)]
+    if not job.text.string.startswith("#!"):
+        edits.insert(0, Edit(Span(0, 0), "#!/bin/bash\n"))
+    return Header(edits, todos)
+
+
+def tasks_of(job: Job, wish: Wish) -> int | None:
+    """How many tasks a node has, as the wish or the script says it; a job without a number of nodes has one."""
+    request, said = job.request, wish.options.get("ntasks-per-node", "")
+    if is_number(said):
+        return parse_integer(said)
+    asked = request.asked("ntasks") or request.asked("ntasks-per-node")
+    return (request.tasks_on_each_node() or request.tasks) if asked else None
+
+
+def gpus_of(job: Job) -> int | None:
+    """How many GPUs a node of the script has; where it does not say how many nodes there are, that is one."""
+    gpus, request = job.request.gpus, job.request
+    found = request.gpus_per_node()
+    if found is not None or request.asked("nodes"):
+        return found
+    tasks = request.tasks_on_each_node() or request.tasks
+    return gpus.total or (gpus.per_task * tasks if gpus.per_task and tasks else None)
+
+
+def _cpus(request: Request, wish: Wish, tasks: int, of_step: int) -> tuple[int | None, list[str]]:
+    """The CPUs of a task, None for nothing to say; and what is left to do. `of_step`: those that an srun asks for."""
+    if wish.cpus is not None:
+        if wish.cpus < tasks:
+            raise NotConvertible(f"{wish.cpus} CPUs are too few for {tasks} tasks on a node")
+        return wish.cpus // tasks, []
+    asked = request.asked("cpus-per-task")
+    if not asked and of_step > 1 and tasks == request.tasks_on_each_node():
+        return None, []
+    on_node = request.tasks_on_each_node() or request.tasks_per_node or request.tasks or 1  # it has one node
+    before = on_node * ((request.cpus_per_task or 1) if asked else of_step)
+    if asked:
+        return max(1, before // tasks), []
+    if "cpus-per-task" in wish.options or any(request.asked(each) or each in wish.options for each in _GRANTING):
+        return None, []
+    if before > 1:  # a task has one CPU where nothing is said
+        return before // tasks if before // tasks > 1 else None, []
+    return None, ["--cpus-per-task=CPUS"]
+
+
+def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
+    gone = [each for each in map(job.request.given, _COUNTING) if each is not None and each.name not in wanted]
+    gres = job.request.given("gres")
+    if "gpus-per-node" in wanted and gres is not None:
+        if "," in (gres.text or ","):
+            raise NotConvertible("--gres asks for more than GPUs")
+        gone.append(gres)
+    return removal(job.directives, gone) if gone else []
+
+
+def _given(job: Job, wanted: Mapping[str, str], todos: list[str]) -> Iterator[Edit]:
+    lines = []
+    for name, value in wanted.items():
+        old = job.request.given(name)
+        if old is None:
+            lines.append(f"#SBATCH --{name}={quote(value)}" if value else f"#SBATCH --{name}")
+        elif value and old.text != value:
+            yield replacement(job.directives, old, value)
+    lines += [line for each in todos if (line := f"##SBATCH {each}") not in job.text.string]
+    if lines:
+        edit = insertion(job.directives, "OPTIONS")
+        yield edit._replace(content=edit.content.replace("#SBATCH OPTIONS", "\n".join(lines)))

@@ -1,0 +1,101 @@
+"""A launcher inside of a string that a shell in a container reads: `apptainer exec IMAGE bash -c "cd /w; torchrun …"`.
+
+All of the container runs on every node, and no further shell is needed: the one that reads the string is told its node
+by Slurm, as far as the container takes the environment of the job over.
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.launcher_options import DOLLARS, name_span, proven
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.words import CommandWords
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Setting
+from sbatchlint.job.steps import Step
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
+
+# Commands that may run on every node as well as on one.
+_HARMLESS = frozenset({
+    "[", "[[", ".", ":", "activate", "cat", "cd", "date", "declare", "echo", "env", "exec", "exit", "export",
+    "hostname", "ls", "module", "nvidia-smi", "printf", "pwd", "read", "rocm-smi", "set", "shopt", "sleep",
+    "source", "test", "time", "trap", "true", "type", "ulimit", "umask", "unset", "wait", "which",
+})  # fmt: skip
+# What changes the container, which every node has one of.
+_INSTALLING = frozenset({"pip", "pip3", "uv", "apt", "apt-get", "conda", "mamba", "micromamba"})
+
+
+class InsideWords(CommandWords):
+    """The words of a launcher in such a string. Raises `NotConvertible` where they cannot be changed there."""
+
+    def start(self, command: Invocation, name: Span) -> int:
+        if name.end > len(self.text):
+            raise NotConvertible("the launcher does not stand in the script itself")
+        if self.launch.container is not None and not self.launch.container.passes("SLURM_NODEID"):
+            raise NotConvertible("its container does not get the environment of the job, and cannot know its node")
+        return command.name_span.start
+
+    def origin(self, setting: Setting, value: str, variable: str) -> Edit | None:
+        """The option's own value, as what stands in the string runs on all nodes."""
+        piece = self._literal(setting.value)
+        if piece is None:
+            raise NotConvertible(f"the value of {setting.name} is put together of several parts")
+        return self._replaced(piece, variable) if self.job.in_quoted_text(piece.start) else super().origin(
+            setting, value, variable
+        )  # fmt: skip
+
+    def _replaced(self, piece: Span, value: str) -> Edit:
+        return Edit(piece, value) if self.job.in_quoted_text(piece.start) else super()._replaced(piece, value)
+
+    def started(self, rank: str | None, added: list[str]) -> list[Edit]:
+        start, end = self.prefix.start, name_span(self.launch).end
+        before = [Edit(Span(start, start), self.srun)] if self.srun else []
+        words = "".join(f" {each}" for each in added).replace('"', "")
+        if rank is None:
+            return [*before, Edit(Span(end, end), words)] if words else before
+        option = rank.replace('"', "")
+        name = option[2:].partition("=")[0].replace("-", "_")
+
+        def accept(launch: Launch) -> bool:
+            setting = launch.launcher.setting(name)
+            return setting is not None and any(
+                each.name == "SLURM_NODEID" and each.phase is Phase.TASK for each in expansions(setting.value or ())
+            )
+
+        taken_out = [self.without(name)] if name in self.launcher.options else []
+        for dollar in DOLLARS:
+            edits = [*before, Edit(Span(end, end), f" {option.replace('$', dollar)}{words}")]
+            if proven(self.job, self.launch, [*edits, *taken_out], accept):
+                return edits
+        raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
+
+    def replaced(self, shell: str, end: int) -> Edit:
+        raise NotConvertible(f"{self.launcher.name} stands inside of a string")
+
+
+def is_inside(job: Job, launch: Launch) -> bool:
+    """Whether a launcher stands in a string that a container's shell reads."""
+    return launch.container is not None and job.in_quoted_text(launch.launcher.span.start)
+
+
+def is_beside(job: Job, launch: Launch) -> bool:
+    """Whether a launcher stands in another file than the script."""
+    return name_span(launch).end > len(job.source.own.text)
+
+
+def on_every_node(job: Job, launch: Launch) -> Iterator[str]:
+    """What else the string, or the file, runs, on all nodes now."""
+    if not is_inside(job, launch) and not is_beside(job, launch):
+        return
+    around = [launch.invocation, *launch.invocation.ancestors()]
+    shell = next((each for each in around[1:] if not isinstance(each.spawn.info, Step) and each.text is not None), None)
+    for each in () if shell is None else shell.descendants():
+        known = each.name in _HARMLESS | _INSTALLING
+        if (
+            not known
+            and each.span not in {other.span for other in around}
+            and launch.invocation not in each.ancestors()
+        ):
+            yield f"see that {each.name} on line {job.line(each.span.start)} may run on every node, as it does now"

@@ -1,0 +1,163 @@
+"""Programs without a launcher that are one process of many under srun, as Lightning and JAX are.
+
+Lightning takes ranks from Slurm, where there is a task for each device (lightning/fabric/plugins/environments/slurm.py,
+2.5). So does `jax.distributed.initialize()`, unless it is told its `local_device_ids`: then it is one process a node
+(jax/_src/clusters/cluster.py, 0.10). Programs of Megatron take them from RANK and its like.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.containers.container_starts import runs_script
+from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES, RankSign, rank_sign
+from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.convert.replacing import meeting
+from sbatchlint.convert.tasks import RANKS
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.words import lines_above, refuse_daemon, srun_of, without_geometry
+from sbatchlint.job import Job
+from sbatchlint.job.argv import program_options
+from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.launches import container_of
+from sbatchlint.job.python.program import python_program
+from sbatchlint.job.steps import commands_around
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
+
+_DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
+
+
+class Program(NamedTuple):
+    """A program of the batch shell, or of a step (the `number`-th), and the sign that it is one process of many.
+
+    `each`: whether there is a process for each GPU; else one for each node.
+    """
+
+    invocation: Invocation
+    sign: RankSign
+    each: bool
+    number: int = -1
+
+
+def the_program(job: Job) -> Program:
+    """The one program of a job that could be one process of many. Raises `NotConvertible`."""
+    found = [(-1, each) for each in batch_programs(job) if _is_program(each)]
+    for number, step in enumerate(job.steps):
+        found.extend((number, each) for each in step.program if _is_program(each) and not each.children)
+    lines = ", ".join(sorted({str(job.line(each.span.start)) for _, each in found}))
+    if not found:
+        raise NotConvertible(_unknown_start(job))
+    if len({each.span for _, each in found}) == 1 and found[0][1].context.looped:
+        raise NotConvertible(f"the program on line {lines} is started several times, in a loop")
+    if len({each.span for _, each in found}) > 1:
+        raise NotConvertible(f"it starts no launcher, but several programs (line {lines})")
+    number, invocation = found[0]
+    sign = rank_sign(job, invocation)
+    each, words = _of_jax(job, invocation)
+    if words and (sign is None or sign.kind == "jax"):
+        return Program(invocation, RankSign("jax", words, invocation.name_span), each, number)
+    if sign is None or sign.kind == "jax":
+        raise NotConvertible(f"the program on line {lines} has no launcher, and {_unread(job, invocation)}")
+    return Program(invocation, sign, True, number)
+
+
+def _unknown_start(job: Job) -> str:
+    """Why nothing is known of the processes that a job starts."""
+    for each in job.invocations:
+        line = job.line(each.span.start)
+        if runs_script(each):
+            inside = " in the container" if container_of(each) is not None else ""
+            name = shown_text(each.argv[1 if each.name in ("bash", "sh") else 0])
+            return f"what {name} on line {line} starts{inside} cannot be read here: write its launcher in this script"
+        if (
+            each.name in ("docker-compose", "podman-compose")
+            or text_of(each.argv[1] if each.argv[1:] else ()) == "compose"
+        ):
+            return f"{each.name} compose on line {line} starts what its own file says: write it as docker run"
+    return "it starts no launcher that is known"
+
+
+def _is_program(invocation: Invocation) -> bool:
+    return bool(invocation.argv) and (is_python(invocation.argv[0]) or invocation.name == "litgpt")
+
+
+def _of_jax(job: Job, invocation: Invocation) -> tuple[bool, str]:
+    """Whether a program of JAX is a process for each GPU, and where it says that it is one of several."""
+    program = python_program(job, invocation)
+    for call in program.calls if program is not None else ():
+        if call.name == "jax.distributed.initialize" and program is not None:
+            whole = call.given("local_device_ids") or len(call.node.args) > 3
+            return not whole, f"{call.name} of {program.path}"
+    return True, ""
+
+
+def _unread(job: Job, invocation: Invocation) -> str:
+    if python_program(job, invocation) is None:
+        return "its file cannot be read here: nothing tells that it is made to be one process of several"
+    return "nothing in its file or on its command line tells that it is made to be one process of several"
+
+
+def start_program(job: Job, program: Program, wish: Wish, gpus: int) -> Iterator[Edit]:
+    """The edits that start the program as tasks of a step. Raises `NotConvertible`."""
+    command, step = program.invocation, None if program.number < 0 else job.steps[program.number]
+    refuse_daemon(container_of(command))
+    start = _start(job, command)
+    if step is None:
+        own = program.sign.kind in ("megatron", "rank-variables")
+        ranks = f"bash -c '{RANKS}; exec \"$@\"' bash " if own else ""
+        yield from lines_above(job, start, meeting(command) if own else [])
+        yield Edit(Span(start, start), f"{srun_of(job)} {ranks}")
+    else:
+        yield from without_geometry(job, step)
+    if program.sign.kind == "lightning":
+        yield from _counts(job, command, wish, gpus)
+
+
+def _start(job: Job, command: Invocation) -> int:
+    """Where the outermost command begins that runs the program."""
+    command = [command, *commands_around(command)][-1]
+    if command.name in ("exec", "time", "command") and len(command.argv) > 1:
+        return span_of(command.argv[1]).start
+    start = command.name_span.start
+    inside = command.span.start <= start < command.span.end
+    start = start if inside else command.span.start
+    if start >= len(job.source.own.text):
+        raise NotConvertible("the program is not started by the script itself")
+    return start
+
+
+def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Edit]:
+    """The numbers of devices and nodes on the command line of Lightning's Trainer."""
+    python = python_command(command.argv)
+    last: tuple[str, Pieces, Pieces] | None = None
+    has_nodes = False
+    for option, value, field in program_options(command.argv[python.after if python is not None else 1 :]):
+        if value is None:
+            continue
+        if LIGHTNING_DEVICES.fullmatch(option) or option in _DEVICES:
+            last = option, value, field
+            number = text_of(value)
+            if number is not None and number.isdigit() and number != str(gpus):
+                yield _changed(job, value, str(gpus))
+        elif LIGHTNING_NODES.fullmatch(option) or option in _NODES:
+            has_nodes = True
+            counted = any(each.name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES") for each in expansions(value))
+            if not counted and text_of(value) != str(wish.nodes):
+                yield _changed(job, value, '"$SLURM_NNODES"')
+    if last is not None and not has_nodes and LIGHTNING_DEVICES.fullmatch(last[0]):
+        name = last[0].rpartition("devices")[0] or last[0].rpartition("gpus")[0]
+        end = span_of(last[1]).end
+        if end > len(job.source.own.text):
+            raise NotConvertible("the number of nodes cannot be added to the words of the program")
+        end += job.source.text[end : end + 1] in ('"', "'")
+        between = "=" if "=" in (text_of(last[2]) or "=") else " "
+        yield Edit(Span(end, end), f' {name}num_nodes{between}"$SLURM_NNODES"')
+
+
+def _changed(job: Job, value: Pieces, content: str) -> Edit:
+    span, text = span_of(value), job.source.own.text
+    if span.end > len(text) or text[span.start : span.end] != text_of(value):
+        raise NotConvertible("a number of the program's words stands elsewhere than behind its option")
+    return Edit(span, content if text[span.start - 1] not in "\"'" else content.strip('"'))

@@ -1,0 +1,137 @@
+"""Whether a script starts what was wanted: read from its plan and its findings, as for any script."""
+
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from sbatchlint.analysis.planning.plan import Plan, plan_of
+from sbatchlint.convert.kept import container_of_start, differences
+from sbatchlint.convert.wish import Wish
+from sbatchlint.convert.words import LOOPBACK
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import inspect_job
+from sbatchlint.job import Job
+from sbatchlint.job.containers import Container
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
+
+
+class Proof:
+    """`plan`: of the script; `faults`: what keeps it from being the wanted job; `findings`: errors and warnings.
+
+    `ranks`: whether each process has to have a RANK; those of MPI and of Slurm may learn it in another way.
+    `container`: in which the program ran before; None where it was in none.
+    """
+
+    def __init__(
+        self, source: Source, settings: Settings, wish: Wish, gpus: int, ranks: bool = True,
+        container: Container | None = None,
+    ) -> None:  # fmt: skip
+        # the script itself has to say where its processes meet
+        settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
+        job = Job.from_source(source, settings.site)
+        self.plan: Plan = plan_of(job)
+        self.faults = list(_faults(self.plan, wish, gpus, ranks))
+        self.faults += _apart(job, wish.nodes * gpus, wish.nodes)
+        self.faults += differences(container, container_of_start(job))
+        self.findings = [
+            each for each in inspect_job(job, source, settings).diagnostics if each.severity in ("error", "warning")
+        ]
+        job.let_go()
+
+    def new(self, before: list[str]) -> Iterator[Diagnostic]:
+        """What is found that was not found before; `before`: the codes of what was."""
+        known = Counter(before)
+        for each in self.findings:
+            if known[each.code] > 0:
+                known[each.code] -= 1
+            else:
+                yield each
+
+    def new_findings(self, before: list[str]) -> Iterator[str]:
+        """The same as text, each with its line."""
+        for each in self.new(before):
+            yield f"line {each.source.row(each.span.start)}: {each.code} {each.name}: {each.message}"
+
+
+def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
+    """Processes that start together and do not find each other."""
+    worlds = [world for world in find_worlds(job) if world.launcher.spawns]
+    for size in {world.size for world in worlds} - {None, wanted}:
+        yield f"{size} processes would find each other, not {wanted}"
+    settings = [world.launcher.setting("master_addr", "main_process_ip", "rdzv_endpoint") for world in worlds]
+    if nodes > 1 and any(each is not None and (each.text or "").split(":")[0] in LOOPBACK for each in settings):
+        yield "each node would look for the others at its own address"
+    for text in {each.text for each in settings if nodes > 1 and each is not None} - {None, *LOOPBACK}:
+        yield f"the first node of the job need not be {text}"
+
+
+def without_variables(settings: Settings, names: frozenset[str]) -> Settings:
+    """Settings by which the jobs are taken not to get these variables from where they are submitted."""
+    changed, site = copy(settings), copy(settings.site)
+    site.unset = site.unset | names
+    changed.site = site
+    return changed
+
+
+def groups(plan: Plan) -> list[dict[str, Any]]:
+    """The steps that start the processes of a program.
+
+    These are all but those of one process on each node or less; where there are no others, those of a Python program.
+    """
+    steps: list[dict[str, Any]] = plan["steps"]
+    several = [step for step in steps if step.get("launcher") or (step.get("tasks_per_node") or 0) != 1]
+    return several or [step for step in steps if (step.get("program") or "").startswith("python")]
+
+
+def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
+    request = plan["request"]
+    by_version = request.get("by_version", {"": request})
+    refusing: dict[str, list[str]] = {}
+    for version, each in by_version.items():
+        if each["accepted"] is False:
+            refusing.setdefault(each["message"], []).append(version)
+    for message, versions in refusing.items():
+        yield f"sbatch {' to '.join(dict.fromkeys((versions[0], versions[-1])))} refuses it: {message}"
+    (component,) = request["components"]
+    if component["nodes"] != {"min": wish.nodes, "max": wish.nodes}:
+        yield f"it does not ask for {wish.nodes} nodes"
+    found = groups(plan)
+    if len(found) != 1:
+        yield f"it starts {len(found)} groups of processes"
+        return
+    step = found[0]
+    wanted = wish.nodes * gpus
+    if step["nodes"] != wish.nodes:
+        yield f"the program is started on {step['nodes'] or 'an unknown number of'} nodes"
+    if step["processes"] != wanted:
+        started = "an unknown number of" if step["processes"] is None else step["processes"] or "no"
+        yield f"{started} processes start, not {wanted}"
+    launcher = step.get("launcher") or {}
+    for who, each in (("srun", step), ("the launcher", launcher)):
+        if each.get("refused"):
+            yield f"{who} refuses the step: {each['refused']}"
+    meeting = launcher.get("rendezvous") or {}
+    if launcher and wish.nodes > 1 and meeting.get("address") in (None, "", *LOOPBACK):
+        yield "where the processes meet is not known"
+    if meeting.get("backend") != "c10d":
+        yield from _wrong_ranks(step, wanted, ranks)
+
+
+def _wrong_ranks(step: dict[str, Any], wanted: int, needed: bool) -> Iterator[str]:
+    tasks = step.get("by_task") or []
+    ranks = [
+        {**task.get("variables", {}), **process}.get("RANK")
+        for task in tasks
+        for process in task.get("processes") or [{}]
+    ]
+    if not needed and not any(ranks):
+        return
+    if None in ranks or not ranks:
+        yield "the ranks of the processes are not known"
+    elif len(ranks) == wanted and set(ranks) != set(map(str, range(wanted))):
+        yield f"the ranks are not 0 to {wanted - 1}, each once"
+    elif len(set(ranks)) < len(ranks):
+        yield "several processes have the same rank"

@@ -1,0 +1,145 @@
+"""Another launcher in the place of the one that is written, for the same program with the same words.
+
+What DeepSpeed's runner gives its programs besides their words, `--local_rank=N` (deepspeed/launcher/launch.py, 0.19),
+they get from any other launcher, too. Its own way to many nodes needs ssh, or a hostfile and a runner on each node that
+is told its number (`--no_ssh`, from 0.14.5 on).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.launcher_options import name_span
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, lines_before, without_geometry
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Launcher, Setting
+from sbatchlint.source.edits import Edit
+
+_MEETING = '--master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT"'
+
+
+class Target(NamedTuple):
+    """How a launcher is written for many nodes: its command and module, the option for this node, and the others."""
+
+    command: str
+    module: str
+    rank: str
+    options: str
+    is_module: str = "-m"
+
+
+TARGETS = {
+    "torchrun": Target(
+        "torchrun",
+        "torch.distributed.run",
+        "--node_rank",
+        f'--nnodes="$SLURM_NNODES" {_MEETING} --nproc_per_node={{gpus}}',
+    ),
+    "accelerate": Target(
+        "accelerate launch",
+        "accelerate.commands.launch",
+        "--machine_rank",
+        '--multi_gpu --num_machines="$SLURM_NNODES" --num_processes="$((SLURM_NNODES * {gpus}))" '
+        '--main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT"',
+    ),
+    "deepspeed": Target(
+        "deepspeed",
+        "deepspeed.launcher.runner",
+        "--node_rank",
+        '--hostfile="hostfile.$SLURM_JOB_ID" --no_ssh --no_local_rank --num_nodes="$SLURM_NNODES" --num_gpus={gpus} '
+        + _MEETING,
+        "--module",
+    ),
+}
+# Options that say where and how many processes start; the new launcher is told that in its own words.
+_GEOMETRY = {
+    "torchrun": "nnodes nproc_per_node node_rank master_addr master_port standalone rdzv_backend rdzv_endpoint rdzv_id",
+    "accelerate": "num_processes num_machines machine_rank main_process_ip main_process_port multi_gpu gpu_ids "
+    "same_network",
+    "deepspeed": "num_gpus include num_nodes hostfile node_rank master_addr master_port no_ssh no_ssh_check ssh_port "
+    "launcher no_local_rank",
+}
+_PROGRAM = {"module", "no_python"}
+_HOSTFILE = 'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed \'s/$/ slots={gpus}/\' > "hostfile.$SLURM_JOB_ID"'
+
+
+def start_other(job: Job, launch: Launch, target: str, wish: Wish, gpus: int) -> Iterator[Edit]:
+    """The edits that start another launcher on every node, with the same program. Raises `NotConvertible`."""
+    launcher, made = launch.launcher, TARGETS[target]
+    geometry = _GEOMETRY.get(launcher.kind)
+    if geometry is None:
+        raise NotConvertible(f"from {launcher.name} to {target} is not converted")
+    others = sorted({each.name for each in launcher.given} - {*geometry.split(), *_PROGRAM})
+    if others:
+        raise NotConvertible(f"{target} has no counterpart of --{others[0]} of {launcher.name}")
+    if wish.rendezvous == "c10d":
+        raise NotConvertible("a launcher in the place of another meets by a static rendezvous only")
+    words = CommandWords(job, launch)
+    yield from without_geometry(job, launch.step)
+    lines = meeting(launch.invocation, _port(launch))
+    if target == "deepspeed":
+        lines.append(_HOSTFILE.format(gpus=gpus))
+    yield from lines_before(job, launch, lines)
+    command = _command(words.written(name_span(launch)), made)
+    program = _program(launcher, made)
+    start = launch_words(target, gpus, command, f" \\\n{words.indentation}    ")
+    if target == launcher.kind and "no_local_rank" not in launcher.flags:
+        start = start.replace(" --no_local_rank", "")
+    yield words.replaced(f"{start} {program}", words.program_start)
+
+
+def launch_words(target: str, gpus: int, command: str = "", between: str = " ") -> str:
+    """A launcher that a shell of each task tells its node, up to the program. `between`: the shell and its words."""
+    made = TARGETS[target]
+    shell = f'bash -c \'exec {command or made.command} {made.rank}="$SLURM_NODEID" "$@"\''
+    return f"{shell}{between}{target} {made.options.format(gpus=gpus)}"
+
+
+def meeting(command: Invocation, port: str = PORT) -> list[str]:
+    """Lines that export where the processes meet, as far as the script does not, or exports its own node."""
+    found = []
+    for name, value in (("MASTER_ADDR", ADDRESS), ("MASTER_PORT", port)):
+        known = exported(command, name)
+        if known is None or name == "MASTER_ADDR" and text_of(known) or port != PORT and value == port:
+            found.append(f"export {name}={value}")
+    return found
+
+
+def _port(launch: Launch) -> str:
+    """The port that the launcher was told, as it is written."""
+    setting: Setting | None = launch.launcher.setting("master_port", "main_process_port")
+    if setting is None or setting.value is None or setting.from_environment:
+        return PORT
+    if _values(setting.value) == _values(exported(launch.invocation, "MASTER_PORT") or ()):
+        return PORT  # the script exports it already
+    text = setting.text
+    if text is not None:
+        return PORT if text == "0" else text
+    names = {each.name for each in expansions(setting.value)}
+    if len(names) == 1 and (name := names.pop()).isidentifier():
+        return f'"${name}"'
+    raise NotConvertible("the port of the launcher is put together of several parts")
+
+
+def _values(field: Pieces) -> list[tuple[str | None, Expansion | None]]:
+    return [(each.text, each.expansion) for each in field]
+
+
+def _command(written: str, made: Target) -> str:
+    """The new launcher as the old one is written: as a module, in the same folder."""
+    before, module, _ = written.rpartition(" -m ")
+    if module:
+        return f"{before} -m {made.module}"
+    folder = written.split()[0].rpartition("/")[0]
+    return f"{folder}/{made.command}" if folder else made.command
+
+
+def _program(launcher: Launcher, made: Target) -> str:
+    """What stands before the program's own words: how to run it, and with `--local_rank` where the old one gave it."""
+    if launcher.kind != "deepspeed" or made is TARGETS["deepspeed"] or "no_local_rank" in launcher.flags:
+        kinds = {"module": f"{made.is_module} ", "command": "--no_python "}
+        return kinds.get(launcher.program_kind, "")
+    run = {"module": "python -u -m ", "command": ""}.get(launcher.program_kind, "python -u ")
+    return f'--no_python bash -c \'exec {run}"$0" --local_rank="$LOCAL_RANK" "$@"\' '

@@ -1,0 +1,84 @@
+"""Between a launcher and tasks that are the processes themselves, which get their ranks from Slurm."""
+
+from collections.abc import Iterator
+from shlex import join
+
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.convert.replacing import launch_words, meeting
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.convert.words import (
+    ADDRESS,
+    LOOPBACK,
+    CommandWords,
+    lines_above,
+    lines_before,
+    srun_of,
+    without_geometry,
+)
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import python_command
+from sbatchlint.job.steps import Step
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
+
+_VARIABLES = {
+    "RANK": "$SLURM_PROCID",
+    "LOCAL_RANK": "$SLURM_LOCALID",
+    "WORLD_SIZE": "$SLURM_NTASKS",
+    "LOCAL_WORLD_SIZE": "$SLURM_NTASKS_PER_NODE",
+}
+RANKS = "export " + " ".join(f"{name}={value}" for name, value in _VARIABLES.items())
+# Options of mpirun that srun needs no counterpart of.
+_OF_MPIRUN = frozenset({"np", "allow-run-as-root", "oversubscribe"})
+
+
+def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
+    """The edits that start a task for each GPU in the place of the launcher. Raises `NotConvertible`."""
+    words = CommandWords(job, launch)
+    yield from without_geometry(job, launch.step)
+    interpreter = {"module": "python -m ", "script": "python -u "}.get(launch.launcher.program_kind, "")
+    yield from lines_before(job, launch, meeting(launch.invocation))
+    shell = f"bash -c '{RANKS}; exec \"$@\"' bash {interpreter}"
+    yield words.replaced(shell, words.program_start)
+
+
+def shared_address(job: Job, step: Step) -> Iterator[Edit]:
+    """The edit by which tasks no longer look for each other on their own node, where the script tells them so."""
+    value = exported(step.invocation, "MASTER_ADDR")
+    span = span_of(value) if value else Span(0, 0)
+    text = job.source.own.text
+    if value and text_of(value) in LOOPBACK and text[span.start : span.end] == text_of(value):
+        if text[span.start - 1] != "'":
+            yield Edit(span, ADDRESS)
+
+
+def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
+    """The edits that start the processes of an mpirun by srun. Raises `NotConvertible`."""
+    others = sorted({each.name for each in launch.launcher.given} - _OF_MPIRUN)
+    if others or launch.step is not None:
+        raise NotConvertible(
+            f"what {launch.launcher.name} is told by -{others[0]} is not converted"
+            if others
+            else f"{launch.launcher.name} stands under srun"
+        )
+    words = CommandWords(job, launch)
+    yield words.replaced("--mpi=pmix ", words.program_start)
+
+
+def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus: int) -> Iterator[Edit]:
+    """The edits that start a launcher on each node in the place of the tasks of a step. Raises `NotConvertible`."""
+    python = python_command(program.argv)
+    if python is None or python.kind not in ("script", "module") or step.container is not None:
+        raise NotConvertible("only a step that runs a Python program can be started by a launcher")
+    own = {name for name, _ in program.variables} - _VARIABLES.keys()
+    if own:
+        raise NotConvertible(f"the tasks set {sorted(own)[0]} for the program, which would be lost")
+    texts = [text_of(word) for word in program.argv[python.at :]]
+    whole = Span(step.invocation.name_span.start, step.invocation.span.end)
+    known = [text for text in texts if text is not None]
+    if len(known) < len(texts):
+        raise NotConvertible("not all words of the program are known")
+    kind = "-m " if python.kind == "module" else ""
+    yield from lines_above(job, step.invocation.span.start, meeting(step.invocation))
+    yield Edit(whole, f"{srun_of(job)} {launch_words(target, gpus)} {kind}{join(known)}")

@@ -1,0 +1,333 @@
+"""The words of the one command that starts the program, as they stand in the script."""
+
+from collections.abc import Iterable, Iterator
+
+from sbatchlint.analysis.launch.launcher_options import line_before, name_span, place_of
+from sbatchlint.analysis.launch.step_options import remove_step_option
+from sbatchlint.bash.interpreter.programs import SHELLS
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, expansions, span_of
+from sbatchlint.convert.strings import Holder, told_in_front
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.containers import Container
+from sbatchlint.job.launchers import Launcher, Setting
+from sbatchlint.job.steps import Step, commands_around
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+ADDRESS = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+PORT = "$((20000 + SLURM_JOB_ID % 10000))"
+# What stands before the value that a variable has where nothing else is said: `${MASTER_ADDR:-localhost}`.
+_DEFAULT = Regex(r"\$\{\w+:?-$")
+_EXPANDED = Regex(
+    r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
+)
+_VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
+# Options of srun that the option block of the wanted job decides.
+_GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
+
+
+_SPECIAL = frozenset("'\"\\$`\n(){};&|<>")
+
+# srun before 23.11 does not take over the CPUs of a task from the job.
+_CPUS = ' --cpus-per-task="$SLURM_CPUS_PER_TASK"'
+
+
+def cpus_of(job: Job) -> str:
+    """The option by which an srun gets the CPUs of a task, with a blank before it; none where the job asks for none."""
+    return _CPUS if job.request.asked("cpus-per-task") else ""
+
+
+def srun_of(job: Job) -> str:
+    """The srun that starts a task wherever the option block asks for one."""
+    return f"srun --kill-on-bad-exit=1{cpus_of(job)}"
+
+
+def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
+    """Takes the numbers out of an srun that the option block decides. Raises `NotConvertible`."""
+    if step is None:
+        return
+    if job.request.asked("cpus-per-task") and not _follows(step, "cpus-per-task"):
+        end = step.invocation.name_span.end
+        yield Edit(Span(end, end), _CPUS)
+    for name in _GEOMETRY:
+        option = step.options.get(name)
+        if name == "cpus-per-task" and not job.request.asked(name):
+            continue  # nothing else says it
+        if option is not None and not _follows(step, name):
+            edit = remove_step_option(job, step, option)
+            if edit is None:
+                raise NotConvertible(f"--{name} cannot be taken out of the srun on line {job.line(step.span.start)}")
+            yield edit
+
+
+def _follows(step: Step, name: str) -> bool:
+    """Whether an option of an srun has its value from Slurm's variables."""
+    option = step.options.get(name)
+    found = expansions(option.value or ()) if option is not None else ()
+    return any(each.name.startswith("SLURM_") for each in found)
+
+
+def lines_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
+    """Lines in front of the command and of the edits that read what they set. Raises `NotConvertible`."""
+    if lines:
+        edit = line_before(job, launch, "LINES", [each.span.start for each in edits if "$MASTER_" in each.content])
+        if edit is None:
+            raise NotConvertible("the launcher stands inside of another command, where no line can be put before it")
+        blanks = edit.content.removesuffix("LINES\n")
+        yield edit._replace(content="".join(f"{blanks}{line}\n" for line in lines))
+
+
+def is_of_daemon(container: object) -> bool:
+    """Whether something is a container that is no child of the task that starts it, as docker's."""
+    return isinstance(container, Container) and container.kind in ("docker", "podman")
+
+
+def refuse_daemon(container: Container | None) -> None:
+    """Raises `NotConvertible` for such a container."""
+    if container is not None and is_of_daemon(container):
+        raise NotConvertible(f"{container.kind} is converted to pyxis or apptainer only; say --container")
+
+
+def lines_above(job: Job, start: int, lines: list[str]) -> Iterator[Edit]:
+    """Lines in front of a command that begins its line, at `start`. Raises `NotConvertible`."""
+    if lines:
+        line = job.source.line_of(start)
+        if job.source.text[line.start : start].strip():
+            raise NotConvertible(
+                f"no line can be put before the command on line {job.line(start)}, as it does not begin it"
+            )
+        yield Edit(Span(line.start, line.start), "".join(f"{each}\n" for each in lines))
+
+
+class CommandWords:
+    """Those of a launcher. Raises `NotConvertible` where they are not written in the script as they are."""
+
+    def __init__(self, job: Job, launch: Launch) -> None:
+        self.job = job
+        self.launch = launch
+        self.launcher: Launcher = launch.launcher
+        self.text = job.source.own.text
+        command: Invocation = launch.invocation
+        self.holder = Holder(job, launch)
+        if launch.container is not None:
+            self.holder.quote = ""  # what stands in its strings is `inside`
+        for parent in commands_around(command):
+            if parent is self.holder.reader and self.holder.quote:
+                break
+            command = parent
+        self.command = command
+        name = name_span(launch)
+        refuse_daemon(launch.container)
+        self.prefix = Span(self.start(command, name), name.end)
+        self.srun = "" if launch.step is not None else f"{srun_of(job)} "
+
+    def start(self, command: Invocation, name: Span) -> int:
+        """Where the command begins that starts the launcher."""
+        if not command.name_span.start <= name.start < name.end <= len(self.text):
+            raise NotConvertible("the launcher's words stand elsewhere than in the command that starts it")
+        if self.written(command.name_span) in ("exec", "time", "command"):
+            return name.start if command is self.launch.invocation else command.argv[1][0].start
+        return command.name_span.start
+
+    @property
+    def indentation(self) -> str:
+        line = self.text[self.job.source.line_of(self.prefix.start).start : self.prefix.start]
+        return line[: len(line) - len(line.lstrip())]
+
+    @property
+    def program_start(self) -> int:
+        """Where the program's words begin: its name, or the word that holds it, behind the launcher's options."""
+        start = span_of(self.launcher.program_words[0]).start
+        whole = self.launch.invocation.span
+        if whole.start <= start < whole.end:
+            return start
+        ends = [span_of(field).end for field in self.launcher.argv[: self.launcher.program]]
+        if any(not whole.start <= each <= whole.end for each in ends):
+            return start
+        end = max(ends)
+        end += self.text[end : end + 1] in ('"', "'")
+        return end + len(self.text[end:]) - len(self.text[end:].replace("\\\n", "  ").lstrip())
+
+    def written(self, span: Span) -> str:
+        return self.text[span.start : span.end]
+
+    def origin(self, setting: Setting, value: str, variable: str) -> Edit | None:
+        """Gives the variable of the script from which a value comes another value, or the option itself `variable`."""
+        piece = self._literal(setting.value)
+        if piece is None:
+            whole = self._expanded(setting)
+            if whole is None:
+                raise NotConvertible(f"the value of {setting.name} is put together of several parts")
+            return self._replaced(whole, variable)
+        line = self.job.source.line_of(piece.start)
+        if _DEFAULT.search(self.text[line.start : piece.start]):
+            return self._replaced(piece, value)
+        if self.text[line.start : piece.start].rstrip("\"'").endswith("="):
+            before = self.text[line.start : piece.start].rstrip("\"'").rstrip("=").split()[-1:]
+            if before and before[0].isidentifier():
+                return self._replaced(piece, value)
+        return self._replaced(piece, variable)
+
+    def other_value(self, setting: Setting, value: str) -> Edit | None:
+        piece = self._literal(setting.value)
+        if piece is None:
+            expansions = [each.expansion.name for each in setting.value or () if each.expansion is not None]
+            if expansions == ["SLURM_NNODES"] or expansions == ["SLURM_JOB_NUM_NODES"]:
+                return None
+            piece = self._expanded(setting)
+        if piece is None:
+            raise NotConvertible(f"the value of {setting.name} does not stand in the script as a number")
+        return self._replaced(piece, value)
+
+    def times_nodes(self, setting: Setting) -> Edit | None:
+        """Multiplies a number of one node where the option reads it from a variable, which keeps what it counts."""
+        span = self._expanded(setting)
+        name = None if span is None else _VARIABLE.fullmatch(self.written(span))
+        if span is None or name is None:
+            return None
+        return self._replaced(span, f"$((SLURM_NNODES * {name.group(1) or name.group(2)}))")
+
+    def _expanded(self, setting: Setting) -> Span | None:
+        """Where a variable, or a sum, stands behind the option as its whole value."""
+        if setting.at is None:
+            return None
+        start = place_of(self.launcher, setting).start
+        found = _EXPANDED.match(self.text, start) if start < len(self.text) else None
+        return None if found is None else Span(*found.span(1))
+
+    def _replaced(self, piece: Span, value: str) -> Edit:
+        """The value in double quotes where it stands bare, and is more than a number."""
+        quote = self.text[piece.start - 1 : piece.start]
+        around = self.holder.around(piece.start)
+        if "'" in (quote, around) and (self.holder.reader is None or around != self.holder.quote):
+            raise NotConvertible("a value that has to change stands in single quotes")
+        return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
+
+    def _literal(self, field: Pieces | None) -> Span | None:
+        """Where a value stands, if it stands there as it is."""
+        if not field or any(piece.text is None or piece.expansion is not None for piece in field):
+            return None
+        span = Span(field[0].start, field[-1].end)
+        text = "".join(piece.text or "" for piece in field)
+        return span if span.end <= len(self.text) and self.written(span) == text else None
+
+    def without(self, name: str) -> Edit:
+        """Takes an option and its value out, up to the next word."""
+        given = [each for each in self.launcher.given if each.name == name]
+        if len(given) != 1:
+            raise NotConvertible(f"--{name} is given several times")
+        option, argv = given[0], self.launcher.argv
+        start = place_of(self.launcher, Setting(option.value, option.span, option.at, name)).start
+        after = argv[max(option.at, option.value_at) + 1]
+        end = span_of(after).start
+        later = [span_of(field).start for field in argv[option.at + 1 :]]
+        if end <= start or end > len(self.text):  # the next word is written elsewhere
+            between = [each for each in later if start < each <= self.job.source.line_of(start).end]
+            end = min(between, default=start)
+        if not self._is_gap(start, end):  # it stands last there
+            end = self._end_of(span_of(option.value or argv[option.at]))
+            start = len(self.text[:start].rstrip(" "))
+        if not self._is_gap(start, end):
+            raise NotConvertible(f"--{name} cannot be taken out")
+        if self.text[end - 1] in "\"'" and self.holder.around(start):
+            end -= 1
+        lines = self.job.source.line_of(start).start, self.job.source.line_of(end).start
+        if lines[0] < lines[1] and not (self.text[lines[0] : start] + self.text[lines[1] : end]).strip():
+            start, end = lines  # it has its line for itself: the next one stays as it is indented
+        return Edit(Span(start, end), "")
+
+    def _is_gap(self, start: int, end: int) -> bool:
+        """Whether nothing but words of one line, or of one that is continued, stands there."""
+        gap = self.text[start:end]
+        return bool(gap) and not ("\n" in gap and "\\\n" not in gap) and not any(each in gap for each in "()")
+
+    def _end_of(self, value: Span) -> int:
+        """Where the word of a value ends, or the value where that stands in a string."""
+        word = self.holder.words.at(value.start)
+        if word is None or value.end > len(self.text):
+            return value.start
+        return value.end if self.holder.around(value.start) else self.job.span(word.start, word.end).end
+
+    def started(self, rank: str | None, added: list[str]) -> list[Edit]:
+        """The launcher under srun, with more options behind its name; `rank`: one that a shell of the task expands."""
+        words = "".join(f" {each}" for each in added)
+        srun, start, end = self.srun, self.prefix.start, self.prefix.end
+        if self.holder.quote:
+            return [self._in_string(" ".join(([rank] if rank else []) + added), words if rank is None else "")]
+        if rank is None:
+            self._must_be_plain(self.prefix)
+            return (
+                [Edit(Span(start, start), srun), Edit(Span(end, end), words)] if srun else [Edit(Span(end, end), words)]
+            )
+        return self.told("", f" {rank}", words)
+
+    def told(self, before: str, behind: str = "", words: str = "") -> list[Edit]:
+        """The launcher started by a shell of each task, which does this before, and gives it this behind its name."""
+        srun, prefix, inside = self.srun, self.prefix, self._inside()
+        first = []
+        if inside is not None:
+            # The shell stands in the container, so that the words in front of it stay as they are.
+            first, srun = [Edit(Span(prefix.start, prefix.start), srun)] if srun else [], ""
+            prefix = Span(inside, prefix.end)
+        self._must_be_plain(prefix)
+        said = f'{before}exec {self.written(prefix)}{behind} "$@"'
+        start = f"{srun}bash -c '{said}' \\\n{self.indentation}    {self.launcher.kind}{words}"
+        return [*first, Edit(prefix, start)]
+
+    def _must_be_plain(self, prefix: Span) -> None:
+        if _SPECIAL & set(self.written(prefix)):
+            raise NotConvertible("the command of the launcher is written with quotes or variables")
+
+    def _inside(self) -> int | None:
+        """Where the last command begins that a shell may stand in front of; None: that is the whole command."""
+        each, container, found = self.launch.invocation, self.launch.container, None
+        if container is not None and not container.passes("SLURM_NODEID"):
+            return None
+        while not _SPECIAL & set(self.written(Span(each.name_span.start, self.prefix.end))):
+            found = each.name_span.start
+            parent = each.context.parent
+            if parent is None or parent.spawn.info is container or each is self.command:
+                break
+            each = parent
+        return found if found is not None and found > self.prefix.start else None
+
+    def _in_string(self, options: str, plain: str) -> Edit:
+        """The launcher started by srun, where its words stand in a string. `plain`: where no task has to be asked."""
+        holder = self.holder
+        if holder.reader is None:
+            start = self.command.span.start
+            if not self.srun or self.command.context.parent is not None:
+                raise NotConvertible("the words of the srun and of the launcher stand in different places")
+            return Edit(Span(start, start), self.srun + told_in_front(self.command, self.prefix.end, options))
+        if not self.srun or plain:
+            end = Span(self.prefix.end, self.prefix.end)
+            if self.srun:
+                return Edit(self.prefix, holder.escaped(f"{self.srun}{self.written(self.prefix)}{plain}"))
+            return Edit(end, holder.escaped(f" {options}"))
+        said = f'exec {self.written(self.prefix)} {options} "$@"'
+        return Edit(self.prefix, holder.escaped(f"{self.srun}bash -c '{said}' {self.launcher.kind}"))
+
+    def replaced(self, shell: str, end: int) -> Edit:
+        """The launcher and its options replaced by another start of the program, whose first word stands at `end`."""
+        if not self.prefix.end < end <= len(self.text):
+            raise NotConvertible("the program is named elsewhere than behind the launcher")
+        gap = self.text[self.prefix.end : end]
+        if self.text[end - 1] in "\"'":
+            end -= 1
+        if "$(" in gap.replace("$((", "") or "`" in gap:
+            raise NotConvertible("the options of the launcher run commands")
+        before = self.written(Span(self.prefix.start, name_span(self.launch).start))
+        if self.command.name in SHELLS:
+            if before.replace("'", " ").replace('"', " ").split()[1:] not in (["-c"], ["-c", "exec"]):
+                raise NotConvertible(f"{self.command.name} does more than to start the launcher")
+            before = ""
+        if self.holder.quote and self.holder.reader is None:
+            raise NotConvertible(
+                f"{self.launcher.name} stands in a string that is split into words: write its words where it is started"
+            )
+        made = f"{self.srun}{before}{shell}"
+        return Edit(Span(self.prefix.start, end), self.holder.escaped(made) if self.holder.quote else made)

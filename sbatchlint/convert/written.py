@@ -1,0 +1,117 @@
+"""The words of a command as a shell reads them: as the script has them, quotes and variables included."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sbatchlint.analysis.launch.step_options import Words
+from sbatchlint.bash.syntax.tree import Word
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Pieces, text_of
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.job import Job
+from sbatchlint.job.argv import quoted
+from sbatchlint.source.text import Span
+
+
+class WrittenWords:
+    """Those of one command that stands in the script itself. Raises `NotConvertible` where one is not known.
+
+    A word that gives several (`$DOCKER_OPTIONS`) is written out, where its value is known.
+    """
+
+    def __init__(self, job: Job, command: Invocation) -> None:
+        self.job = job
+        self.command = command
+        found = Words(job)
+        elements = [element for array, _ in found.elements.values() for element in array.elements]
+        simple = next((each for each in found.commands if _holds(job, each.words, command.name_span.start)), None)
+        if simple is None or job.in_quoted_text(command.name_span.start):
+            raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} stands inside of a string")
+        words = [each for each in simple.words if isinstance(each, Word)]
+        first = command
+        while first.context.parent is not None and _holds(job, words, first.context.parent.name_span.start):
+            first = first.context.parent
+        self.first = first
+        before = len(first.argv) - len(command.argv)
+        self._words = {at - before: word for at, word in _aligned(job, words, first.argv).items()}
+        # Those of an array are as good where the array is written out.
+        spans = {job.span(each.start, each.end): each for each in elements}
+        owners = [_owner(list(spans), field) for field in command.argv]
+        self._elements = {
+            at: list(spans.values())[number]
+            for at, number in enumerate(owners)
+            if number is not None and owners.count(number) == 1
+        }
+
+    def span(self, at: int) -> Span | None:
+        """Where the word of this index stands; None where it stands for several, or for none."""
+        word = self._words.get(at)
+        return None if word is None else self.job.span(word.start, word.end)
+
+    def text(self, at: int) -> str:
+        span = self.span(at)
+        if span is not None:
+            return self.job.source.slice(span).replace("\\\n", "")
+        if at in self._elements:
+            element = self._elements[at]
+            return self.job.source.slice(self.job.span(element.start, element.end))
+        known = text_of(self.command.argv[at])
+        if known is None:
+            raise NotConvertible(f"not all words of {self.command.name} on line {self._line} are known")
+        return quoted(known)
+
+    def value(self, at: int, option_at: int) -> str:
+        """The value of an option, which stands in a word of its own or behind the option's name."""
+        text = self.text(at)
+        if at != option_at:
+            return text
+        quote = text[:1] if text[:1] in "\"'" else ""
+        name, equals, value = text[len(quote) :].partition("=")
+        if not name.startswith("--"):  # -v/a:/b, -v=/a:/b
+            value = text[len(quote) + 2 :].removeprefix("=")
+        elif not equals:
+            raise NotConvertible(f"not all words of {self.command.name} on line {self._line} are known")
+        return quote + value
+
+    @property
+    def _line(self) -> int:
+        return self.job.line(self.command.span.start)
+
+
+def _holds(job: Job, words: Sequence[object], offset: int) -> bool:
+    spans = (job.span(each.start, each.end) for each in words if isinstance(each, Word))
+    return any(start <= offset < end for start, end in spans)
+
+
+def _aligned(job: Job, words: list[Word], argv: Sequence[Pieces]) -> dict[int, Word]:
+    """The words by the index of the one field that each gives.
+
+    A field of which something stands in a word is that word's. Those of variables alone stand between such fields, and
+    are one word's each where they are as many as these words.
+    """
+    spans = [job.span(each.start, each.end) for each in words]
+    owners: list[tuple[int, int]] = [(-1, -1)]  # index of a field, and of its word
+    for at, field in enumerate(argv):
+        number = _owner(spans, field)
+        if number is not None:
+            owners.append((at, number))
+    owners.append((len(argv), len(words)))
+    aligned: dict[int, Word] = {}
+    for (at, number), (next_at, next_number) in pairwise(owners):
+        if next_at - at == next_number - number:
+            aligned.update((at + each, words[number + each]) for each in range(1, next_at - at))
+            if number >= 0:
+                aligned[at] = words[number]
+        elif next_number == number:
+            aligned.pop(at, None)  # several fields of one word
+        elif next_number > number + 1 and number >= 0:
+            aligned[at] = words[number]
+    several = {number for (_, number), (_, other) in pairwise(owners) if number == other}
+    return {at: word for at, word in aligned.items() if words.index(word) not in several}
+
+
+def _owner(spans: Sequence[Span], field: Pieces) -> int | None:
+    """The number of the word in which something of a field stands."""
+    places = [each.start if each.expansion is None else each.expansion.span.start for each in field]
+    found = (n for n, span in enumerate(spans) if any(span.start <= place < span.end for place in places))
+    return next(found, None)

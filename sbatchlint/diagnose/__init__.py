@@ -1,0 +1,1 @@
+"""From the log of a failed job to the line of the script that caused it. Nothing of this is loaded for linting."""

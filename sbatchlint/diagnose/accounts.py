@@ -1,0 +1,122 @@
+"""What sacct and `scontrol show job` say of a job: state, exit code, reason, limits, the script."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sbatchlint.diagnose.symptom import Account
+from sbatchlint.source.files import InputError
+
+# The names of one thing in sacct, scontrol, and the JSON of both.
+_NAMES = {
+    "job": ("JobID", "JobId", "JobIDRaw", "job_id"),
+    "state": ("State", "JobState", "job_state", "state"),
+    "exit_code": ("ExitCode", "exit_code"),
+    "reason": ("Reason", "state_reason"),
+}
+_LIMITS = (
+    "Timelimit", "TimeLimit", "Elapsed", "RunTime", "ReqMem", "MinMemoryNode", "MinMemoryCPU", "MaxRSS", "NNodes",
+    "NumNodes", "NCPUS", "NumCPUs", "Partition", "NodeList", "ReqTRES", "AllocTRES", "Command", "StdOut", "StdErr",
+    "JobName", "WorkDir", "SubmitLine", "BatchHost",
+)  # fmt: skip
+# Of the steps of a job, sacct shows one a line: the worst state counts.
+_WORST = (
+    "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "DEADLINE", "TIMEOUT", "PREEMPTED", "REQUEUED",
+    "CANCELLED", "FAILED", "COMPLETED",
+)  # fmt: skip
+
+
+def read_account(text: str, path: str) -> Account:
+    """Reads a record of a job, in any of the forms. Raises `InputError` where it is none of them."""
+    stripped = text.strip()
+    records: list[Mapping[str, str]]
+    if stripped.startswith(("{", "[")):
+        try:
+            records = _of_json(json.loads(stripped))
+        except (ValueError, RecursionError):
+            raise InputError(f"{path}: this is no JSON of sacct or scontrol") from None
+    elif re.search(r"\bJobId=\S", stripped):
+        records = [dict(re.findall(r"([A-Z][A-Za-z:/]*)=(\S*)", part)) for part in re.split(r"\n\s*\n", stripped)]
+    else:
+        records = _of_table(stripped)
+    records = [each for each in records if _of(each, "state")]
+    if not records:
+        raise InputError(
+            f"{path}: there is no state of a job in it: sacct -j JOB -o JobID,State,ExitCode,Reason shows one"
+        )
+    return _account(records)
+
+
+def _account(records: list[Mapping[str, str]]) -> Account:
+    first = records[0]
+    states = [_of(each, "state").upper() for each in records]
+    state = states[0]
+    if state.startswith(("FAILED", "CANCELLED", "COMPLETED")):  # a step says more, such as OUT_OF_MEMORY
+        worst = min(states, key=lambda each: next((n for n, name in enumerate(_WORST) if each.startswith(name)), 99))
+        if worst.startswith(_WORST[:5]):
+            state = worst
+    reason = _of(first, "reason")
+    limits = {name: each[name] for each in reversed(records) for name in _LIMITS if each.get(name)}
+    return Account(_of(first, "job"), state, _of(first, "exit_code"), "" if reason == "None" else reason, limits)
+
+
+def _of(record: Mapping[str, str], what: str) -> str:
+    return next((record[name] for name in _NAMES[what] if record.get(name)), "")
+
+
+def _of_table(text: str) -> list[Mapping[str, str]]:
+    """The table that sacct prints: in columns under dashes, or with `|` between (-P, -p)."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return []
+    if "|" in lines[0]:
+        names = [each.strip() for each in lines[0].split("|")]
+        return [dict(zip(names, (each.strip() for each in line.split("|")), strict=False)) for line in lines[1:]]
+    if not re.fullmatch(r"[- ]+", lines[1]):
+        return []
+    spans = [match.span() for match in re.finditer("-+", lines[1])]
+    names = [lines[0][start:end].strip() for start, end in spans]
+    rows = [[line[start:end].strip().rstrip("+") for start, end in spans] for line in lines[2:]]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _of_json(value: Any) -> list[Mapping[str, str]]:
+    jobs = value.get("jobs") if isinstance(value, dict) else value
+    if not isinstance(jobs, list):
+        return []
+    return [_flat(job) for job in jobs if isinstance(job, dict)]
+
+
+def _flat(job: Mapping[str, Any]) -> Mapping[str, str]:
+    """A job of JSON with the names that sacct prints."""
+    state = job.get("job_state", job.get("state"))
+    reason = job.get("state_reason", "")
+    if isinstance(state, dict):
+        reason = reason or state.get("reason", "")
+        state = state.get("current")
+    if isinstance(state, list):
+        state = state[0] if state else ""
+    time = job.get("time")
+    limit = job.get("time_limit") or (time.get("limit") if isinstance(time, dict) else None)
+    found = {
+        "JobID": job.get("job_id"), "State": state, "Reason": reason, "ExitCode": _exit_code(job.get("exit_code")),
+        "TimeLimit": _number(limit), "Command": job.get("command"), "StdOut": job.get("standard_output"),
+        "JobName": job.get("name"), "SubmitLine": job.get("submit_line"),
+        "WorkDir": job.get("current_working_directory"),
+    }  # fmt: skip
+    return {name: str(each) for name, each in found.items() if each not in (None, "", [], {})}
+
+
+def _number(value: Any) -> Any:
+    """Numbers are objects since the data_parser plugins: {"set": true, "infinite": false, "number": 5}."""
+    return value.get("number") if isinstance(value, dict) else value
+
+
+def _exit_code(value: Any) -> str:
+    if not isinstance(value, dict):
+        return "" if value is None else str(value)
+    signal = value.get("signal")
+    number = _number(signal.get("id", signal.get("signal_id"))) if isinstance(signal, dict) else None
+    code = _number(value.get("return_code"))
+    return "" if code is None else f"{code}:{number or 0}"

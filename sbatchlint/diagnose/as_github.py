@@ -1,0 +1,22 @@
+"""The answers as annotations of GitHub Actions, on the lines of the script that are to blame."""
+
+from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.masks import masked
+from sbatchlint.diagnose.run import Run
+from sbatchlint.report.github import command
+from sbatchlint.report.model import shown_path
+
+
+def render(run: Run) -> str:
+    lines = []
+    for number, answer in enumerate(run.diagnosis.answers):
+        event = answer.event
+        kind = "error" if not number and answer.confidence != "possible" else "warning"
+        place = f"{shown_path(event.path)}:{event.row}"
+        said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {event.text[:300]})"
+        rows = rows_of(answer, run.source)
+        title = f"{event.symptom.title} ({event.symptom.id})"
+        for row in rows[:5] or [0]:
+            path = run.source.path if run.source is not None and row else ""
+            lines.append(command(kind, path, row, masked(title), masked(said)))
+    return "".join(lines)

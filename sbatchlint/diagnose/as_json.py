@@ -1,0 +1,49 @@
+"""The answers as JSON: one object, best first."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sbatchlint.diagnose.joining import Answer, codes_of, rows_of
+from sbatchlint.diagnose.masks import masked
+from sbatchlint.diagnose.run import Run
+from sbatchlint.report.json import clean
+from sbatchlint.report.model import shown_path
+
+
+def render(run: Run, diff: Callable[[Answer], str]) -> str:
+    """`diff`: what --fix would change for an answer."""
+    value = {
+        "script": None if run.source is None else clean(shown_path(run.source.path)),
+        "logs": [clean(shown_path(each)) for each in run.logs],
+        "diagnoses": [_answer(each, run, diff) for each in run.diagnosis.answers],
+        "noise": [
+            {"path": clean(shown_path(each.event.path)), "rows": list(each.event.rows), "why": each.why,
+             "symptom": each.event.symptom.id, "count": each.event.count}
+            for each in run.diagnosis.noise
+        ],
+        "notes": [_said(each) for each in run.notes],
+    }  # fmt: skip
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _answer(answer: Answer, run: Run, diff: Callable[[Answer], str]) -> dict[str, Any]:
+    event = answer.event
+    return {
+        "symptom": event.symptom.id,
+        "title": event.symptom.title,
+        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _said(event.text)},
+        "count": event.count,
+        "tasks": sorted(event.tasks)[:100],
+        "where": answer.cause.where,
+        "confidence": answer.confidence,
+        "cause": _said(answer.says),
+        "script_rows": rows_of(answer, run.source),
+        "codes": codes_of(answer.findings),
+        "fix": _said(answer.advice),
+        "diff": _said(diff(answer)) or None,
+    }
+
+
+def _said(text: str) -> str:
+    return clean(masked(text))

@@ -1,0 +1,160 @@
+"""The answers for people: the decisive line, what it means, the lines of the script with their fix; the rest folded."""
+
+import os
+
+from sbatchlint.diagnose.joining import Answer, codes_of
+from sbatchlint.diagnose.masks import masked
+from sbatchlint.diagnose.ranking import Noise
+from sbatchlint.diagnose.run import Run
+from sbatchlint.diagnose.symptom import Event
+from sbatchlint.diagnose.traceback import own_frame
+from sbatchlint.report.cells import escape, wrap
+from sbatchlint.report.full import render_diagnostic
+from sbatchlint.report.model import shown_path
+from sbatchlint.report.snippet import Label, Line
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.text import Source, Span
+
+# So many messages of noise, lines of the script, and rows of the decisive line are shown.
+MOST_NOISE, MOST_ROWS, MOST_TEXT = 6, 6, 4
+_COLOURS = {"certain": "error", "likely": "warning", "possible": "info"}
+_WHERE = {
+    "script": "the script",
+    "cluster": "the cluster: its nodes, network, limits or plugins",
+    "submission": "the submission: the command line, or a program that submits",
+    "code": "the program that the job runs",
+    "data": "the data, or the room for it",
+    "unknown": "unknown",
+}
+
+_SHORT = {
+    "script": "the script", "cluster": "the cluster", "submission": "the submission", "code": "the program",
+    "data": "the data", "unknown": "unknown",
+}  # fmt: skip
+
+
+def render(run: Run, terminal: Terminal) -> str:
+    """The report."""
+    found = run.diagnosis.answers
+    lines = [f"note: {_shown(each)}" for each in run.notes]
+    if not found:
+        logs = "1 log" if len(run.logs) == 1 else f"{len(run.logs)} logs"
+        looked = f"{logs} ({run.lines} lines)" if run.logs else "the record of the job"
+        lines.append(f"Nothing in {looked} says what went wrong.")
+        lines.extend(_noise(run.diagnosis.noise, run, terminal))
+        return "\n".join(lines) + "\n"
+    lines.extend(_answer(found[0], run, terminal))
+    if len(found) > 1:
+        lines.append("")
+    for other in found[1:]:
+        said = f"{_shown(other.says)} ({escape(_SHORT[other.cause.where])}): {_shown(other.advice)}"
+        lines.extend(_field("or", said, terminal))
+    lines.extend(_noise(run.diagnosis.noise, run, terminal))
+    return "\n".join(lines) + "\n"
+
+
+def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
+    event = answer.event
+    kind = terminal.style(_COLOURS[answer.confidence], f"{answer.confidence}[{event.symptom.id}]")
+    lines = [f"{kind} {terminal.style('bold', escape(event.symptom.title))}"]
+    gutter = max(len(str(max(event.rows))), 2)
+    times = "" if event.count == 1 else f" ({event.count} times{_who(event)})"
+    lines.append(
+        terminal.style("gutter", " " * gutter + "--> ") + f"{_shown(shown_path(event.path))}:{event.row}{times}"
+    )
+    frame = own_frame(event.above)
+    if frame:
+        lines.append(
+            terminal.style("gutter", " " * gutter + " | ") + terminal.style("dim", _cut(frame, terminal, gutter))
+        )
+    number = terminal.style("gutter", f"{event.row:>{gutter}} | ")
+    beside = terminal.style("gutter", " " * gutter + " | ")
+    text = _whole(event.text, terminal.width - gutter - 4)
+    lines.extend((beside if part else number) + each for part, each in enumerate(text))
+    lines.append("")
+    lines.extend(_field("cause", _shown(answer.says), terminal))
+    lines.extend(_field("where", _where(answer, run), terminal))
+    if not answer.findings:
+        lines.extend(_field("advice", _shown(answer.advice), terminal))
+    if run.source is not None:
+        if answer.findings:
+            for each in answer.findings[:MOST_ROWS]:
+                lines.append("")
+                lines.extend(masked(render_diagnostic(each, terminal)).rstrip("\n").split("\n"))
+        elif answer.spans:
+            lines.append("")
+            lines.extend(_script(run.source, answer.spans, terminal))
+    return lines
+
+
+def _where(answer: Answer, run: Run) -> str:
+    said = _WHERE[answer.cause.where]
+    if run.source is None:
+        return said if answer.cause.where != "script" else f"{said}, which was not given (--script SCRIPT)"
+    name = escape(shown_path(run.source.path))
+    if answer.cause.where != "script":
+        return f"{said}; nothing in {name} explains it"
+    if not answer.proven:
+        return f"{said}, {name}, though nothing that is seen in it shows that"
+    return f"{said}, {name}" + (f" ({', '.join(codes_of(answer.findings))})" if answer.findings else "")
+
+
+def _field(name: str, text: str, terminal: Terminal) -> list[str]:
+    first, *more = wrap(text, terminal.width - 8)
+    return [f"{terminal.style('help', f'{name}:'):<7} {first}", *(" " * 8 + each for each in more)]
+
+
+def _script(source: Source, spans: tuple[Span, ...], terminal: Terminal) -> list[str]:
+    """The lines of a script that are to blame."""
+    rows: dict[int, list[Label]] = {}
+    for span in spans:
+        row = source.row(span.start)
+        line = source.line(row)
+        rows.setdefault(row, []).append(Label(span.start - line.start, min(span.end, line.end) - line.start, "", True))
+    gutter = max(len(str(max(rows))), 2)
+    lines = [terminal.style("gutter", " " * gutter + "--> ") + escape(shown_path(source.path))]
+    for row in sorted(rows)[:MOST_ROWS]:
+        drawn = Line(masked(source.slice(source.line(row))), rows[row], terminal.width - gutter - 4)
+        lines.append(terminal.style("gutter", f"{row:>{gutter}} | ") + drawn.text)
+        lines.extend(terminal.style("gutter", " " * gutter + " | ") + under for under in drawn.under(terminal))
+    return lines
+
+
+def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
+    """What else stands in the logs, each message on a line."""
+    if not noise:
+        return []
+    lines = ["", terminal.style("dim", "not the cause:")]
+    for each in noise[:MOST_NOISE]:
+        event = each.event
+        place = f"line {event.row}" if len(run.logs) == 1 else f"{os.path.basename(event.path)}:{event.row}"
+        times = f", {event.count} times" if event.count > 1 else ""
+        begin, end = f"  {_shown(place)}{times}: ", f" ({each.why})"
+        text = _shown(event.text)
+        room = max(terminal.width - len(begin) - len(end), 30)
+        lines.append(terminal.style("dim", begin + (text if len(text) <= room else text[: room - 3] + "...") + end))
+    if len(noise) > MOST_NOISE:
+        lines.append(terminal.style("dim", f"  and {len(noise) - MOST_NOISE} more"))
+    return lines
+
+
+def _whole(text: str, room: int) -> list[str]:
+    """The decisive line, on as many rows as are worth it."""
+    shown = _shown(text)
+    rows = [shown[at : at + room] for at in range(0, len(shown), room)] or [""]
+    return rows if len(rows) <= MOST_TEXT else [*rows[: MOST_TEXT - 1], rows[MOST_TEXT - 1][: room - 3] + "..."]
+
+
+def _who(event: Event) -> str:
+    if not event.tasks:
+        return ""
+    some = sorted(event.tasks, key=lambda each: (len(each), each))
+    return ": " + escape(", ".join(some[:4])) + (f" and {len(some) - 4} more" if len(some) > 4 else "")
+
+
+def _cut(text: str, terminal: Terminal, gutter: int) -> str:
+    return Line(masked(text), [], terminal.width - gutter - 4).text
+
+
+def _shown(text: str) -> str:
+    return escape(masked(text))

@@ -1,0 +1,84 @@
+"""From logs and a script to the answers, best first."""
+
+from typing import NamedTuple
+
+from sbatchlint.diagnose.findings import Findings
+from sbatchlint.diagnose.joining import Answer, Picture, answers
+from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
+from sbatchlint.diagnose.symptom import Account, Event
+
+# Other things that the first event may come from, which are named where its cause is not certain.
+MOST_ALTERNATIVES = 2
+
+
+class Diagnosis(NamedTuple):
+    """`answers`: best first, those behind the first are other possibilities; `noise`: what else stands in the logs."""
+
+    answers: list[Answer]
+    noise: list[Noise]
+
+
+def diagnose(findings: Findings, picture: Picture | None, account: Account | None = None) -> Diagnosis:
+    """Judges what was found in the logs."""
+    counts: dict[str, int] = {}
+    for event in findings.events.values():
+        counts[event.symptom.id] = counts.get(event.symptom.id, 0) + event.count
+    for event in findings.events.values():
+        event.symptoms, event.account = counts, account
+    ranked = rank(findings)
+    done = account is not None and account.state.startswith("COMPLETED")
+    # messages that only have the form of errors say more than that some task failed; a traceback that is cut does not
+    vague = [each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each)]
+    failed = account is not None and account.state != "" and not done
+    best: list[Answer] = []
+    for events, needs_proof, least in (
+        (ranked.causes, done, "possible"),
+        (ranked.outlived, True, "possible"),
+        (ranked.warnings, True, "possible"),
+        (ranked.consequences, done, "likely"),
+        (vague, done, "possible"),
+        (ranked.consequences, done, "possible"),
+        (ranked.warnings, not failed, "likely"),
+        (ranked.teardown, done, "possible"),
+        (ranked.outlived, not failed, "possible"),
+        (ranked.warnings, done or account is None, "possible"),
+    ):
+        best = _first(events, picture, needs_proof, least == "possible")
+        if best:
+            break
+    root = best[0].event if best else None
+    noise = ranked.noise + _follow(
+        ranked.causes + ranked.warnings + ranked.consequences + ranked.outlived, ranked.teardown, root
+    )
+    return Diagnosis(best, sorted(noise, key=lambda each: (each.event.file, each.event.offset)))
+
+
+def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vague: bool) -> list[Answer]:
+    """The answers for the event that explains the failure: the first of all, but where only a later one is proven.
+    Without `vague` what is only possible does not count: srun may report a task before its last words arrive."""
+    judged = [found for event in events[:40] if (found := answers(event, picture))]
+    proven = [found for found in judged if found[0].proven and found[0].confidence == "certain"]
+    if needs_proof:
+        judged = [found for found in proven if found[0].spans or picture is not None]
+    if not vague:
+        judged = [found for found in judged if found[0].confidence != "possible"]
+    if not judged:
+        return []
+    chosen = judged[0]
+    if chosen[0].confidence == "possible" and proven:
+        chosen = proven[0]
+    first = chosen[0]
+    others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
+    return [first, *others[:MOST_ALTERNATIVES]]
+
+
+def _follow(events: list[Event], teardown: list[Event], root: Event | None) -> list[Noise]:
+    """All events but the one that is the answer."""
+    after = FOLLOWS if root is not None else WENT_ON
+    found = [Noise(each, after if root is None or _later(each, root) else "not the first failure") for each in events]
+    found += [Noise(each, TEARDOWN) for each in teardown]
+    return [each for each in found if each.event is not root]
+
+
+def _later(event: Event, root: Event) -> bool:
+    return (event.file, event.offset) >= (root.file, root.offset)

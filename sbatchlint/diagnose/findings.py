@@ -1,0 +1,192 @@
+"""What logs hold: the symptoms of their lines, as events."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
+from sbatchlint.diagnose.prefilter import compiled, parts
+from sbatchlint.diagnose.symptom import Event, Symptom
+
+# Lines that are known to say the same again, whatever their numbers; of one symptom, texts that differ otherwise.
+MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
+# Lines with the same literals, in the same order, are looked at so often; of what follows, the last one.
+MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
+
+_DIGITS = b"0123456789"
+# A line of a traceback that quotes a program: the message itself follows.
+_SOURCE = re.compile(r" {2,}raise \w")
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+")
+
+
+def _has_number(pattern: str) -> bool:
+    """Whether an expression names a number."""
+    return re.search(r"\d", re.sub(r"\\.|\{[\d,]*\}|\[[^\]]*\]|\(\?P<\w+>", "", pattern)) is not None
+
+
+class Symptoms:
+    """The symptoms, ready to be looked for."""
+
+    def __init__(self, symptoms: Iterable[Symptom]) -> None:
+        self.all = list(symptoms)
+        found = parts(literal for each in self.all for literal in (*each.literals, *each.cure))
+        self.expression = compiled(found.values())
+        # Those for which a number of the line decides: an exit code, a rank.
+        self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
+        self._behind: dict[bytes, set[int]] = {}
+        for number, each in enumerate(self.all):
+            for literal in (*each.literals, *each.cure):
+                self._behind.setdefault(found[literal].encode(), set()).add(number)
+
+    def near(self, raw: bytes) -> list[Symptom]:
+        """The symptoms that a line may have, in their order."""
+        found: set[int] = set()
+        match = self.expression.search(raw)
+        while match:
+            found |= self._behind[match[0]]
+            match = self.expression.search(raw, match.start() + 1)
+        return [self.all[number] for number in sorted(found)]
+
+
+class Shape:
+    """Lines with the same literals: how many there were, and the last one that nobody has looked at: it, its row, and
+    its offset."""
+
+    __slots__ = ("last", "seen")
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.last: tuple[bytes, int, int] | None = None
+
+
+class Cured(NamedTuple):
+    """A line which takes a symptom back."""
+
+    file: int
+    offset: int
+
+
+class Findings:
+    """What was found in all logs: events by symptom and text, in the order in which they were met."""
+
+    def __init__(self, symptoms: Symptoms) -> None:
+        self.symptoms = symptoms
+        self.events: dict[tuple[str, str], Event] = {}
+        self.cures: dict[str, Cured] = {}
+        self.variants: dict[str, int] = {}
+        self.known: dict[bytes, Event | None] = {}
+        self.by_number: set[bytes] = set()  # lines that are known with their numbers only
+        self.shapes: dict[bytes, Shape] = {}
+        self.lines: dict[str, int] = {}
+
+    def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
+        """Looks at a line, but not where many had its shape (the literals in it): then it waits for another one."""
+        known = self.shapes.get(shape)
+        if known is None:
+            if len(self.shapes) >= MOST_SHAPES:
+                self.catch_up(path, file)
+            known = self.shapes[shape] = Shape()
+        known.seen += 1
+        if known.seen <= MOST_ALIKE:
+            self.look(raw, path, file, row, offset)
+        else:
+            known.last = raw, row, offset
+
+    def catch_up(self, path: str, file: int) -> None:
+        """Looks at the last one of the lines that wait, for all of its shape."""
+        for shape in self.shapes.values():
+            if shape.last is not None:
+                event = self.look(shape.last[0], path, file, *shape.last[1:])
+                if event is not None:
+                    event.count += shape.seen - MOST_ALIKE - 1
+        self.shapes.clear()
+
+    def look(self, raw: bytes, path: str, file: int, row: int, offset: int) -> Event | None:
+        """Looks at a line in which a literal stands, or at a part of a very long one; what it says."""
+        key = raw.translate(None, _DIGITS) if len(raw) <= LONGEST_KNOWN else b""
+        if key in self.by_number:
+            key = raw
+        if key and key in self.known:
+            event = self.known[key]
+            if event is not None:
+                _again(event, read_line(raw).label if event.count < MOST_TASKS else "", file, row)
+            return event
+        found: Event | None = None
+        cured = False
+        for part in (part for each in segments(raw) for part in _parts(each, self.symptoms.expression)):
+            near = self.symptoms.near(part)
+            if not near:
+                continue
+            line = read_line(part)
+            if _SOURCE.match(line.text):
+                continue
+            if (
+                key
+                and key is not raw
+                and any(each.id in self.symptoms.numbered and each.mentioned(line.text) for each in near)
+            ):
+                if len(self.by_number) >= MOST_KNOWN:
+                    self.by_number.clear()
+                self.by_number.add(key)
+                key = raw
+            for symptom in near:
+                if symptom.cured_by and re.search(symptom.cured_by, line.text):
+                    self.cures[symptom.id] = Cured(file, offset)
+                    cured = True
+            for symptom in near:
+                if symptom.search(line.text):
+                    found = self._event(symptom, line, path, file, row, offset)
+                    break
+        if key and not cured:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[key] = found
+        return found
+
+    def look_wrapped(self, first: bytes, second: bytes, path: str, file: int, row: int, offset: int) -> None:
+        """Looks at two lines that may be one, for what neither of them says alone."""
+        near = self.symptoms.near(first + second)
+        if near:
+            whole, parts = read_line(first + second), (read_line(first).text, read_line(second).text)
+            for symptom in near:
+                if symptom.search(whole.text) and not any(map(symptom.search, parts)):
+                    self._event(symptom, whole, path, file, row, offset).rows = (row, row + 1)
+                    return
+
+    def _event(self, symptom: Symptom, line: Line, path: str, file: int, row: int, offset: int) -> Event:
+        text = _NUMBERS.sub("0", line.text)
+        event = self.events.get((symptom.id, text))
+        if event is None and self.variants.get(symptom.id, 0) >= MOST_VARIANTS:
+            event = self.events[(symptom.id, "")]
+        if event is not None:
+            _again(event, line.label, file, row)
+            return event
+        match = symptom.search(line.text)
+        groups = {} if match is None else {name: value for name, value in match.groupdict().items() if value}
+        event = Event(symptom, line.text, groups, path, row, offset, file, line.label)
+        event.time = line.time
+        number = self.variants[symptom.id] = self.variants.get(symptom.id, 0) + 1
+        self.events[(symptom.id, "" if number == MOST_VARIANTS else text)] = event
+        return event
+
+
+def _again(event: Event, label: str, file: int, row: int) -> None:
+    event.count += 1
+    if file == event.file:
+        event.last = max(event.last, row)
+    if label:
+        event.tasks.add(label)
+
+
+def _parts(raw: bytes, expression: re.Pattern[bytes]) -> Iterator[bytes]:
+    """A line, or of a long one what stands around each literal."""
+    if len(raw) <= LONGEST:
+        yield raw
+        return
+    starts: list[int] = []
+    for match in expression.finditer(raw):
+        if not starts or match.start() >= starts[-1] + LONGEST * 3 // 4:
+            starts.append(max(match.start() - LONGEST // 4, 0))
+    for start, end in pairwise([*starts, len(raw)]):
+        yield raw[start : min(start + LONGEST, end)]

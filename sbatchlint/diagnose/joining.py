@@ -1,0 +1,155 @@
+"""Joins the events of a log with the job of the script: which cause it confirms, and which it rules out."""
+
+from collections.abc import Iterable, Sequence
+from string import Formatter
+from typing import NamedTuple
+
+from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.engine import inspect_job
+from sbatchlint.job import Job
+from sbatchlint.registry import registry
+from sbatchlint.settings import Overrides, Settings
+from sbatchlint.source.text import Source, Span
+
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
+
+
+class Picture(NamedTuple):
+    """A script: its job, with those that it submits, and everything that checks say of it, advice included."""
+
+    source: Source
+    settings: Settings
+    jobs: list[Job]
+    findings: list[Diagnostic]
+
+
+class Answer(NamedTuple):
+    """What an event comes from, and how sure that is. `spans`: what is to blame in the script; `findings`: what checks
+    say there; `proven`: something in the script or the log shows it."""
+
+    event: Event
+    cause: Cause
+    confidence: Confidence
+    says: str
+    advice: str
+    spans: tuple[Span, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+    proven: bool = False
+
+
+def overrides_for(options: Overrides) -> Overrides:
+    """The settings under which scripts are judged: every check speaks, also where the user wants it silent."""
+    codes = tuple(each.code for each in registry().entries)
+    return options._replace(select=codes, min_severity="info", ignores=False)
+
+
+def picture_of(source: Source, settings: Settings) -> Picture:
+    """Evaluates a script."""
+    job = Job.from_source(source, settings.site)
+    inspection = inspect_job(job, source, settings)
+    own = [each for each in inspection.diagnostics if not each.reached]
+    return Picture(source, settings, job.with_submitted(), own)
+
+
+def answers(event: Event, picture: Picture | None) -> list[Answer]:
+    """What an event may come from, the likeliest first; empty where all is ruled out."""
+    confirmed: list[Answer] = []
+    open_ones: list[Answer] = []
+    hidden: list[Answer] = []
+    vague: list[Answer] = []
+    for cause in event.symptom.causes:
+        told = cause.log(event) if cause.log is not None else None
+        if told is False:
+            continue
+        answer = Answer(event, cause, cause.unproven, _filled(cause.says, event), _filled(cause.advice, event))
+        joined = _joined(answer, picture)
+        if isinstance(joined, RuledOut):
+            continue
+        if joined is not None:
+            confirmed.append(joined)
+        elif told:
+            confirmed.append(answer._replace(confidence="certain", proven=True))
+        elif cause.where == "script":  # not shown by the script, or there is none that could show it
+            hidden.append(answer)
+        elif _lacks_group(cause, event):  # it speaks of what the message does not tell
+            vague.append(answer)
+        else:
+            open_ones.append(answer)
+    confirmed.sort(key=lambda each: CONFIDENCES.index(each.confidence))
+    if picture is not None:
+        hidden = [each._replace(confidence="possible") for each in hidden]
+    left = open_ones + (vague + hidden if picture is None else hidden + vague)
+    if confirmed and confirmed[0].confidence == "possible" and open_ones and open_ones[0].confidence != "possible":
+        return open_ones[:1] + confirmed + [each._replace(confidence="possible") for each in left[1:]]
+    if confirmed:
+        return confirmed + [each._replace(confidence="possible") for each in left]
+    return left[:1] + [each._replace(confidence="possible") for each in left[1:]]
+
+
+def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None:
+    """The answer as the script confirms it."""
+    if picture is None:
+        return None
+    cause = answer.cause
+    found = [each for each in picture.findings if each.code in cause.codes]
+    if found:
+        worst = [each for each in found if each.severity != "info"]
+        spans = [span for each in worst or found for span in (each.span, *(other for other, _ in each.related))]
+        spans += _run_at(picture.jobs[0], [each.span for each in worst or found])
+        sure: Confidence = "certain" if worst else "likely"
+        return answer._replace(confidence=sure, spans=_unique(spans), findings=tuple(worst or found), proven=True)
+    if cause.script is None:
+        return None
+    ruled_out = 0
+    for job in picture.jobs:
+        verdict = cause.script(job, answer.event)
+        if isinstance(verdict, Shown):
+            own = [span for span in verdict.spans if span.end <= len(picture.source.text)]
+            return answer._replace(
+                confidence=verdict.confidence, says=verdict.says or answer.says, spans=_unique(own), proven=True
+            )
+        ruled_out += isinstance(verdict, RuledOut)
+    return RuledOut() if ruled_out == len(picture.jobs) else None
+
+
+def _run_at(job: Job, spans: Sequence[Span]) -> list[Span]:
+    """Where commands are run whose words are written at these places, in a variable for instance."""
+    return [
+        invocation.span
+        for invocation in job.invocations
+        if not invocation.kind and not any(_touch(invocation.span, span) for span in spans)
+        if any(_touch(piece.span, span) for field in invocation.argv for piece in field for span in spans)
+    ]
+
+
+def _touch(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _unique(spans: Iterable[Span]) -> tuple[Span, ...]:
+    return tuple(dict.fromkeys(spans))
+
+
+def _lacks_group(cause: Cause, event: Event) -> bool:
+    return "{" in cause.says and any(
+        name and name not in event.groups for _, name, _, _ in Formatter().parse(cause.says)
+    )
+
+
+class _Groups(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "..."
+
+
+def _filled(text: str, event: Event) -> str:
+    return text.format_map(_Groups(event.groups)) if "{" in text else text
+
+
+def rows_of(answer: Answer, source: Source | None) -> list[int]:
+    """The rows of the script that are to blame."""
+    return [] if source is None else sorted({source.row(each.start) for each in answer.spans})
+
+
+def codes_of(found: Sequence[Diagnostic]) -> list[str]:
+    return sorted({each.code for each in found})

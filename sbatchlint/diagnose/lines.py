@@ -1,0 +1,71 @@
+"""A line of a log as its program wrote it: without control sequences, and without what launchers put before it."""
+
+import re
+from typing import NamedTuple
+
+# As much of a line as is looked at.
+LONGEST = 4096
+
+# ECMA-48: control sequences, strings for the terminal (titles, links), and the short ones.
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]"
+)
+# Who printed a line: srun --label, torch (`[rank0]:`), torchrun --redirects (`[default0]:`, `[trainer0]:`), mpirun
+# --tag-output, Ray (`(Worker pid=7, ip=10.0.0.1)`), and names of nodes with a number (pdsh, DeepSpeed).
+_LABEL = re.compile(
+    r"(?:(?P<task> *\d{1,6}): ?"
+    r"|\[(?P<rank>(?:rank|default|trainer|worker|node)? ?\d{1,6}(?:/\d{1,6})?)\]:? ?"
+    r"|\[\d+,(?P<mpi>\d+)\](?:<std(?:out|err|diag)>)?: ?"
+    r"|\((?P<actor>\w[\w.]* pid=\d+(?:, ip=[\w.:]+)?)\) ?"
+    r"|(?P<node>(?!python|perl|ruby|lua|libc|gcc|slurm|srun|sbatch)"
+    r"[a-z][a-z-]{0,40}\d[\w-]{0,40}(?:\.[\w.-]{1,60})?): (?=\S))"
+)
+_TIME = re.compile(
+    r"[\[(]?(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?[\])]?"
+    r"(?:[: ]+|$)"
+    r"|\[(?P<bare>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\] *"
+)
+# What syslog and the kernel put before a line: neither has a time that sorts beside others.
+_SYSLOG = re.compile(
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?=[\w./()-]+(?:\[\d+\])?: )|\[ *\d+\.\d{6}\] )"
+)
+
+
+class Line(NamedTuple):
+    """`text`: what the program wrote; `label`: who printed it ('' where the line does not say); `time`: when ('')."""
+
+    text: str
+    label: str
+    time: str
+
+
+def plain(raw: bytes) -> str:
+    """The bytes of a line as text without control sequences; bytes that are no UTF-8 are shown as such."""
+    text = raw[: 4 * LONGEST].decode("utf-8", "replace")
+    return text if text.isprintable() else _CONTROL.sub("", text)
+
+
+def segments(raw: bytes) -> list[bytes]:
+    """What a line shows one after the other: a progress bar returns to the line's beginning and writes it anew."""
+    return [each for each in raw.split(b"\r") if each] if b"\r" in raw else [raw]
+
+
+def read_line(raw: bytes) -> Line:
+    """A line, or a segment of it."""
+    text = plain(raw).rstrip()
+    label = time = ""
+    match = _SYSLOG.match(text)
+    if match:
+        label, text = match["host"] or "", text[match.end() :]
+    for _ in range(4):
+        match = _LABEL.match(text)
+        if match:
+            label = label or next(each for each in match.groups() if each).strip()
+        else:
+            match = None if time else _TIME.match(text)
+            if match is None:
+                break
+            time = f"{match['date'].replace('/', '-')} {match['clock']}" if match["date"] else match["bare"]
+        text = text[match.end() :]
+    return Line(text[:LONGEST], label, time)

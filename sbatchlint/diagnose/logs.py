@@ -1,0 +1,93 @@
+"""The logs that are named on the command line, opened and read."""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+from sbatchlint.diagnose.findings import Findings, Symptoms
+from sbatchlint.diagnose.reading import add_context, read_log
+from sbatchlint.diagnose.symptoms import symptoms
+from sbatchlint.source.files import InputError, reason
+
+STANDARD_INPUT = "<stdin>"
+# Of a folder: scripts and data are no logs. A folder of a larger job has a file for each task.
+MOST_FILES = 10_000
+_NOT_LOGS = re.compile(
+    r"\.(?:py[cdo]?|sh|sbatch|slurm|ya?ml|toml|json[l]?|csv|tsv|npy|npz|pt|pth|bin|safetensors|h5|hdf5|parquet|arrow|png"
+    r"|jpe?g|gif|pdf|svg|html|md|zip|tar|t?gz|bz2|xz|zst|so|a|o|sqsh|sif|db|sqlite)$",
+    re.IGNORECASE,
+)
+# Standard input is kept in memory up to this size, and in a temporary file beyond: it is read a second time.
+IN_MEMORY, BLOCK = 16 << 20, 1 << 20
+
+
+def log_paths(names: list[str]) -> list[str]:
+    """The files that arguments name; a folder stands for the logs in it. Raises `InputError`."""
+    found: list[str] = []
+    for name in names:
+        if name == "-" or not os.path.isdir(name):
+            found.append(name)
+            continue
+        try:
+            inside = sorted((each.name for each in os.scandir(name) if each.is_file()), key=_by_number)
+        except OSError as error:
+            raise InputError(f"cannot read {name}: {reason(error)}") from None
+        logs = [each for each in inside if not _NOT_LOGS.search(each) and not each.startswith(".")]
+        if not logs:
+            raise InputError(f"there is no log in the folder {name}")
+        found.extend(os.path.join(name, each) for each in logs[:MOST_FILES])
+    if found.count("-") > 1:
+        raise InputError("- (standard input) can be read once")
+    return found
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Names in the order of the numbers in them: task 10 comes behind task 9."""
+    return [(len(each), each) if each.isdigit() else (0, each) for each in re.split(r"(\d+)", name)]
+
+
+def read_logs(paths: list[str]) -> Findings:
+    """Reads all logs. Raises `InputError` where one cannot be read."""
+    findings = Findings(Symptoms(symptoms().values()))
+    for number, path in enumerate(paths):
+        shown = STANDARD_INPUT if path == "-" else path
+        try:
+            with _opened(path) as stream:
+                findings.lines[shown] = read_log(stream, shown, number, findings)
+                add_context(stream, [each for each in findings.events.values() if each.file == number])
+        except OSError as error:
+            raise InputError(f"cannot read {shown}: {reason(error)}") from None
+    return findings
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """A log that can be read twice."""
+    if path != "-":
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                yield file
+                return
+            if path.startswith(("/dev/fd/", "/proc/self/fd/", "/dev/stdin")):
+                os.set_blocking(handle, True)
+                with _spooled(file) as copy:
+                    yield copy
+                return
+            raise InputError(f"cannot read {path}: it is not a regular file")
+    with _spooled(sys.stdin.buffer) as copy:
+        yield copy
+
+
+@contextmanager
+def _spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
+    with SpooledTemporaryFile(IN_MEMORY) as copy:
+        while block := stream.read(BLOCK):
+            copy.write(block)
+        copy.seek(0)
+        yield cast(BinaryIO, copy)

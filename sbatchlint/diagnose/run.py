@@ -1,0 +1,84 @@
+"""One run: logs and a script in, the diagnosis out."""
+
+import os
+from typing import NamedTuple
+
+from sbatchlint.diagnose.accounts import read_account
+from sbatchlint.diagnose.diagnosis import Diagnosis, diagnose
+from sbatchlint.diagnose.joining import Picture, overrides_for, picture_of
+from sbatchlint.diagnose.logs import STANDARD_INPUT, log_paths, read_logs
+from sbatchlint.diagnose.scripts import script_of
+from sbatchlint.diagnose.symptom import Account, Event
+from sbatchlint.diagnose.symptoms import symptoms
+from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.source.files import read, read_bytes
+from sbatchlint.source.text import Source
+
+
+class Run(NamedTuple):
+    """`notes`: what the reader should know of how the script was found. `lines`: of all logs."""
+
+    diagnosis: Diagnosis
+    logs: list[str]
+    picture: Picture | None
+    account: Account | None
+    notes: list[str]
+    lines: int
+
+    @property
+    def source(self) -> Source | None:
+        return None if self.picture is None else self.picture.source
+
+
+def judged(
+    names: list[str], script: str | None = None, sacct: str | None = None, options: Overrides | None = None,
+    searching: bool = True,
+) -> Run:  # fmt: skip
+    """Reads the logs that arguments name, and judges them. Raises `InputError`."""
+    paths = log_paths(names)
+    account = None
+    if sacct is not None:
+        account = read_account(read_bytes(sacct).decode("utf-8", "replace"), sacct)
+    findings = read_logs(paths)
+    if account is not None:
+        _add_account(account, sacct or "", len(paths), findings.events)
+    notes: list[str] = []
+    if script is None and account is not None:
+        script = account.limits.get("Command")
+        if script is not None and not os.path.isfile(script):
+            script = None
+    if script is None and searching:
+        script, notes = _found(paths)
+    picture = None
+    if script is not None:
+        source = read(script)
+        resolver = Resolver(overrides_for(options or Overrides()))
+        picture = picture_of(source, resolver.settings(source.path))
+    shown = [STANDARD_INPUT if each == "-" else each for each in paths]
+    result = diagnose(findings, picture, account)
+    return Run(result, shown, picture, account, notes, sum(findings.lines.values()))
+
+
+def _found(paths: list[str]) -> tuple[str | None, list[str]]:
+    """The script of the first log that has one, and what to say of that."""
+    for path in [each for each in paths if each != "-"][:1]:
+        found, several = script_of(path)
+        if found is not None:
+            return found.path, [
+                f"{found.path} is taken for the script of this job, by {found.by}; --script names another"
+            ]
+        if several:
+            some = ", ".join(several[:3]) + (", ..." if len(several) > 3 else "")
+            return None, [f"{len(several)} scripts may have written this log ({some}); --script says which"]
+    return None, []
+
+
+def _add_account(account: Account, path: str, file: int, events: dict[tuple[str, str], Event]) -> None:
+    """Takes what sacct says as one more line, behind those of all logs."""
+    text = f"JobState={account.state} Reason={account.reason or 'None'} ExitCode={account.exit_code}"
+    for symptom in symptoms().values():
+        match = symptom.search(text)
+        if match:
+            groups = {name: value for name, value in match.groupdict().items() if value}
+            events[(symptom.id, text)] = Event(symptom, text, groups, path, 1, 0, file)
+            return

@@ -1,0 +1,125 @@
+"""Finds the script of a log, by the pattern of its --output and --error, and by its name."""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sbatchlint.bash.values import Text
+from sbatchlint.job.request import Request
+from sbatchlint.slurm.directives import read_directives
+from sbatchlint.slurm.grammar import patterns
+from sbatchlint.source.discover import DEFAULT_EXCLUDE, is_batch_script
+from sbatchlint.source.files import InputError, content, read
+
+# Folders above a log that are searched, how deep below them, and how many files are looked at.
+MOST_ABOVE, DEEPEST, MOST_FILES, LARGEST = 3, 3, 3000, 1 << 20
+# Where sbatch writes without --output.
+DEFAULT, DEFAULT_ARRAY = "slurm-%j.out", "slurm-%A_%a.out"
+
+
+class Found(NamedTuple):
+    """A script whose job may have written a log: the better the higher; `by`: what says so."""
+
+    score: int
+    path: str
+    by: str
+
+
+def script_of(log: str) -> tuple[Found | None, list[str]]:
+    """The script of a log, and others that fit as well. None where there is none, or several are as good."""
+    found: list[Found] = []
+    nearest = 0
+    for level, path in _candidates(os.path.dirname(os.path.abspath(log))):
+        if found and level > nearest:
+            break
+        match = _fit(path, log)
+        if match is not None:
+            nearest = level
+            found.append(match)
+    if not found:
+        return None, []
+    best = max(each.score for each in found)
+    equal = [each for each in found if each.score == best]
+    return (equal[0], []) if len(equal) == 1 else (None, sorted(each.path for each in equal))
+
+
+def _candidates(folder: str) -> Iterator[tuple[int, str]]:
+    """The batch scripts near a log: in its folder and below, then in the folders above, up to that of the project. With
+    a number for each folder in which the search began."""
+    seen: set[str] = set()
+    left = MOST_FILES
+    roots = [folder]
+    while len(roots) <= MOST_ABOVE and not os.path.exists(os.path.join(roots[-1], ".git")):
+        above = os.path.dirname(roots[-1])
+        if above in (roots[-1], os.path.expanduser("~"), "/"):
+            break
+        roots.append(above)
+    for level, root in enumerate([*roots, os.getcwd()]):
+        for path in _files(root):
+            if path in seen:
+                continue
+            seen.add(path)
+            left -= 1
+            if left < 0:
+                return
+            try:
+                if os.path.getsize(path) <= LARGEST and is_batch_script(content(path), path):
+                    yield level, path
+            except OSError:
+                continue
+
+
+def _files(root: str) -> Iterator[str]:
+    depth = root.rstrip(os.sep).count(os.sep)
+    for folder, folders, names in os.walk(root):
+        if folder.count(os.sep) - depth >= DEEPEST:
+            folders.clear()
+        folders[:] = sorted(each for each in folders if each not in DEFAULT_EXCLUDE and not each.startswith("."))
+        for name in sorted(names):
+            yield os.path.join(folder, name)
+
+
+def _fit(path: str, log: str) -> Found | None:
+    """Whether the job of a script writes its log to a file of this name."""
+    try:
+        source = read(path)
+    except InputError:
+        return None
+    directives = read_directives(Text.of_file(source.text))
+    request = Request(directives)
+    if not directives.lines:
+        return None
+    name = request.text("job-name") or os.path.basename(path)
+    full = os.path.abspath(log).replace(os.sep, "/")
+    for option in ("output", "error"):
+        pattern = request.text(option)
+        if pattern and "$" not in pattern and re.search(_expression(pattern, name), full):
+            return Found(3 if name in pattern or "%x" in pattern else 2, path, f"--{option}={pattern}")
+    if request.asked("output"):
+        return Found(1, path, "its name") if name in os.path.basename(log) and len(name) > 3 else None
+    for pattern in (DEFAULT, DEFAULT_ARRAY):
+        if re.search(_expression(pattern, name), full):
+            near = os.path.dirname(os.path.abspath(log)) == os.path.dirname(os.path.abspath(path))
+            return Found(1 if near else 0, path, pattern)
+    return None
+
+
+def _expression(pattern: str, name: str) -> str:
+    """An expression for the paths that a pattern makes."""
+    end = pattern.removeprefix("./").removeprefix("../")
+    if end.startswith(("~", "/")):  # perhaps of another machine: its folder, and the file
+        end = "/".join(end.split("/")[-2:])
+    made, at = "", 0
+    for use in patterns.found(end):
+        made += re.escape(end[at : use.start])
+        at = use.end
+        if use.letter == "x":
+            made += re.escape(name)
+        elif use.letter in "Nu":
+            made += r"[\w.-]+"
+        elif use.letter == "%":
+            made += "%"
+        else:
+            made += r"\d+(?:\.[\w+]+)?(?:_\d+)?" if use.letter == "J" else r"\d+"
+    return f"(?:^|/){made}{re.escape(end[at:])}$"

@@ -1,0 +1,232 @@
+"""What a message of a program that is not known here speaks of: its words say whose fault it is.
+
+Programs are many, and the grammar of their complaints is small: what is not found, not permitted, not understood, too
+much, or not reached. The causes below are for symptoms whose text is the program's own.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from sbatchlint.bash.values import text_of
+from sbatchlint.diagnose.asking import lacks, options, shown, step_options
+from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
+from sbatchlint.job import Job
+
+Subject = Literal[
+    "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "file", "data", "program"
+]  # fmt: skip
+
+# In this order: the first that fits is the subject.
+_SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
+    # Slurm's own words, which no symptom knows.
+    ("slurm", re.compile(r"^(?:srun|sbatch|salloc|sacct|squeue|scontrol|slurmstepd|slurmd|slurmctld|slurmdbd) ?(?:\[[^\]]*\])?: |^[Ss]lurm accounting")),
+    # A program calls the commands of a batch system itself.
+    ("submitting", re.compile(r"(?<![\w/.-])(?:/\S*/)?(?:sbatch|srun|salloc|squeue|sacct|scancel|qsub|bsub)(?:\.exe)?(?![\w.-]*[\w-])"
+                              r"|submi(?:t|ssion)\w* .*\bfailed|failed to submit|\bjob ?id\b.* from\b")),
+    ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
+                          r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
+    # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
+    ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|\b(?:lustre|gpfs|nfs|autofs|infiniband)\b"
+                          r"|user ?id\b|user account|user information|unknown user|no passwd entry|modulecmd"
+                          r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|(?:server|service) (?:is )?(?:down|unavailable)"
+                          r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|name ?spaces?\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
+    # How many processes there are, and how the work is cut for them.
+    ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
+                            r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|openmp threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
+                            r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
+                            r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)")),
+    ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
+                         r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
+                         r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
+                         r"|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|please (?:specify|set|provide|choose|select)")),
+    ("rights", re.compile(r"(?i)permission ?(?:denied|error)|access (?:is )?denied|not permitted|\beacces|not writ(?:e)?able|unauthori[sz]ed|forbidden")),
+    # The other end went away: another process of the job, as a rule.
+    ("peer", re.compile(r"(?i)connection (?:was )?(?:reset|closed|lost|aborted|broken)|closed by peer|\beconn(?:reset|aborted)|broken pipe|\bepipe")),
+    # Somebody else was quicker: nothing is missing that the program reads.
+    ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
+    ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
+    ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
+                        r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
+                        r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file")),
+    ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
+                        r"|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
+)  # fmt: skip
+
+# Words of a message that a script may hold as well: options, paths, names in quotes, assignments.
+_QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")
+_MARKED = re.compile(
+    r"(?<![\w/])(--?[A-Za-z][\w-]+|(?:\.{0,2}/)?[\w.+-]+(?:/[\w.+-]+)+/?|[\w-]+\.[A-Za-z]\w{0,5}(?![\w.(])|[A-Z][A-Z0-9_]{3,})"
+)
+# Commands of a script that start what the job is for.
+_LAUNCHERS = ("srun", "mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "torchrun", "accelerate", "deepspeed")
+# What scripts do their housekeeping with: such a command only does what its words say.
+_HOUSEKEEPERS = frozenset(
+    [
+        "awk",
+        "basename",
+        "bzip2",
+        "cat",
+        "chgrp",
+        "chmod",
+        "chown",
+        "cmp",
+        "comm",
+        "cp",
+        "cut",
+        "date",
+        "dd",
+        "diff",
+        "dirname",
+        "env",
+        "expr",
+        "find",
+        "gawk",
+        "grep",
+        "gunzip",
+        "gzip",
+        "head",
+        "hostname",
+        "install",
+        "join",
+        "ln",
+        "ls",
+        "mkdir",
+        "mkfifo",
+        "mktemp",
+        "mv",
+        "nl",
+        "od",
+        "paste",
+        "printf",
+        "pushd",
+        "popd",
+        "readlink",
+        "realpath",
+        "rename",
+        "rm",
+        "rmdir",
+        "rsync",
+        "scp",
+        "sed",
+        "seq",
+        "shuf",
+        "sort",
+        "split",
+        "stat",
+        "tail",
+        "tar",
+        "tee",
+        "touch",
+        "tr",
+        "truncate",
+        "uniq",
+        "unzip",
+        "wc",
+        "xargs",
+        "xz",
+        "zcat",
+        "zip",
+        "zstd",
+    ]
+)
+# Names of files that a user writes, and not a program.
+_WRITTEN = re.compile(r"\.(?:py|sh|bash|sbatch|slurm|r|R|jl|m|pl|lua|nf|smk|ya?ml|toml|cfg|ini|conf|sif|sqsh)\b")
+
+
+def subject(event: Event) -> Subject:
+    """What the message of an event speaks of."""
+    text = event.text[:1500]
+    return next((name for name, words in _SUBJECTS if words.search(text)), "program")
+
+
+def speaks_of(*names: Subject) -> Callable[[Event], bool | None]:
+    """For `Cause.log`: rules a cause out where the message speaks of something else."""
+    return lambda event: None if subject(event) in names else False
+
+
+def named(job: Job, event: Event) -> Verdict:
+    """The commands and directives of the script with a word that the message names."""
+    text = job.source.text
+    words = [*_QUOTED.findall(event.text), *_MARKED.findall(event.text)]
+    for word in sorted(dict.fromkeys(words), key=len, reverse=True)[:12]:
+        if len(word) < (4 if word.startswith("-") else 5) or word in ("ERROR", "FATAL", "STDERR"):
+            continue
+        inside = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        found = [each.span for each in job.invocations if inside.search(text[each.span.start : each.span.end])]
+        found = found or [each.span for each in job.assignments if inside.search(text[each.span.start : each.span.end])]
+        if found:
+            return Shown(tuple(found[:2]), None, "likely")
+    return None
+
+
+def launches(job: Job, event: Event) -> Verdict:
+    """The commands that start the processes, and the directives that say how many."""
+    found = [each.span for each in job.invocations if each.name in _LAUNCHERS]
+    asked = options(job, "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
+    return shown((*found[:2], *asked))
+
+
+def runs(job: Job, event: Event) -> Verdict:
+    """The command whose program the message comes from (`prog: cannot …`, `/path/prog: …`)."""
+    match = re.match(r"(?:\S*/)?([\w.+-]{2,60}): ", event.text)
+    if match is None:
+        return None
+    found = [
+        each.span
+        for each in job.invocations
+        if any(word and word.split("/")[-1] == match[1] for word in (each.name, *map(text_of, each.argv)))
+    ]
+    return shown(tuple(found[:2]))
+
+
+def _by_housekeeper(event: Event) -> bool | None:
+    match = re.match(r"(?:\S*/)?([\w-]+): ", event.text)
+    if match is None or match[1] not in _HOUSEKEEPERS:
+        return False
+    return speaks_of("program", "file", "words")(event)
+
+
+def prepares_nothing(job: Job, event: Event) -> Verdict:
+    """The command that fails, in a script that loads no module and no environment."""
+    names = ("module", "ml", "source", ".", "conda", "mamba", "micromamba", "spack", "eval", "guix", "nix", "apptainer",
+             "singularity", "docker", "podman", "enroot")  # fmt: skip
+    if any(each.name in names for each in job.invocations) or step_options(job, "container-image", "export"):
+        return None
+    if any(each.name in ("PATH", "LD_LIBRARY_PATH") for each in job.assignments) or not lacks(job, "get-user-env"):
+        return None
+    return runs(job, event)
+
+
+def memory_asked(job: Job, event: Event) -> Verdict:
+    """What the directives ask of memory; without any, that they ask for none."""
+    names = ("mem", "mem-per-cpu", "mem-per-gpu")
+    spans = options(job, *names)
+    return Shown(spans, None, "likely") if spans else Shown((), None, "likely") if lacks(job, *names) else None
+
+
+def _inputs(event: Event) -> bool | None:
+    """A file that holds data, not a program or its settings."""
+    return None if subject(event) == "file" and not _WRITTEN.search(event.text) else False
+
+
+# For symptoms of role consequence or teardown whose text is the program's own.
+GENERAL_CAUSES = (
+    Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=speaks_of("slurm")),
+    Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
+    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
+    Cause("memory", "code", "the program ran out of memory", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
+    Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=speaks_of("geometry"), unproven="possible"),
+    Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
+    Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=speaks_of("words"), unproven="possible"),
+    Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
+    Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=speaks_of("file", "rights"), unproven="possible"),
+    Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_housekeeper, unproven="possible"),
+    Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
+    Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),
+    Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
+    Cause("content", "data", "the program does not understand what it reads", "look at the file that the message names: it may be empty, cut short, or of another form", log=speaks_of("data")),
+    Cause("system", "cluster", "something of the node or of the site does not work", "submit again with --exclude of that node, and tell the site", log=speaks_of("system")),
+    Cause("peer", "code", "the other end of a connection went away: another process of the job, as a rule", "look for the process whose output stops first", log=speaks_of("peer")),
+    Cause("network", "cluster", "a connection was not made, or was lost", "look whether the other end runs, and at the network between them", log=speaks_of("network")),
+)  # fmt: skip

@@ -1,0 +1,228 @@
+"""What sacct and scontrol say of a job's end, as `JobState=… Reason=… ExitCode=…`: looked for behind all logs.
+
+JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/common/slurm_protocol_defs.c.
+"""
+
+from collections.abc import Callable
+
+from sbatchlint.diagnose.asking import lacks, options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+_LITERALS = ("JobState=",)
+
+
+def _time(job: Job, event: Event) -> Verdict:
+    spans = options(job, "time")
+    return Shown(spans) if spans else Shown(()) if lacks(job, "time") else None
+
+
+def _memory(job: Job, event: Event) -> Verdict:
+    spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
+    return Shown(spans) if spans else Shown(()) if lacks(job, "mem", "mem-per-cpu", "mem-per-gpu") else None
+
+
+def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:
+    """Rules a cause out where the job ended otherwise. A shell reports a signal as 128 more."""
+    return lambda event: None if event.groups.get("code") in codes or event.groups.get("signal") in signals else False
+
+
+def _log_folder(job: Job, event: Event) -> Verdict:
+    return RULED_OUT if lacks(job, "output", "error") else None
+
+
+SYMPTOMS = (
+    Symptom(
+        id="job-timeout",
+        title="the job reached its time limit",
+        docs="""\
+The state that accounting keeps. What the job did in its last minutes stands in the log: a long silence before the end
+is a hang, not a long run.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=(?:TIMEOUT|DEADLINE)",),
+        causes=(
+            Cause(
+                "time-limit",
+                "script",
+                "the job needed more time than it asked for, or it hung",
+                "look at the end of the log: where it was silent for long, find what the job waited for; else ask for more",
+                script=_time,
+            ),
+        ),
+        matches="JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15",
+    ),
+    Symptom(
+        id="job-out-of-memory",
+        title="the job passed its memory limit",
+        docs="""\
+The state that accounting keeps where the kernel ended a process of the job for its memory.
+""",
+        printed_by="sacct, scontrol",
+        releases="17.11 on (OUT_OF_MEMORY); before that FAILED with signal 9",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=OUT_OF_ME",),
+        causes=(
+            Cause(
+                "memory",
+                "script",
+                "the processes of the job needed more memory than it has",
+                "ask for more with --mem or --mem-per-cpu, or look whether every rank loads what one could",
+                script=_memory,
+            ),
+        ),
+        matches="JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125",
+    ),
+    Symptom(
+        id="job-preempted",
+        title="the job was preempted",
+        docs="""\
+A job of a higher priority took its nodes.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=(?:PREEMPTED|REVOKED)",),
+        causes=(
+            Cause(
+                "preempted",
+                "cluster",
+                "a job of a higher priority took its nodes",
+                "let the program write checkpoints, and submit with --requeue",
+                unproven="certain",
+            ),
+        ),
+        matches="JobState=PREEMPTED Reason=None ExitCode=0:15",
+    ),
+    Symptom(
+        id="job-cancelled",
+        title="the job was cancelled",
+        docs="""\
+By its user, an administrator, or a program of theirs (scancel); or because a job that it depends on failed.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="teardown",
+        literals=_LITERALS,
+        patterns=(r"^JobState=CANCELLED(?: by (?P<uid>\d+))?",),
+        causes=(
+            Cause(
+                "cancelled",
+                "submission",
+                "somebody cancelled the job, or a program did (scancel)",
+                "sacct -o State%30 shows by whom (CANCELLED by UID)",
+            ),
+        ),
+        matches="JobState=CANCELLED by 1000 Reason=None ExitCode=0:0",
+    ),
+    Symptom(
+        id="job-node-fail",
+        title="a node of the job failed",
+        docs="""\
+A node stopped answering, or could not be started. Slurm starts the job again if it may be requeued.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="consequence",
+        literals=_LITERALS,
+        patterns=(r"^JobState=(?:NODE_FAIL|BOOT_FAIL|LAUNCH_FAILED)",),
+        causes=(
+            Cause(
+                "node",
+                "cluster",
+                "a node of the job failed",
+                "submit it again, without that node (--exclude); tell the administrators",
+                unproven="certain",
+            ),
+        ),
+        matches="JobState=NODE_FAIL Reason=None ExitCode=1:0",
+    ),
+    Symptom(
+        id="job-log-not-writable",
+        title="slurmstepd could not open the job's log",
+        docs="""\
+The job ends before its first command, with exit code 0:53, and there is no log: the folder of `--output` or `--error` does
+not exist, or may not be written by the user on that node.
+""",
+        printed_by="sacct, scontrol",
+        releases="all: ESLURMD_IO_ERROR 4021 & 127 = 53",
+        role="cause",
+        literals=_LITERALS,
+        patterns=(r"^JobState=FAILED .*(?:RaisedSignal:53|ExitCode=0:53)",),
+        causes=(
+            Cause(
+                "no-folder",
+                "script",
+                "the folder of the log does not exist when the job starts",
+                "make the folder before submitting: a mkdir in the script comes too late",
+                codes=("SB701",),
+                script=_log_folder,
+            ),
+            Cause(
+                "not-writable",
+                "submission",
+                "the log cannot be written where the job was submitted",
+                "submit from a folder that the nodes see and the user may write, or name one with --output",
+            ),
+        ),
+        matches="JobState=FAILED Reason=RaisedSignal:53(Real-time_signal_19) ExitCode=0:53\n",
+    ),
+    Symptom(
+        id="job-failed",
+        title="the job ended with an error",
+        docs="""\
+The exit code is that of the script's last command, or of `exit`. What failed stands in the log.
+""",
+        printed_by="sacct, scontrol",
+        releases="all",
+        role="teardown",
+        literals=_LITERALS,
+        patterns=(r"^JobState=FAILED Reason=\S* ExitCode=(?P<code>\d+):(?P<signal>\d+)",),
+        causes=(
+            Cause(
+                "not-found",
+                "submission",
+                "the job ended with exit code {code}: a command was not found, or may not be executed",
+                "load what provides it inside the job, or give its full path; chmod +x",
+                log=_ended_by(("126", "127"), ()),
+            ),
+            Cause(
+                "killed-for-memory",
+                "script",
+                "a program of the job was killed, as where the memory that the script asks for ran out",
+                "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
+                script=_memory,
+                log=_ended_by(("137",), ("9",)),
+                unproven="possible",
+            ),
+            Cause(
+                "killed",
+                "code",
+                "a program of the job was killed: memory that ran out, as a rule",
+                "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
+                log=_ended_by(("137",), ("9",)),
+                unproven="possible",
+            ),
+            Cause(
+                "crashed",
+                "code",
+                "a program of the job crashed (exit code {code}, signal {signal})",
+                "look at what it printed last; a core file and `ulimit -c unlimited` tell where",
+                log=_ended_by(("132", "134", "135", "136", "139"), ("4", "6", "7", "8", "11")),
+            ),
+            Cause(
+                "unknown",
+                "code",
+                "the job ended with exit code {code} (signal {signal}), and its log does not say why",
+                "let the script say what it does (set -x), and look at the logs of its programs",
+                unproven="possible",
+            ),
+        ),
+        matches="JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0",
+    ),
+)

@@ -1,0 +1,134 @@
+"""apptainer, singularity, docker, podman."""
+
+from sbatchlint.diagnose.asking import assigned, shown, worded
+from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+_ENGINES = ("apptainer", "singularity")
+_BINDS = ("SINGULARITY_BINDPATH", "SINGULARITY_BIND", "APPTAINER_BIND", "APPTAINER_BINDPATH")
+
+
+def _binds(job: Job, event: Event) -> Verdict:
+    """Where the script names the source: in a variable, or in a command."""
+    source = event.groups.get("source", "")
+    text = job.source.text
+    settings = tuple(
+        each.span for each in job.assignments if each.name in _BINDS and source in text[each.span.start : each.span.end]
+    )
+    commands = tuple(
+        each.span
+        for each in job.invocations
+        if each.name in _ENGINES and source and source in text[each.span.start : each.span.end]
+    )
+    return Shown(settings + commands) if settings or commands else shown(assigned(job, *_BINDS), "possible")
+
+
+def _starts(job: Job, event: Event) -> Verdict:
+    found = tuple(each.span for each in job.invocations if each.name in (*_ENGINES, "docker", "podman"))
+    program = event.groups.get("program", "")
+    return shown(found or (worded(job, program) if program else ()))
+
+
+def _image(job: Job, event: Event) -> Verdict:
+    name = event.groups.get("image", "").rsplit("/", 1)[-1]
+    return shown(worded(job, name)) if name else None
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="apptainer-mount",
+        title="a folder could not be mounted into the container",
+        docs="The source of `--bind` (or of SINGULARITY_BIND, APPTAINER_BIND) is not there on this node, or its target is not in the image and neither overlay nor underlay may make it.\n",
+        printed_by="apptainer, singularity",
+        releases="`mount source X doesn't exist` in all",
+        role="cause",
+        literals=("mount source ", "while mounting ", "mount hook function failure", "destination doesn't exist in container", "could not mount "),
+        patterns=(r"mount source (?P<source>\S+) doesn't exist", r"FATAL:.*(?:while mounting|could not mount|mount hook function failure)[: ]+(?P<source>/\S*)?", r"destination (?P<source>\S+) doesn't exist in container"),
+        causes=(
+            Cause("bind-of-script", "script", "the script mounts {source}, which is not there on the node or not in the image", "take it out, or name a folder that all nodes have", codes=("SB507", "SB409", "SB414"), script=_binds),
+            Cause("bind-of-site", "cluster", "{source} is mounted into every container, and is not there on the node", "look at SINGULARITY_BIND and APPTAINER_BIND, and ask the site"),
+        ),
+        matches="""\
+FATAL:   container creation failed: mount /30days->/30days error: while mounting /30days: mount source /30days doesn't exist
+FATAL:   container creation failed: hook function for tag prelayer returns error: could not mount /x: no such file
+FATAL:   container creation failed: mount /data->/data error: while mounting /data: destination /data doesn't exist in container
+""",
+    ),
+    Symptom(
+        id="apptainer-image",
+        title="the image cannot be opened or fetched",
+        docs="The path is wrong, the file is not whole, or a registry was not reached; `docker://` images are converted in APPTAINER_TMPDIR, which needs room.\n",
+        printed_by="apptainer, singularity",
+        releases="all releases",
+        role="cause",
+        literals=("could not open image", "Unable to handle docker", "Unable to handle ", "image format not recognized", "While making image from oci registry", "While pulling", "failed to get checksum", "failed to pull", "While performing build", "conveyor failed", "Image file already exists"),
+        patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
+        causes=(
+            Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
+            Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
+        ),
+        matches="""\
+FATAL:   could not open image /scratch/ada/x.sif: failed to retrieve path for /scratch/ada/x.sif: lstat /scratch/ada/x.sif: no such file or directory
+FATAL:   Unable to handle docker://ubuntu uri: failed to get checksum for docker://ubuntu: pinging container registry
+FATAL:   Image file already exists: "x.sif" - will not overwrite
+""",
+    ),
+    Symptom(
+        id="apptainer-start",
+        title="the container could not be started",
+        docs="User namespaces that the kernel does not allow, an image that cannot be mounted (FUSE), a program that the image does not have.\n",
+        printed_by="apptainer, singularity",
+        releases="all releases",
+        role="cause",
+        literals=("Failed to create user namespace", "Failed to create mount namespace", "executable file not found in $PATH", "container creation failed", "failed to exec", "FATAL:   stat /", "FATAL: ", "User namespace required", "Failed to initialize runtime engine", "squashfuse", "Failed to unshare root", "starter-suid doesn't have setuid"),
+        patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
+        causes=(
+            Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
+            Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
+            Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
+        ),
+        matches="""\
+FATAL:   "trainer": executable file not found in $PATH
+FATAL:   stat /opt/run.sh: no such file or directory
+ERROR  : Failed to create user namespace: user namespace disabled
+FATAL:   container creation failed: unable to add x to mount list
+""",
+    ),
+    Symptom(
+        id="docker-permission",
+        title="the user may not use docker on the node",
+        docs="Slurm gives a job the user's groups as the controller, or the node, knows them: the user has to be in the group docker there too. Clusters rarely offer docker; apptainer runs the same images.\n",
+        printed_by="docker, podman",
+        releases="all releases",
+        role="cause",
+        literals=("connect to the Docker daemon", "Cannot connect to the Docker daemon", "connect to the docker API", "unable to connect to Podman socket"),
+        patterns=(r"permission denied while trying to connect to the [Dd]ocker|Cannot connect to the Docker daemon|unable to connect to Podman socket",),
+        causes=(Cause("group", "cluster", "docker does not run on the node, or the user may not use it there", "ask the site; apptainer or pyxis run images without a daemon", unproven="certain"),),
+        matches="""\
+docker: Got permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Post http://x: dial unix
+Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?
+""",
+    ),
+    Symptom(
+        id="docker-refused",
+        title="docker could not run the container",
+        docs="An image that cannot be pulled, a name that is in use, a terminal that is not there.\n",
+        printed_by="docker, podman",
+        releases="all releases",
+        role="cause",
+        literals=("the input device is not a TTY", "Error response from daemon", "is already in use by container", "manifest unknown", "pull access denied", "toomanyrequests"),
+        patterns=(r"the input device is not a TTY", r"[Dd]ocker: Error response from daemon: (?!could not select device)(?P<error>.+)|^Error response from daemon: (?P<more>.+)", r"toomanyrequests|pull access denied|manifest unknown"),
+        causes=(
+            Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=lambda event: None if "TTY" in event.text else False),
+            Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB514", "SB505"), script=_starts),
+            Cause("daemon", "submission", "docker did not start the container: {error}", "see the message"),
+        ),
+        matches="""\
+the input device is not a TTY
+docker: Error response from daemon: Conflict. The container name "/x" is already in use by container "4711".
+Error response from daemon: pull access denied for x, repository does not exist
+ERROR: toomanyrequests: You have reached your pull rate limit.
+""",
+    ),
+)

@@ -1,0 +1,113 @@
+"""How programs end that were written in C, C++, Fortran, Java, MATLAB and other languages, whatever they are."""
+
+from sbatchlint.diagnose.subjects import GENERAL_CAUSES
+from sbatchlint.diagnose.symptom import Below, Cause, Symptom
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="assertion-failed",
+        title="an assertion of the program does not hold",
+        docs="The program looked at its own state, or at its input, and found what must not be. The text of the condition, and the place in the source, are for those who wrote it.\n",
+        printed_by="C, C++ (glibc, glog, Kokkos), Fortran, Julia",
+        releases="all releases",
+        role="consequence",
+        literals=("Assertion ", "assertion ", "Check failed: ", "CHECK failed", "ASSERT"),
+        patterns=(r"\b[Aa]ssertion [`'\"(]?.{1,300}?[`'\")]? ?[Ff]ailed|\b[Aa]ssertion [Ff]ailed|^ASSERT(?:ION)?(?: FAILED)?[: (!]", r"\b(?:Check failed: |CHECK failed)"),
+        causes=(*GENERAL_CAUSES, Cause("assertion", "code", "an assertion of the program does not hold", "look at what it read and printed before; tell its authors")),
+        matches="a.out: grid.c:12: build: Assertion `n > 0' failed.\nF0919 12:00:01 7 mesh.cc:31] Check failed: rows > 0 (0 vs. 0)\n",
+        others="test_assertions.py PASSED\n",
+        near_end=400,
+    ),
+    Symptom(
+        id="uncaught-exception",
+        title="a C++ program ended with an exception that nobody caught",
+        docs="`what():` in the next line has its text.\n",
+        printed_by="libstdc++, libc++",
+        releases="all releases",
+        role="consequence",
+        literals=("terminate called after", "terminate called without", "terminate called recursively", "terminating with uncaught", "terminating due to uncaught", "what():  "),
+        patterns=(r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|without an active exception|recursively)|terminating (?:with|due to) uncaught", r"^ *what\(\): +(?P<what>.+)"),
+        causes=(*GENERAL_CAUSES, Cause("exception", "code", "the program ended with an exception of C++", "look at its text, and at what the program printed before")),
+        matches="terminate called after throwing an instance of 'std::runtime_error'\n  what():  the mesh has no cells\n",
+        near_end=400,
+        below=Below(r"^ *what\(\): +(?P<what>.+)"),
+    ),
+    Symptom(
+        id="signal-caught",
+        title="a program crashed",
+        docs="A library caught the signal, and printed where it was: the frames below are the program's own, and the libraries'.\n",
+        printed_by="Open MPI, UCX, Julia, ROOT, Java, gfortran, Python (faulthandler), AddressSanitizer",
+        releases="all releases",
+        role="consequence",
+        literals=("Process received signal", "Caught signal ", "Signal: Segmentation", "Signal: Bus error", "Signal: Aborted", "Signal: Floating", "Received signal", "received signal", "A fatal error has been detected by the Java", "segmentation violation", "signal (", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "AddressSanitizer", "munmap_chunk(): ", "realloc(): ", "corrupted double-linked", "buffer overflow detected", "Backtrace for this error", "caught segfault", "pure virtual method called", "invalid pointer"),
+        patterns=(
+            r"\*\*\* Process received signal|Caught signal \d+ \((?P<signal>[\w ]+)|\bSignal: (?P<name>Segmentation fault|Bus error|Aborted|Floating point exception)|(?i:received signal) (?:\d+|SIG(?!TERM|CONT|INT|USR|CHLD|HUP|KILL))",
+            r"A fatal error has been detected by the Java|segmentation violation|\*\*\* caught segfault|^(?:\[\d+\] )?signal (?:\d+ )?\(\d+(?:\.\d+)?\): (?!Terminated|Killed)|\b(?:SIGSEGV|SIGABRT|SIGBUS|SIGFPE)\b|Backtrace for this error",
+            r"(?:munmap_chunk|realloc|free)\(\): [a-z ]+|corrupted double-linked list|buffer overflow detected|AddressSanitizer: |pure virtual method called",
+        ),
+        causes=(Cause("crash", "code", "the program crashed", "look at what it printed last, and at the frames below the line"),),
+        matches="""\
+[n1:4711] *** Process received signal ***
+[n1:4711:0:4711] Caught signal 8 (Floating point: integer divide by zero)
+ *** caught segfault ***
+munmap_chunk(): invalid pointer
+""",
+        near_end=400,
+    ),
+    Symptom(
+        id="fortran-stop",
+        title="a Fortran program stopped itself",
+        docs="`STOP` with a text or a number is the program's own word; `At line` names the place at which its library gave up.\n",
+        printed_by="gfortran, ifort, nvfortran, crayftn",
+        releases="all releases",
+        role="consequence",
+        literals=("STOP ", "At line ", "Error termination", "FIO-F-", " UNRECOVERABLE"),
+        patterns=(r"^\s*(?:ERROR )?STOP (?!\d+ (?:of|jobs))(?P<text>\S.*)", r"^At line \d+ of file (?P<file>\S+)", r"^Error termination\b|\bFIO-F-\d+|^lib-\d+ : UNRECOVERABLE"),
+        causes=(*GENERAL_CAUSES, Cause("stop", "code", "the Fortran program stopped itself", "see its text, and what it printed before")),
+        matches=" STOP in routine hydro: negative density\nAt line 12 of file solver.f90 (unit = 10, file = 'in.dat')\nError termination. Backtrace:\n",
+        others="nonstop STOPS\n",
+        near_end=200,
+        below=Below(r"^(?:Fortran runtime error: )?(?P<text>\w.*)", after="^At line"),
+    ),
+    Symptom(
+        id="java-exception",
+        title="a Java program ended with an exception",
+        docs="The last `Caused by:` below it has the reason.\n",
+        printed_by="Java, Scala, Groovy",
+        releases="all releases",
+        role="consequence",
+        literals=("Exception in thread ", "Caused by: "),
+        patterns=(r"^Exception in thread \"[^\"]*\" (?P<type>[\w.$]+)(?:: (?P<text>.*))?", r"^Caused by: (?P<cause>[\w.$]+)"),
+        causes=(*GENERAL_CAUSES, Cause("exception", "code", "the program ended with an exception of Java", "see the last `Caused by:` below it")),
+        matches="Exception in thread \"main\" java.lang.NullPointerException: no reads\nCaused by: java.io.FileNotFoundException: ref.fa\n",
+        near_end=400,
+    ),
+    Symptom(
+        id="matlab-error",
+        title="a MATLAB or Octave program stopped",
+        docs="The line below `Error using` has the reason; `Error in` names the callers.\n",
+        printed_by="MATLAB, Octave",
+        releases="all releases",
+        role="consequence",
+        literals=("Error using ", "Undefined function", "Unrecognized function or variable", "error: called from", "' undefined"),
+        patterns=(r"^(?:\{\S* ?)?Error using (?P<function>\S+)", r"^(?:\{\S* ?)?(?:Undefined function|Unrecognized function or variable) |^error: called from|^error: '(?P<name>\w+)' undefined"),
+        causes=(*GENERAL_CAUSES, Cause("program", "code", "the MATLAB program stopped", "see the line below it")),
+        matches="Error using fopen (line 3)\nUnrecognized function or variable 'rows'.\nerror: 'rows' undefined\n",
+        near_end=400,
+        below=Below(r"^(?!Error in)\S.*"),
+    ),
+    Symptom(
+        id="script-language-error",
+        title="a Perl, Ruby or Tcl program stopped",
+        docs="The text of `die`, of an exception or of a syntax error, with the place in the source.\n",
+        printed_by="Perl, Ruby, Tcl",
+        releases="all releases",
+        role="consequence",
+        literals=(".pl line ", ".pm line ", "Error)", "while executing"),
+        patterns=(r"^(?P<text>\S.{3,300}) at \S+\.p[lm] line \d+[.,]", r"^\S+\.rb:\d+:in .*\((?P<type>\w+Error)\)|^    while executing$"),
+        causes=(*GENERAL_CAUSES, Cause("program", "code", "the program stopped", "see its text, and the place that it names")),
+        matches="Cannot find a column in scores.tsv at /opt/bin/sum.pl line 12.\nrun.rb:3:in 'rows': undefined method 'x' (NoMethodError)\n",
+        near_end=200,
+    ),
+)

@@ -1,0 +1,209 @@
+"""CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
+
+from sbatchlint.diagnose.asking import assigned, lacks, options, shown, step_options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+_GPU_OPTIONS = ("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")
+
+
+def _bound(job: Job, event: Event) -> Verdict:
+    """Options with which each task sees one GPU, as its first."""
+    names = ("gpus-per-task", "ntasks-per-gpu", "gpu-bind", "tres-per-task", "tres-bind")
+    return shown(options(job, *names) + step_options(job, *names), "certain")
+
+
+def _hidden(job: Job, event: Event) -> Verdict:
+    """The script says which GPUs are seen."""
+    return shown(
+        assigned(job, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    )
+
+
+def _not_asked(job: Job, event: Event) -> Verdict:
+    """The directives ask for no GPU, and no step does."""
+    if options(job, *_GPU_OPTIONS) or step_options(job, *_GPU_OPTIONS):
+        return RULED_OUT
+    return Shown(options(job, "partition")) if lacks(job, *_GPU_OPTIONS) else None
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="gpu-out-of-memory",
+        title="a GPU ran out of memory",
+        docs="The memory of the GPU, which no option of Slurm changes (`--mem` is the host's): the model, the batch, or another process on the same GPU. The message says how much other processes hold.\n",
+        printed_by="torch, CUDA, JAX, TensorFlow, vLLM",
+        releases="`torch.cuda.OutOfMemoryError` 1.13 to 2.4, `torch.OutOfMemoryError` from 2.5 on, `RuntimeError: CUDA out of memory` before",
+        role="cause",
+        literals=("out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "OutOfMemoryError", "OOM when allocating", "No available memory for the cache blocks", "Free memory on device"),
+        patterns=(
+            r"(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory",
+            r"(?:torch\.|torch\.cuda\.)OutOfMemoryError",
+            r"CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|OOM when allocating tensor",
+            r"No available memory for the cache blocks|Free memory on device .* is less than desired GPU memory utilization",
+        ),
+        causes=(
+            Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own", codes=("SB301", "SB310", "SB317", "SB513", "SB212", "SB211")),
+            Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, look who they are"),
+        ),
+        matches="""\
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB
+torch.cuda.OutOfMemoryError: HIP out of memory.
+OutOfMemoryError: CUDA out of memory
+RuntimeError: CUDA error: out of memory
+torch.OutOfMemoryError: allocation failed
+jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.
+ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.
+""",
+    ),
+    Symptom(
+        id="invalid-device",
+        title="the program takes a GPU by a number that is not there",
+        docs="""\
+A program that takes `cuda:LOCAL_RANK` needs to see all GPUs of the node; with `--gpus-per-task=1`, `--ntasks-per-gpu` or
+`--gpu-bind` each task sees one, as number 0. A global rank as the number fails from the second node on.
+""",
+        printed_by="CUDA, torch",
+        releases="all releases",
+        role="cause",
+        literals=("invalid device ordinal", "_cuda_setDevice", "torch.cuda.set_device", "hipErrorInvalidDevice", "Invalid device id", "Device index must", "CUDA_ERROR_INVALID_DEVICE"),
+        patterns=(r"invalid device ordinal|hipErrorInvalidDevice|CUDA_ERROR_INVALID_DEVICE", r"Error: Invalid device id", r"^ *torch\._C\._cuda_setDevice\(", r"^ *torch\.cuda\.set_device\("),
+        causes=(
+            Cause("bound", "script", "each task sees one GPU, as number 0, and the program takes the number of its local rank", "leave the option out (--gres=gpu:N gives every task all GPUs), or let the program take device 0", codes=("SB211",), script=_bound),
+            Cause("too-many-ranks", "script", "more ranks are started on a node than it has GPUs", "start as many as there are GPUs", codes=("SB310", "SB301", "SB317", "SB201", "SB205", "SB206")),
+            Cause("rank-early", "script", "the local rank is not that of the task", "see the finding", codes=("SB401", "SB402", "SB324", "SB405")),
+            Cause("visible", "script", "the script says which GPUs are seen, by numbers of the node", "leave CUDA_VISIBLE_DEVICES to Slurm", codes=("SB212",), script=_hidden),
+            Cause("global-rank", "code", "the program takes a number of a GPU that it does not have: its global rank, or a fixed one", "take LOCAL_RANK, or rank % torch.cuda.device_count()"),
+        ),
+        matches="""\
+RuntimeError: CUDA error: invalid device ordinal
+AssertionError: Invalid device id
+    torch._C._cuda_setDevice(device)
+    torch.cuda.set_device(local_rank)
+""",
+        others="  File \"train.py\", line 3, in set_device\n",
+    ),
+    Symptom(
+        id="gpu-busy",
+        title="the GPU is taken by another process",
+        docs="A GPU in exclusive mode takes one process; or an earlier process of a dead job still holds it.\n",
+        printed_by="CUDA",
+        releases="all releases",
+        role="cause",
+        literals=("busy or unavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE", "exclusive (thread or process) mode"),
+        patterns=(r"CUDA-capable device\(s\) is/are busy or unavailable|all CUDA-capable devices are busy|CUDA_ERROR_DEVICE_UNAVAILABLE",),
+        causes=(
+            Cause("shared", "script", "several processes take one GPU, which takes one only", "give each rank its own GPU", codes=("SB301", "SB310", "SB211", "SB212", "SB513")),
+            Cause("held", "cluster", "the GPU is held by another process, or is in exclusive mode", "submit again with --exclude of that node, and tell the site"),
+        ),
+        matches="RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\ntorch.AcceleratorError: CUDA error: all CUDA-capable devices are busy or unavailable\n",
+    ),
+    Symptom(
+        id="no-gpu",
+        title="the program sees no GPU",
+        docs="""\
+No GPU was asked for (then Slurm hides them), CUDA_VISIBLE_DEVICES names what the job does not have, the container was started
+without GPUs, or the node's driver does not run.
+""",
+        printed_by="torch, CUDA, JAX, TensorFlow, vLLM, nvidia-smi",
+        releases="all releases",
+        role="cause",
+        literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend"),
+        patterns=(
+            r"No (?:CUDA|HIP) GPUs are available|no (?:CUDA|ROCm)-capable device is detected|CUDA_ERROR_NO_DEVICE",
+            r"^No devices were found",
+            r"(?:Error|Exception): (?!ProcessGroupNCCL).*(?:CUDA is not available|Cuda is not available|cuda\.is_available\(\) is False|no GPU resources available|No GPU found|no GPUs found|Failed to infer device type)",
+            r"Found no NVIDIA driver on your system|Torch not compiled with CUDA enabled",
+            r"No (?:visible|supported) [Gg][Pp][Uu] (?:devices|backend found)|MisconfigurationException: No supported gpu backend found",
+            r"Error: Unable to initialize backend '(?:cuda|gpu|rocm)'",
+        ),
+        causes=(
+            Cause("not-asked", "script", "the job, or the step, asks for no GPU", "ask for GPUs with --gres or --gpus-per-node", codes=("SB201", "SB208", "SB206"), script=_not_asked),
+            Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_hidden),
+            Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
+            Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda"),
+        ),
+        matches="""\
+RuntimeError: No CUDA GPUs are available
+RuntimeError: CUDA error: no CUDA-capable device is detected
+No devices were found
+ValueError: Cuda is not available.
+RuntimeError: Unable to proceed, no GPU resources available
+AssertionError: Torch not compiled with CUDA enabled
+lightning_fabric.utilities.exceptions.MisconfigurationException: No supported gpu backend found!
+RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices.
+RuntimeError: Failed to infer device type
+""",
+        others="INFO: Unable to initialize backend 'rocm'\nUserWarning: CUDA is not available, falling back\n",
+    ),
+    Symptom(
+        id="cpu-instead-of-gpu",
+        title="the program works without a GPU",
+        docs="JAX, TensorFlow and torch say so and go on, on the processors, many times slower.\n",
+        printed_by="JAX, TensorFlow, torch",
+        releases="all releases",
+        role="warning",
+        literals=("falling back to CPU", "GPU will not be used", "CUDA-enabled jaxlib is not installed", "Skipping registering GPU devices", "CUDA is not available", "Falling back to cpu"),
+        patterns=(r"No GPU/TPU found, falling back to CPU|GPU will not be used|CUDA-enabled jaxlib is not installed|[Ff]alling back to (?:CPU|cpu)|Skipping registering GPU devices|Warning: .*CUDA is not available",),
+        causes=(Cause("not-asked", "script", "the job, or the step, has no GPU that the program could use", "ask for GPUs, and hand them to the container", codes=("SB201", "SB208", "SB206", "SB512", "SB212")),),
+        matches="WARNING:jax._src.xla_bridge:No GPU/TPU found, falling back to CPU.\nCould not find cuda drivers on your machine, GPU will not be used.\n",
+    ),
+    Symptom(
+        id="gpu-driver",
+        title="driver, CUDA and GPU do not fit each other",
+        docs="The driver of the node is older than the program's CUDA wants, driver and library are of different releases (a node that was updated and not rebooted), or the build has no code for this type of GPU.\n",
+        printed_by="CUDA, torch, nvidia-smi",
+        releases="all releases",
+        role="cause",
+        literals=("driver version is insufficient", "Driver/library version mismatch", "no kernel image is available", "driver on your system is too old", "is not compatible with the current PyTorch", "Failed to initialize NVML", "couldn't communicate with the NVIDIA driver", "PTX was compiled with an unsupported toolchain", "provided PTX was compiled", "forward compatibility was attempted", "CUDA unknown error", "unknown error", "libcuda.so"),
+        patterns=(
+            r"driver version is insufficient for CUDA runtime|driver on your system is too old",
+            r"Driver/library version mismatch|Failed to initialize NVML|couldn't communicate with the NVIDIA driver|forward compatibility was attempted",
+            r"no kernel image is available for execution|compiled with an unsupported toolchain",
+            r"CUDA unknown error|CUDA error: unknown error|CUDA driver initialization failed",
+        ),
+        causes=(
+            Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=lambda event: None if any(word in event.text for word in ("too old", "kernel image", "toolchain")) else False),
+            Cause("node", "cluster", "the GPU driver of the node is not right", "submit again with --exclude of that node, and tell the site"),
+        ),
+        matches="""\
+RuntimeError: The NVIDIA driver on your system is too old (found version 11040).
+Failed to initialize NVML: Driver/library version mismatch
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment
+NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.
+""",
+    ),
+    Symptom(
+        id="gpu-fault",
+        title="the GPU reported a hardware error",
+        docs="Xid 48, 63, 64, 79, 94, 95 in the kernel's log: memory (ECC) or the bus.\n",
+        printed_by="CUDA, the kernel, DCGM",
+        releases="all releases",
+        role="cause",
+        literals=("uncorrectable ECC error", "NVRM: Xid", "has fallen off the bus", "uncorrectable NVLink", "CUDA_ERROR_ECC", "GPU is lost", "determine the device handle", "hardware error"),
+        patterns=(r"uncorrectable (?:ECC|NVLink) error|CUDA_ERROR_ECC_UNCORRECTABLE|fallen off the bus|GPU is lost|Unable to determine the device handle for [Gg][Pp][Uu]|NVRM: Xid \(PCI:[^)]*\): (?:48|63|64|74|79|94|95|119|120)\b",),
+        causes=(Cause("gpu", "cluster", "a GPU of the node is broken", "submit again with --exclude of that node, and tell the site", unproven="certain"),),
+        matches="RuntimeError: CUDA error: uncorrectable ECC error encountered\nNVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.\n",
+    ),
+    Symptom(
+        id="gpu-kernel-fault",
+        title="the program made a mistake on the GPU",
+        docs="An index out of range, memory that is not its own. The place in the traceback is later than the fault: CUDA_LAUNCH_BLOCKING=1 shows the right one.\n",
+        printed_by="CUDA, torch",
+        releases="all releases",
+        role="consequence",
+        literals=("device-side assert", "illegal memory access", "unspecified launch failure", "misaligned address", "Memory access fault by GPU", "CUBLAS_STATUS_", "CUDNN_STATUS_", "illegal instruction was encountered"),
+        patterns=(r"device-side assert triggered|illegal memory access was encountered|unspecified launch failure|misaligned address|illegal instruction was encountered|Memory access fault by GPU", r"(?:CUBLAS|CUDNN|CUFFT|CUSPARSE)_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR|INVALID_VALUE)"),
+        causes=(
+            Cause("memory", "code", "a library of CUDA could not get memory of the GPU", "a smaller batch; another process may hold the memory", log=lambda event: None if "ALLOC_FAILED" in event.text or "NOT_INITIALIZED" in event.text else False),
+            Cause("program", "code", "the program made a mistake on the GPU: an index out of range, or wrong sizes", "run it with CUDA_LAUNCH_BLOCKING=1"),
+        ),
+        matches="""\
+RuntimeError: CUDA error: device-side assert triggered
+torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`
+""",
+    ),
+)

@@ -1,0 +1,209 @@
+"""Files and file systems: full, gone, locked, not permitted; caches that several ranks write."""
+
+from sbatchlint.diagnose.asking import assigned, shown, worded
+from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.job.worlds import find_worlds
+
+_CACHES = (
+    "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "TORCH_HOME", "UV_CACHE_DIR",
+    "PIP_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "WANDB_CACHE_DIR", "APPTAINER_CACHEDIR", "SINGULARITY_CACHEDIR",
+    "APPTAINER_TMPDIR", "TMPDIR", "NUMBA_CACHE_DIR", "MPLCONFIGDIR", "CONDA_PKGS_DIRS",
+)  # fmt: skip
+
+
+def _temporary(job: Job, event: Event) -> Verdict:
+    """The script works in /tmp of the node."""
+    text = job.source.text
+    found = [each.span for each in job.assignments if "/tmp" in text[each.span.start : each.span.end]]
+    found += [
+        each.span
+        for each in job.invocations
+        if each.name in ("mkdir", "cd", "cp", "rsync", "tar") and "/tmp" in text[each.span.start : each.span.end]
+    ]
+    mktemp = [each.span for each in job.invocations if each.name == "mktemp"]
+    return shown(tuple(found + mktemp))
+
+
+def _caches(job: Job, event: Event) -> Verdict:
+    return shown(assigned(job, *_CACHES))
+
+
+def _several_ranks(job: Job, event: Event) -> Verdict:
+    """Several nodes run ranks that share the cache of the user's home."""
+    worlds = [world for world in find_worlds(job) if world.several_nodes]
+    if not worlds:
+        return None
+    return Shown(tuple(world.span for world in worlds), None, "likely")
+
+
+def _temporary_path(event: Event) -> bool | None:
+    near = " ".join((event.text, *event.above[-2:], *event.below[:2]))
+    return None if "/tmp" in near or "here-document" in near or "temp" in near else False
+
+
+def _named(job: Job, event: Event) -> Verdict:
+    """A command, or a variable, with the path of the message."""
+    path = event.groups.get("path", "").strip("'\"`‘’")
+    if len(path) < 4:
+        return None
+    text = job.source.text
+    found = worded(job, path) or tuple(
+        each.span for each in job.invocations if path in text[each.span.start : each.span.end]
+    )
+    return shown(found[:3])
+
+
+_TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|touch|head|tail|sort|rsync|chmod|chown|stat|dirname|readlink|tee|gzip|unzip|diff|wc|install|tr|cut|split)"
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="disk-full",
+        title="a disk, or a quota, is full",
+        docs="Home folders have small quotas, and caches below ~/.cache fill them; /tmp of a node is shared by its jobs, and may be memory. `df -h` and the site's quota command tell which.\n",
+        printed_by="the kernel, by way of any program",
+        releases="all releases",
+        role="cause",
+        literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "File too large"),
+        patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded"),
+        causes=(
+            Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604",), script=_temporary, log=_temporary_path),
+            Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
+            Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", unproven="certain"),
+        ),
+        matches="""\
+/var/spool/slurmd/job5944119/slurm_script: line 34: cannot create temp file for here-document: No space left on device
+mkdir: cannot create directory '/tmp/8e303830': No space left on device
+OSError: [Errno 122] Disk quota exceeded
+""",
+    ),
+    Symptom(
+        id="cache-race",
+        title="several ranks write one cache on a network file system",
+        docs="Compilers keep what they built below the home folder (~/.triton, ~/.cache/torch_extensions, ~/.nv): on NFS ranks of several nodes take it from under each other.\n",
+        printed_by="Python, Triton, torch, NFS",
+        releases="all releases",
+        role="cause",
+        literals=("Stale file handle", "tmp.pid_", ".tmp' ->", "torch_extensions", ".triton/cache", "stale file handle", "torchinductor_", "Error building extension"),
+        patterns=(r"[Ss]tale file handle", r"\.(?:triton|nv|inductor)\S*(?:': |: ).*(?:No such file|File exists|cannot open shared object)|(?:No such file|cannot open shared object).*\.triton/", r"\.tmp\S*' -> '\S*(?:cache|triton|torch)", r"torch_extensions\S*\.so: (?:cannot open|undefined|file too short)|Error building extension '(?P<extension>\w+)'", r"tmp\.pid_\d+.*No such file"),
+        causes=(
+            Cause("shared-compile-cache", "script", "the ranks of several nodes compile into one cache below the home folder", "export TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR to a folder of the node, such as /tmp/$USER-$SLURM_JOB_ID", codes=("SB603", "SB601", "SB416", "SB606"), script=_several_ranks),
+            Cause("file-server", "cluster", "the file server lost a file that was open, or several processes write one cache", "keep caches on the node; tell the site where it happens to other files", unproven="possible"),
+        ),
+        matches="""\
+ImportError: /home/ada/.triton/cache/0a1b2c/__triton_launcher.so: cannot stat shared object: Stale file handle
+FileNotFoundError: [Errno 2] No such file or directory: '/home/ada/.triton/cache/x/matmul.ptx.tmp.pid_7'
+OSError: [Errno 116] Stale file handle
+FileNotFoundError: [Errno 2] No such file or directory: '/x/a.tmp' -> '/home/ada/.cache/vocab'
+RuntimeError: Error building extension 'fused_adam'
+tmp.pid_471_2: No such file or directory
+""",
+    ),
+    Symptom(
+        id="lock-failed",
+        title="a lock was not had",
+        docs="Another process has it, one that was killed left its file behind (`*.lock` below ~/.cache/huggingface), or the file system has no locks (error 524, ENOLCK).\n",
+        printed_by="filelock, huggingface_hub, uv, HDF5, SQLite",
+        releases="all releases",
+        role="cause",
+        literals=("Lock acquisition failed", "(os error ", "ould not acquire lock", "unable to lock file", "No locks available", "database is locked", "could not be acquired", "Waiting to acquire lock", "failed to lock", "Resource busy"),
+        patterns=(r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
+        causes=(
+            Cause("shared-cache", "script", "several processes want one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
+            Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove the .lock file when nothing uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
+        ),
+        matches="""\
+Lock acquisition failed
+error: Could not acquire lock for `~/.cache/uv` at `~/.cache/uv/.lock`
+BlockingIOError: [Errno 11] Unable to open file (unable to lock file, errno = 11, error message = 'Resource temporarily unavailable')
+sqlite3.OperationalError: database is locked
+filelock._error.Timeout: The file lock '/home/ada/x.lock' could not be acquired.
+  Caused by: failed to lock `~/.cache/uv/.lock`: Unknown error 524 (os error 524)
+""",
+        others="Waiting to acquire lock for /home/ada/.cache/uv\n",
+    ),
+    Symptom(
+        id="cache-permission",
+        title="a cache belongs to somebody else",
+        docs="A folder of a fixed name below /tmp belongs to the first user of the node; a shared cache to who filled it.\n",
+        printed_by="uv, pip, Python",
+        releases="all releases",
+        role="cause",
+        literals=("Permission denied (os error", "Permission denied: '/tmp", "Permission denied: '/scratch", "not owned or is not writable", "Permission denied: '/var/tmp"),
+        patterns=(r"Permission denied \(os error 13\)", r"Permission denied: '(?P<path>/(?:tmp|var/tmp)/[^']*)'", r"not owned or is not writable by the current user"),
+        causes=(
+            Cause("fixed-folder", "script", "the script puts a cache into a folder of a fixed name, which belongs to another user", "name it after the user: /tmp/$USER/uv", codes=("SB601",), script=_caches),
+            Cause("inherited-folder", "submission", "a cache has a folder of a fixed name, which belongs to another user", "name it after the user: UV_CACHE_DIR=/tmp/$USER/uv"),
+        ),
+        matches="""\
+error: failed to open file `/tmp/uv_cache/sdists-v9/.git`: Permission denied (os error 13)
+PermissionError: [Errno 13] Permission denied: '/tmp/ray/session_latest'
+WARNING: The directory '/home/ada/.cache/pip' or its parent directory is not owned or is not writable by the current user.
+""",
+    ),
+    Symptom(
+        id="file-system-gone",
+        title="a file system does not answer as it should",
+        docs="It is not mounted on that node, was remounted read-only, or its server is away.\n",
+        printed_by="the kernel, by way of any program",
+        releases="all releases",
+        role="cause",
+        literals=("Read-only file system", "Input/output error", "Transport endpoint is not connected", "Cannot send after transport endpoint shutdown", "Remote I/O error", "Structure needs cleaning", "Host is down", "disk I/O error", "Connection timed out: '/"),
+        patterns=(r"Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
+        causes=(
+            Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder, or use --writable-tmpfs", codes=("SB507", "SB604", "SB602"), log=lambda event: None if "Read-only" in event.text else False),
+            Cause("file-system", "cluster", "a file system does not answer on that node", "submit again with --exclude of that node, and tell the site"),
+        ),
+        matches="""\
+OSError: [Errno 30] Read-only file system: '/opt/x'
+cat: /scratch/x: Input/output error
+ls: cannot access '/data': Transport endpoint is not connected
+""",
+    ),
+    Symptom(
+        id="file-not-there",
+        title="a file is not there",
+        docs="A relative path is looked for in the folder where sbatch was called. /tmp and local scratch are each node's own: what was made on the login node, or on another node, is not there.\n",
+        printed_by="coreutils, Python, any program",
+        releases="all releases",
+        near_end=60,
+        role="consequence",
+        literals=("No such file or directory", "can't open file", "No such file:", "cannot open "),
+        patterns=(
+            _TOOLS + r"(?:\[\d+\])?: (?:cannot (?:access|stat|open|create directory|create regular file|touch) |can't (?:read|open) |failed to \w+ )?(?P<path>[^:]+): No such file or directory",
+            r"^\S*python[\d.]*: can't open file '?(?P<path>[^':]+)'?: \[Errno [2]\]",
+            r"^FileNotFoundError: \[Errno [2]\] No such file or directory: (?P<path>.+)",
+            r"^(?:Rscript|julia|Fatal error|ERROR): .*(?:cannot open file|could not open file) '?(?P<path>[^']+)'?(?:: No such file|$)",
+        ),
+        causes=(
+            Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811")),
+            Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708")),
+            Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
+            Cause("submit-folder", "submission", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
+        ),
+        matches="""\
+sed: can't read script: No such file or directory
+cp: cannot stat '/scratch/ada/in.dat': No such file or directory
+python3: can't open file 'train.py': [Errno 2] No such file or directory
+FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'
+Fatal error: cannot open file 'fit.R': No such file or directory
+""",
+    ),
+    Symptom(
+        id="file-not-permitted",
+        title="a file may not be read or written",
+        docs="Its owner, its group or the mode of a folder above; network file systems do not know root.\n",
+        printed_by="coreutils, Python, any program",
+        releases="all releases",
+        near_end=60,
+        role="consequence",
+        literals=("Permission denied", "Operation not permitted"),
+        patterns=(_TOOLS + r": (?:cannot [\w ]+ )?(?P<path>[^:]+): (?:Permission denied|Operation not permitted)", r"^PermissionError: \[Errno 1?3?\] (?:Permission denied|Operation not permitted): (?P<path>.+)"),
+        causes=(
+            Cause("path-of-script", "script", "{path}, which the script names, may not be used so", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
+            Cause("rights", "submission", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
+        ),
+        matches="mkdir: cannot create directory '/data/x': Permission denied\nPermissionError: [Errno 13] Permission denied: 'out/log.txt'\n",
+    ),
+)

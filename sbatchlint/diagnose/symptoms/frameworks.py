@@ -1,0 +1,192 @@
+"""Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
+
+from sbatchlint.bash.values import shown_text
+from sbatchlint.diagnose.asking import assigned, options, shown, step_options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.source.numbers import parse_integer
+
+
+def _several_starts(event: Event) -> bool | None:
+    """A rank is printed once for each process that takes itself for it: once is right."""
+    return None if event.count > 1 else False
+
+
+def _plain_programs(job: Job, event: Event) -> Verdict:
+    """Programs that are not started by a launcher: their steps, and the option that says how many tasks there are."""
+    found = tuple(world.span for world in find_worlds(job) if world.launch is None)
+    found = found or tuple(each.span for each in job.steps if not job.launches)
+    return Shown(options(job, "nodes", "ntasks", "ntasks-per-node") + found) if found else None
+
+
+def _gpu_options(job: Job, event: Event) -> Verdict:
+    names = ("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpu-bind", "ntasks-per-gpu")
+    return shown(options(job, *names) + step_options(job, *names))
+
+
+def _more_workers(event: Event) -> bool | None:
+    """More processes came than the world has: every task starts all of them."""
+    workers, world = (parse_integer(event.groups.get(each, "")) for each in ("workers", "world"))
+    return None if workers is not None and world is not None and workers > world else False
+
+
+def _in_batch_shell(job: Job, event: Event) -> Verdict:
+    found = tuple(world.span for world in find_worlds(job) if world.in_batch_shell)
+    return Shown(found) if found else RULED_OUT
+
+
+def _devices_named(job: Job, event: Event) -> Verdict:
+    """`--include` of deepspeed, or CUDA_VISIBLE_DEVICES, with numbers of the node."""
+    named = tuple(
+        each.span
+        for each in job.invocations
+        if each.name == "deepspeed"
+        and any(shown_text(word).startswith(("--include", "--exclude", "-i", "-e")) for word in each.argv[1:])
+    )
+    return shown(named + assigned(job, "CUDA_VISIBLE_DEVICES"), "certain")
+
+
+_WORLD = ("SB301", "SB303", "SB304", "SB310", "SB311", "SB312", "SB313", "SB317", "SB324", "SB203", "SB302")
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="lightning-members",
+        title="Lightning waits for ranks that nobody starts",
+        docs="""\
+Each rank prints `GLOBAL_RANK: 2, MEMBER: 3/8` once, and training begins when all are there. The first line alone: the program is not
+under srun, or NODE_RANK is set. Every rank several times: one task per node where Lightning wants one per GPU.
+""",
+        printed_by="Lightning",
+        releases="`initializing ddp: GLOBAL_RANK` up to 1.5, `Initializing distributed: GLOBAL_RANK` 1.6 on",
+        role="warning",
+        literals=("GLOBAL_RANK: ",),
+        patterns=(r"GLOBAL_RANK: 0, MEMBER: 1/(?P<size>[2-9]|\d\d+)",),
+        causes=(
+            Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning wants one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=_several_starts),
+            Cause("alone", "script", "one process was started, and it waits for {size}", "start it with srun, one task for each GPU", codes=("SB312", "SB311"), script=_in_batch_shell),
+            Cause("inherited-rank", "cluster", "the environment has a rank of its own (NODE_RANK, LOCAL_RANK), so Lightning starts no further processes", "unset NODE_RANK and LOCAL_RANK before it", log=lambda event: None if event.count == 1 and len(event.below) < 6 else False),
+        ),
+        matches="initializing ddp: GLOBAL_RANK: 0, MEMBER: 1/8\nInitializing distributed: GLOBAL_RANK: 0, MEMBER: 1/16\n",
+        others="Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/1\nInitializing distributed: GLOBAL_RANK: 3, MEMBER: 4/8\n",
+    ),
+    Symptom(
+        id="lightning-slurm-mismatch",
+        title="Lightning and Slurm disagree on nodes or tasks",
+        docs="Under Slurm, Lightning wants `--nodes` as its num_nodes and `--ntasks-per-node` as its devices; `--ntasks` alone it does not take.\n",
+        printed_by="Lightning (plugins/environments/slurm.py)",
+        releases="Lightning 2.0 on",
+        role="cause",
+        literals=("does not match. HINT: Set `", "in your SLURM bash script, but this variable is not supported", "You requested gpu: [", "You requested GPUs: [", "ut your machine only has"),
+        patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your SLURM bash script", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
+        causes=(
+            Cause("fewer-gpus", "script", "the program wants the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
+            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text else None),
+            Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
+        ),
+        matches="""\
+ValueError: You set `devices=4` in Lightning, but the number of tasks per node configured in SLURM `--ntasks-per-node=1` does not match. HINT: Set `devices=1`.
+RuntimeError: You set `--ntasks=8` in your SLURM bash script, but this variable is not supported. HINT: Use `--ntasks-per-node=8` instead.
+pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested gpu: [0, 1, 2, 3] But your machine only has: [0]
+                But your machine only has: [0]
+""",
+    ),
+    Symptom(
+        id="lightning-without-srun",
+        title="Lightning is not started by srun",
+        docs="On a machine with Slurm it says so, and trains on one node alone.\n",
+        printed_by="Lightning",
+        releases="Lightning 1.8 on",
+        role="warning",
+        literals=("The `srun` command is available",),
+        patterns=(r"The `srun` command is available on your system but is not used",),
+        causes=(Cause("no-srun", "script", "the program is started without srun, so only one process of the job runs", "start it with srun", codes=("SB312", "SB311")),),
+        matches="PossibleUserWarning: The `srun` command is available on your system but is not used. HINT: If your intention is to run Lightning on SLURM, prepend your python command with `srun`\n",
+    ),
+    Symptom(
+        id="world-size-mismatch",
+        title="the number of ranks is not what the program expects",
+        docs="More ranks than expected: every task starts all of them. Fewer: some are not started. The parallel sizes of the program must divide their number.\n",
+        printed_by="Megatron-LM, DeepSpeed, torch, JAX, TensorFlow",
+        releases="all releases",
+        role="cause",
+        literals=("world_size", "world size", "WORLD_SIZE", "train_batch_size is not equal", "not divisible by", "worker_count", "store based barrier", "must be divisible", "not a multiple of", "Invalid rank "),
+        patterns=(
+            r"(?:Error|Exception): .*(?:world[_ ]size|WORLD_SIZE) ?[(=]?\(?(?P<size>\d+)?\)? .*(?:not divisible|is not equal|must be|does not match|expected)",
+            r"Check batch related parameters\. train_batch_size is not equal",
+            r"(?:Error|Exception): .*(?:number of (?:GPUs|gpus|processes|ranks|devices)).*(?:not divisible|must be divisible|not a multiple)",
+            r"world_size=(?P<world>\d+), worker_count=(?P<workers>\d+)",
+            r"worker_count=(?P<came>\d+), world_size=(?P<all>\d+)",
+            r"ValueError: rank \d+ is (?:not less than|greater than|out of)|Invalid rank \d+, rank should be in the interval",
+        ),
+        causes=(
+            Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401")),
+            Cause("all-of-each-task", "code", "{workers} processes came to a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
+            Cause("sizes", "code", "the number of ranks does not fit the sizes that the program is told", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),
+        ),
+        matches="""\
+AssertionError: world_size (8) is not divisible by tensor_model_parallel_size (3)
+AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size 64 != 4 * 1 * 8
+ValueError: The number of GPUs must be divisible by the tensor parallel size
+RuntimeError: Timed out initializing process group in store based barrier on rank: 2, for key: store_based_barrier_key:1 (world_size=2, worker_count=4, timeout=0:30:00)
+Waiting in store based barrier: worker_count=128, world_size=16
+ValueError: Invalid rank 9, rank should be in the interval [0, 7]
+""",
+        others="INFO: world_size is 8\n",
+    ),
+    Symptom(
+        id="deepspeed-hosts",
+        title="deepspeed and its list of hosts or GPUs",
+        docs="The GPUs of a job are numbered from 0, whichever they are on the node; the list of hosts has `name slots=N` lines.\n",
+        printed_by="deepspeed (launcher/runner.py)",
+        releases="all releases",
+        role="cause",
+        literals=("No slot '", "not found in hostfile", "parse_inclusion_exclusion", "no extra nodes available via hostfile", "Hostfile is empty", "Hostfile contains", "launcher 'pdsh' not installed", "' not installed.", "are mutually exclusive."),
+        patterns=(
+            r"No slot '?(?P<slot>\d+)'? specified on host",
+            r"^ *active_resources = parse_inclusion_exclusion\(",
+            r"Hostname '(?P<host>[^']*)' not found in hostfile|Hostfile (?:is empty|contains)|no extra nodes available via hostfile",
+            r"launcher '(?P<launcher>\w+)' not installed",
+        ),
+        causes=(
+            Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=lambda event: None if "lot '" in event.text or "active_resources" in event.text else False),
+            Cause("hostfile", "script", "the list of hosts is missing, or does not fit the job", "write one line `HOST slots=GPUS` for each node of the job", codes=("SB315", "SB314")),
+            Cause("launcher", "cluster", "the way in which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=lambda event: None if "not installed" in event.text else False),
+            Cause("hosts", "submission", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
+        ),
+        matches="""\
+ValueError: No slot '4' specified on host 'localhost'
+    active_resources = parse_inclusion_exclusion(resource_pool,
+ValueError: Hostname 'gpu7' not found in hostfile
+RuntimeError: launcher 'pdsh' not installed.
+""",
+    ),
+    Symptom(
+        id="deepspeed-no-hostfile",
+        title="deepspeed found no list of hosts, and uses this node only",
+        docs="Right for a job of one node.\n",
+        printed_by="deepspeed (launcher/runner.py)",
+        releases="all releases",
+        role="warning",
+        literals=("Unable to find hostfile",),
+        patterns=(r"Unable to find hostfile, will proceed with training with local resources only",),
+        causes=(Cause("several-nodes", "script", "the job has several nodes, and deepspeed uses the first only", "give it --hostfile, or start one launcher per node with srun", codes=("SB315",)),),
+        matches="[WARNING] [runner.py:122:fetch_hostfile] Unable to find hostfile, will proceed with training with local resources only.\n",
+    ),
+    Symptom(
+        id="accelerate-arguments",
+        title="accelerate cannot start what it is told",
+        docs="The number of processes, the GPUs and the kind of training do not fit each other.\n",
+        printed_by="accelerate",
+        releases="0.20 on",
+        role="cause",
+        literals=("You need to use at least", "Tried to launch on distributed with multinode", "GPU ids were configured and tried", "You can only use one of `--", "manually pass in `--num_processes`"),
+        patterns=(r"You need to use at least 2 processes to use `--multi_gpu`|Less than two GPU ids were configured|You can only use one of `--\w+`|manually pass in `--num_processes`", r"Tried to launch on distributed with multinode, but `(?P<name>\w+)` env was not set"),
+        causes=(
+            Cause("world-of-script", "script", "the processes that accelerate is told do not fit the job", "see the finding", codes=("SB313", "SB310", "SB312", "SB408", "SB414", "SB409")),
+            Cause("config", "submission", "the processes that accelerate is told, by options or by its configuration file, do not fit", "give --num_processes, --num_machines and --multi_gpu"),
+        ),
+        matches="ValueError: You need to use at least 2 processes to use `--multi_gpu`.\nValueError: Tried to launch on distributed with multinode, but `MASTER_ADDR` env was not set, please try exporting rank 0's hostname as `MASTER_ADDR`\n",
+    ),
+)

@@ -1,0 +1,142 @@
+"""What any program may print: looked for after all others."""
+
+from sbatchlint.diagnose.subjects import GENERAL_CAUSES
+from sbatchlint.diagnose.symptom import Below, Cause, Symptom
+
+# Exceptions are called so, with few exceptions.
+_TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.){0,8}(?:[A-Z]\w*Error|(?:[A-Z]\w*)?(?:Exception|Interrupt|Failure|Fault|Timeout|Exit)))"
+# What logging puts before a line of a traceback that it prints.
+_LOGGED = r"^(?:\[?(?:ERROR|CRITICAL)\]?[\s:|-][^\]]{0,60}\][:\s]+)?"
+# Rulers and marks that programs draw before a message.
+_DRAWN = r"^[\s*#!|=>%<-]{0,30}(?:\"\w+\": ?\")?"
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="python-exception",
+        title="a Python program ended with an exception",
+        docs="""\
+The last line of a traceback. Where another message of the log names a reason, that is the answer; else it is the first
+exception of the first rank that failed. Of exceptions that led to each other the first is taken, but where it only says
+that a look-up failed, and the next one says what for.
+""",
+        printed_by="python",
+        releases="all",
+        role="consequence",
+        literals=("Error", "Exception", "Interrupt", "Failure", "Timeout: ", "Fault: ", "Exit: "),
+        patterns=(_LOGGED + _TYPE + r": (?P<text>.+)", _LOGGED + _TYPE + r":?$"),
+        causes=(
+            *GENERAL_CAUSES,
+            Cause("exception", "code", "the program failed with {type}", "see the traceback in the log: its last frame that is the program's own"),
+        ),
+        matches="""\
+ValueError: invalid literal for int() with base 10: 'x'
+mymodule.errors.BadShapeError: expected 3
+Exception: no model
+ERROR 11-24 08:50:34 [core.py:842] ValueError: no free memory blocks
+AssertionError
+""",
+        others="""\
+no Error: here
+2024-05-01 error: x
+""",
+        near_end=400,
+    ),
+    Symptom(
+        id="python-traceback",
+        title="a Python program ended with an exception",
+        docs="The exception has no name by which it is known as one: it is the first line below the frames that is not indented.\n",
+        printed_by="python",
+        releases="all",
+        role="teardown",
+        literals=("Traceback (most recent call last)",),
+        patterns=(r"Traceback \(most recent call last\)",),
+        causes=(
+            *GENERAL_CAUSES,
+            Cause("exception", "code", "the program failed with an exception", "see the traceback in the log: its last frame that is the program's own"),
+        ),
+        matches="Traceback (most recent call last):\n",
+        near_end=400,
+        below=Below(r"^(?!srun|slurm)(?P<type>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", instead=True),
+    ),
+    Symptom(
+        id="error-message",
+        title="a program reports an error",
+        docs="""\
+A line of the form that programs give to errors, near the end of a log that says nothing else. What it speaks of, such as a
+file, an option, or a number of processes, says where to look first.
+""",
+        printed_by="any program",
+        releases="all",
+        role="teardown",
+        literals=(
+            "error:", "Error:", "ERROR", "FATAL", "fatal:", "Fatal", "fatal error", "panic:", "SEVERE", "CRITICAL", "ABORT", "Error in routine",
+            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]",
+        ),
+        patterns=(
+            _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
+            r"^.{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
+            _DRAWN + r"(?:[\w .()/-]{1,60}: )?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|when|while|reading|opening|occurred|code|termination|launching)\b",
+            r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]",
+        ),
+        causes=(
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the program reports an error, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+        ),
+        matches="""\
+mytool: error: the grid has no points
+ *** ERROR: the cell is too small ***
+2024-05-01 - trainer - ERROR - no batch
+ MOM_SOLVE: error when solving the tridiagonal problem
+Fatal error in the input
+will likely abort
+""",
+        others="""\
+error_rate 0.5
+epoch 3 error 0.2
+""",
+        near_end=60,
+        below=Below(r"^(?!.*:$).*\w\W*\s.*\w", after=r"[:!=,]$|^\W*\w+(?: \w+)?\W*$"),
+    ),
+    Symptom(
+        id="failure-words",
+        title="a program says that it could not do something",
+        docs="""\
+A line of the form in which programs say that something did not go, near the end of a log in which nothing is called an
+error. Many programs go on after such a line.
+""",
+        printed_by="any program",
+        releases="all",
+        role="teardown",
+        literals=("annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error"),
+        patterns=(
+            _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|does not exist)",
+            _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
+            r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
+            r"(?<![\w-])FAILED(?![\w-])|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
+            r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
+            r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
+            r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$",
+            r"^\W*(?:[\w-]+ ){0,4}[Mm]ust (?:be|have|match|divide|contain|specify)\b",
+            r"^\[[\w.-]+@[\w.-]+\] .{0,150}\b(?:unable to|error|failed)\b",
+        ),
+        causes=(
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the program could not do something, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+        ),
+        matches="""\
+solver: cannot read mesh.dat
+Failed to open the restart file
+the grid cannot be divided
+the simulation has failed
+gzip: part.gz: not in gzip format
+fabric_open: assign_context command failed: Invalid argument
+There must be more cells than processes
+"message": "java.lang.RuntimeException: Could not find the number
+In part:  NetCDF: HDF error
+[mpiexec@n1] main (mpiexec.c:212): unable to get the size
+""",
+        others="INFO trainer: samples are skipped\n",
+        near_end=30,
+    ),
+)  # fmt: skip

@@ -1,0 +1,157 @@
+"""Other languages and tools: Java, Fortran, R, Julia, Perl, MATLAB, compilers, workflow programs."""
+
+from sbatchlint.diagnose.asking import shown
+from sbatchlint.diagnose.subjects import GENERAL_CAUSES
+from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _java(job: Job, event: Event) -> Verdict:
+    """Commands that tell Java how much memory to take."""
+    text = job.source.text
+    return shown(tuple(each.span for each in job.invocations if "-Xm" in text[each.span.start : each.span.end]))
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="java-memory",
+        title="Java has too little memory",
+        docs="`-Xmx` is what Java may take for its heap; the job needs some more than that (`--mem`).\n",
+        printed_by="Java",
+        releases="all releases",
+        role="cause",
+        literals=("java.lang.OutOfMemoryError", "reserve enough space for object heap", "insufficient memory for the Java Runtime", "Could not reserve enough"),
+        patterns=(r"java\.lang\.OutOfMemoryError: (?P<what>.+)", r"Could not reserve enough space for|insufficient memory for the Java Runtime"),
+        causes=(
+            Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", script=_java),
+            Cause("heap", "code", "Java has too little memory for the work", "give it more with -Xmx (JAVA_TOOL_OPTIONS), and the job with --mem"),
+        ),
+        matches="Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\nError: Could not reserve enough space for 67108864KB object heap\n",
+    ),
+    Symptom(
+        id="fortran-error",
+        title="a Fortran program stopped",
+        docs="174 is a segmentation fault (a stack that is too small: `ulimit -s unlimited`), 78 the signal of an end from outside, 24 and 29 the input.\n",
+        printed_by="ifort, gfortran",
+        releases="all releases",
+        role="consequence",
+        literals=("forrtl: ", "Fortran runtime error", "At line ", "Program received signal SIG"),
+        patterns=(r"forrtl: (?:severe|error) \((?P<code>\d+)\): (?P<what>.+)", r"^Fortran runtime error: (?P<text>.+)", r"^Program received signal (?P<signal>SIG\w+)"),
+        causes=(
+            Cause("ended", "unknown", "the program was ended from outside", "look for what stands before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
+        ),
+        matches="forrtl: severe (174): SIGSEGV, segmentation fault occurred\nFortran runtime error: End of file\nProgram received signal SIGSEGV: Segmentation fault - invalid memory reference.\n",
+    ),
+    Symptom(
+        id="r-error",
+        title="R stopped",
+        docs="The line with `Error in`, or the one below it, has the reason.\n",
+        printed_by="R",
+        releases="all releases",
+        role="consequence",
+        literals=("Error in ", "cannot allocate vector"),
+        patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!rule |group job |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
+        causes=(*GENERAL_CAUSES, Cause("program", "code", "the R program stopped", "see the line with `Error in`, and the one below it")),
+        matches="Error: cannot allocate vector of size 12.5 Gb\nError in read.csv(f) : object 'f' not found\n",
+        below=Below(r"\S.*", after=r":\s*$|,\s*:?$"),
+    ),
+    Symptom(
+        id="r-halted",
+        title="R stopped",
+        docs="The line only says that it ended; what stands above it has the reason.\n",
+        printed_by="R",
+        releases="all releases",
+        role="teardown",
+        literals=("Execution halted",),
+        patterns=(r"^Execution halted",),
+        causes=(Cause("program", "code", "the R program stopped", "see the lines above it"),),
+        matches="Execution halted\n",
+    ),
+    Symptom(
+        id="julia-error",
+        title="Julia stopped",
+        docs="The stack below the line says where. Of a failed task, `nested task error` has the reason.\n",
+        printed_by="Julia",
+        releases="all releases",
+        role="consequence",
+        literals=("ERROR: ", "ERROR (unhandled", "nested task error", "Error launching "),
+        patterns=(r"^ERROR: (?:LoadError: )?(?:[A-Z]\w*(?:Error|Exception)\b|On worker \d+:|syntax: )|^ERROR \(unhandled task failure\)", r"^\s*nested task error: (?P<nested>.+)"),
+        causes=(*GENERAL_CAUSES, Cause("program", "code", "the Julia program stopped", "see the message; Pkg.instantiate() on the login node installs packages")),
+        matches="ERROR: LoadError: ArgumentError: Package CUDA not found in current path.\nERROR: SystemError: opening file \"x\": No such file or directory\n    nested task error: BoundsError: attempt to access\n",
+        below=Below(r"^\s*nested task error: .+|^[A-Z]\w*(?:Error|Exception)\b.*", after=r"TaskFailedException:?$|On worker \d+:$", instead=True),
+    ),
+    Symptom(
+        id="perl-module",
+        title="Perl does not find a module",
+        docs="Its environment was not loaded in the job, or PERL5LIB of another one is in the way.\n",
+        printed_by="Perl",
+        releases="all releases",
+        role="cause",
+        literals=("in @INC", "loadable library and perl binaries are mismatched"),
+        patterns=(r"^Can't locate (?P<module>\S+) in @INC|perl binaries are mismatched",),
+        causes=(Cause("environment", "code", "the Perl of the job has no {module}", "load or activate its environment inside the job; unset PERL5LIB of another one"),),
+        matches="Can't locate Bio/Perl.pm in @INC (you may need to install the Bio::Perl module)\n",
+    ),
+    Symptom(
+        id="license-failed",
+        title="no licence was to be had",
+        docs="All are taken, or the node does not reach the licence server. `--licenses` lets Slurm wait for one where the site has set that up.\n",
+        printed_by="FlexNet, MATLAB, ANSYS, Abaqus, Gurobi, COMSOL",
+        releases="all releases",
+        role="cause",
+        literals=("License checkout failed", "License Manager Error", "license server", "Licensed number of users already reached", "Could not check out a license", "Failed to checkout license", "No valid license", "GurobiError", "license file"),
+        patterns=(r"License checkout failed|License Manager Error|Licensed number of users already reached|[Cc]ould not check ?out a license|Failed to check ?out license|Cannot connect to license server|GurobiError: .*[Ll]icense",),
+        causes=(Cause("license", "cluster", "no licence was to be had: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later"),),
+        matches="License checkout failed.\nLicense Manager Error -15\ngurobipy.GurobiError: HostID mismatch (licensed to 1, hostid is 2): license file\n",
+    ),
+    Symptom(
+        id="build-failed",
+        title="something could not be compiled",
+        docs="The first `error:` of the compiler above it says what.\n",
+        printed_by="make, gcc, nvcc, cmake, ninja, cargo",
+        releases="all releases",
+        role="consequence",
+        literals=("make: *** ", "fatal error: ", "CMake Error", "ninja: build stopped", "collect", "undefined reference to", "could not compile `", "Compilation failed"),
+        patterns=(r"^make(?:\[\d+\])?: \*\*\* ", r": fatal error: (?P<file>\S+): No such file", r"^CMake Error|^ninja: build stopped|^collect2: error|undefined reference to|^error: could not compile `"),
+        causes=(Cause("build", "code", "something could not be compiled in the job", "build it before, on a machine like the nodes, with the modules that it wants"),),
+        matches="make: *** [Makefile:12: all] Error 2\nsolver.c:3:10: fatal error: mpi.h: No such file or directory\nninja: build stopped: subcommand failed.\n",
+    ),
+    Symptom(
+        id="workflow-step-failed",
+        title="a step of a workflow failed",
+        docs="The step's own log has the reason: `.command.err` in Nextflow's work folder, the `log:` of Snakemake's rule. Status 137 is memory as a rule, 140 or 143 the time, 127 a program that is not found.\n",
+        printed_by="Nextflow, Snakemake, Cromwell, Toil",
+        releases="all releases",
+        role="consequence",
+        literals=("Error executing process >", "Error in rule ", "terminated with an error exit status", "because a job execution failed", "terminated for an unknown reason", "Missing output file(s)", "MissingOutputException", "WorkflowError", "terminated by the external system"),
+        patterns=(r"terminated with an error exit status \((?P<status>\d+)\)", r"Error executing process > '(?P<step>[^']*)'", r"^Error in (?:rule|group job) (?P<rule>\S+):", r"because a job execution failed|MissingOutputException|^WorkflowError|terminated for an unknown reason"),
+        causes=(
+            Cause("limits", "submission", "a step of the workflow was ended by Slurm: its memory or time was used up, as a rule", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
+            Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("126", "127") else False),
+            Cause("unknown", "unknown", "a step of the workflow ended, and nothing in the log says why", "look at that step's own log, and at `sacct -j JOB`", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
+            Cause("step", "code", "a step of the workflow failed", "look at that step's own log", unproven="possible"),
+        ),
+        below=Below(r"(?P<why>terminated (?:with|for) .+)", after=r"^.{0,80}Error executing process >", instead=True),
+        matches="""\
+Process `ALIGN (s1)` terminated with an error exit status (137)
+ERROR ~ Error executing process > 'ALIGN (s1)'
+Error in rule map:
+Exiting because a job execution failed. Look below for error messages
+""",
+    ),
+    Symptom(
+        id="panic",
+        title="a program gave up",
+        docs="A program in Go or Rust that met what it did not expect.\n",
+        printed_by="Go, Rust",
+        releases="all releases",
+        role="consequence",
+        literals=("panic: ", "panicked at", "fatal error: all goroutines"),
+        patterns=(r"^panic: (?P<what>.+)", r"thread '[^']*' (?:\(\d+\) )?panicked at", r"^fatal error: all goroutines are asleep"),
+        causes=(Cause("program", "code", "the program gave up", "see its message"),),
+        matches="panic: runtime error: index out of range [3] with length 3\nthread 'main' panicked at src/main.rs:3:5:\nfatal error: all goroutines are asleep - deadlock!\n",
+    ),
+)

@@ -1,0 +1,236 @@
+"""Open MPI, PRRTE, MPICH, Intel MPI and what lies between them and Slurm (PMI, PMIx)."""
+
+import re
+
+from sbatchlint.diagnose.asking import assigned, commands, shown, step_options
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.job.steps import step_around
+
+_MPIRUN = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra")
+
+
+def _without_mpi(job: Job, event: Event) -> Verdict:
+    """Steps that say nothing of MPI: the site's default counts."""
+    found = tuple(each.span for each in job.steps if each.option("mpi") is None)
+    return Shown(found) if found else shown(step_options(job, "mpi"))
+
+
+def _not_listed(event: Event) -> bool | None:
+    """`srun --mpi=list` stands above, and has no PMIx."""
+    listed = [line for line in event.above if "MPI" in line and "types are" in line]
+    return (
+        True
+        if listed and not any("pmix" in line.lower() for line in event.above[: len(event.above) // 2 + 2])
+        else None
+    )
+
+
+def _under_srun(job: Job, event: Event) -> Verdict:
+    """An mpirun in the tasks of a step."""
+    found = [(each, step_around(each.context)) for each in job.invocations if each.name in _MPIRUN]
+    spans = tuple(span for each, step in found if step is not None for span in (step.span, each.span))
+    return Shown(spans) if spans else RULED_OUT if job.is_shell and not job.limits.exhausted and found else None
+
+
+def _alone(event: Event) -> bool | None:
+    """Several processes call themselves the only one."""
+    alone = event.groups.get("rank") == "0" and event.groups.get("size") == "1" and event.count > 1
+    return None if alone or "singletons" in event.text else False
+
+
+def _component(job: Job, event: Event) -> Verdict:
+    names = tuple(
+        each.name for each in job.assignments if each.name.startswith(("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_"))
+    )
+    return shown(assigned(job, *names)) if names else None
+
+
+def _mpiruns(job: Job, event: Event) -> Verdict:
+    return shown(commands(job, *_MPIRUN))
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="openmpi-without-pmi",
+        title="Open MPI and srun do not speak the same PMI",
+        docs="srun starts Open MPI programs by PMIx (`--mpi=pmix`, which Slurm must have: `srun --mpi=list`); Open MPI up to 4 also by PMI-2 where it was built so. Else mpirun starts them.\n",
+        printed_by="Open MPI (ess_pmi, help-mpi-runtime.txt, help-ess-base.txt)",
+        releases="`OMPI was not built with SLURM's PMI support` 3.x and 4.x; `PMIX ERROR`, `PMI server` in all",
+        role="cause",
+        literals=("SLURM's PMI", "direct launched using \"srun\"", "was direct launched", "PMI server not found", "PMI_Init", "_Init failed", "_Init returned", "PMIx_Init", "PMI support", "unable to obtain the necessary connection", "I_MPI_PMI_LIBRARY", " failed to initialize, returning", " initialized but returned bad", "PMIX ERROR: NOT-FOUND", "PMIX ERROR: UNREACH", "OPAL ERROR: Unreachable"),
+        patterns=(
+            r"not built with SLURM's PMI support",
+            r"PMI server not found|set I_MPI_PMI_LIBRARY",
+            r"OPAL ERROR: (?:Unreachable|Not initialized) in file .*pmix|PMIX ERROR: (?:UNREACHABLE|NOT-FOUND|ERROR) in file .*(?:init|client)",
+            r"PMI2?_Init (?:failed|returned)|PMIx_Init (?:failed|returned)|PMI2? (?:failed to initialize|initialized but returned bad)",
+        ),
+        causes=(
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix, or start it with mpirun", script=lambda job, event: shown(tuple(each.span for each in job.steps))),
+            Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "start with mpirun, or ask the site for PMIx in Slurm", log=_not_listed),
+        ),
+        matches="""\
+but OMPI was not built with SLURM's PMI support and therefore cannot
+MPI startup(): PMI server not found. Please set I_MPI_PMI_LIBRARY variable if it is not a singleton case.
+[n1:4711] OPAL ERROR: Unreachable in file ext3x_client.c at line 112 pmix3x
+PMI2_Init failed to initialize.  Return code: 14
+"PMI2 failed to initialize, returning an error code of 14.
+""",
+        others="The application appears to have been direct launched using \"srun\",\n",
+    ),
+    Symptom(
+        id="mpi-singletons",
+        title="every process takes itself for the only one",
+        docs="The program found no PMI, so each task became a world of one: `rank 0 of 1` from all of them. The work is done as often as there are tasks.\n",
+        printed_by="Open MPI 5, MPICH, programs",
+        releases="Open MPI 5 without any warning; `singletons will be started` some 5.x",
+        role="warning",
+        literals=("rank ", "Rank ", "proc ", "process ", "Process ", "processor ", "singletons will be started"),
+        patterns=(r"\b(?:[Rr]ank|[Pp]roc(?:ess(?:or)?)?)\s*:?\s*(?P<rank>\d+) (?:of|out of|/) ?(?P<size>\d+)\b", r"singletons will be started"),
+        causes=(
+            Cause("no-pmi", "script", "srun starts the program without the PMI that its MPI wants, so every task is a world of its own", "give srun --mpi=pmix, or start it with mpirun", codes=("SB318",), script=_without_mpi, log=_alone),
+            Cause("other-mpi", "cluster", "the program finds no PMI of Slurm, so every task is a world of its own", "look at `srun --mpi=list`, and at the MPI that the program was built with", log=_alone),
+        ),
+        matches="Hello from proc 0 of 1\nI am rank 0 of 1 on node n1\nNOTE: singletons will be started\n",
+        others="step 0 of 100\n",
+    ),
+    Symptom(
+        id="mpirun-daemons",
+        title="mpirun could not start its daemons on other nodes",
+        docs="mpirun starts a daemon on each node: by srun where it finds it, else by ssh. Inside of srun, or of a container, it finds neither.\n",
+        printed_by="Open MPI (orte, prte), Hydra",
+        releases="`ORTE was unable to reliably start` 1.x to 4.x; `PRTE has lost communication` 5.x",
+        role="cause",
+        literals=("ORTE was unable to reliably", "ORTE daemon has unexpectedly", "PRTE was unable", "PRTE daemon has", "ORTE has lost communication", "PRTE has lost communication", "Host key verification failed", "Permission denied (publickey", "unable to run ", "unable to spawn", "HYDU_sock_connect", "launcher cannot launch", "launching processes", "unable to start a daemon", "rsh agent", "ssh: connect to host"),
+        patterns=(
+            r"(?:ORTE|PRTE) (?:was unable to reliably start|has lost communication|daemon has unexpectedly failed)|An (?:ORTE|PRTE) daemon has unexpectedly failed|[Uu]nable to start a daemon on the local node",
+            r"^Host key verification failed|Permission denied \(publickey|ssh: connect to host (?P<host>\S+) port",
+            r"HYD\w+ \([^)]*\): (?:launcher (?:cannot launch|returned error while launching)|unable to (?:run|spawn) )|\([^)]*\): unable to run \w*proxy on|HYDU_sock_connect \([^)]*\): unable to connect",
+        ),
+        causes=(
+            Cause("under-srun", "script", "srun starts mpirun in every task, and each tries to start daemons on the other nodes", "start the program itself with srun (--mpi=pmix), or mpirun without srun", codes=("SB318", "SB317"), script=_under_srun),
+            Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "srun --mpi=pmix starts the container, and the program in it", codes=("SB515",)),
+            Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "look whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
+        ),
+        matches="""\
+ORTE was unable to reliably start one or more daemons.
+An ORTE daemon has unexpectedly failed after launch and before
+Host key verification failed.
+ada@n2: Permission denied (publickey,password).
+[mpiexec@n1] HYDU_create_process (lib/utils/launch.c:74): unable to run proxy on n2
+""",
+    ),
+    Symptom(
+        id="mpi-component-missing",
+        title="the MPI installation lacks a component",
+        docs="Open MPI and PMIx load plugins, which want libraries of the node (munge, UCX, PMIx): another node has them, or another release of MPI is in LD_LIBRARY_PATH or in the environment (OMPI_MCA_…, PMIX_MCA_…).\n",
+        printed_by="Open MPI, PMIx, PRRTE (help-mca-base.txt)",
+        releases="all releases",
+        role="cause",
+        literals=("A requested component was not found", "mca_base_component_repository_open", "unable to open mca_", "no components were able to be opened"),
+        patterns=(r"^A requested component was not found|mca_base_component_repository_open: unable to open|no components were able to be opened in the (?P<framework>\w+) framework",),
+        causes=(
+            Cause("settings", "script", "the script asks for a component of MPI that is not there", "leave the OMPI_MCA_… or PMIX_MCA_… variable out", script=_component),
+            Cause("installation", "cluster", "a component of the MPI installation, or a library that it wants, is not on the node", "tell the site; PMIX_MCA_psec=native goes around a missing munge"),
+        ),
+        matches="A requested component was not found, or was unable to be opened.  This\n[n1:4711] mca_base_component_repository_open: unable to open mca_pml_ucx: libucp.so.0: cannot open shared object file\n",
+    ),
+    Symptom(
+        id="mpi-slots",
+        title="more processes than Slurm gives slots",
+        docs="mpirun takes a slot for each task of the job: ask for as many tasks as processes, and for `--cpus-per-task` where each has threads.\n",
+        printed_by="Open MPI, PRRTE",
+        releases="help-orte-rmaps-base.txt, help-prte-rmaps-base.txt, all",
+        role="cause",
+        literals=("not enough slots available", "no allocated resources for the application", "requested hosts are not included in the current allocation", "All nodes which are allocated for this job are already filled", "conflicting number of processes", "would result in binding", "processes than cpus"),
+        patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
+        causes=(
+            Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203"), script=_mpiruns),
+            Cause("tasks", "submission", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
+        ),
+        matches="""\
+There are not enough slots available in the system to satisfy the 8
+Some of the requested hosts are not included in the current allocation for the
+A request was made to bind to that would result in binding more
+   processes than cpus: more processes than cpus on a resource
+""",
+    ),
+    Symptom(
+        id="mpi-root",
+        title="mpirun does not run as root",
+        docs="In containers the user is often root.\n",
+        printed_by="Open MPI, PRRTE",
+        releases="1.10 on",
+        role="cause",
+        literals=("has detected an attempt to run as root", "detected an attempt to run as root"),
+        patterns=(r"detected an attempt to run as root",),
+        causes=(Cause("root", "submission", "mpirun does not run as root", "run it as a user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", unproven="certain"),),
+        matches="mpirun has detected an attempt to run as root.\n",
+    ),
+    Symptom(
+        id="mpi-transport",
+        title="MPI processes do not reach each other",
+        docs="A transport that a node has not (`UCX`, `openib`, `libfabric`), or an interface that leads nowhere (docker0, virbr0).\n",
+        printed_by="Open MPI, UCX, libfabric, MPICH",
+        releases="all releases",
+        role="cause",
+        literals=("at least one MPI process is unreachable", "PML add procs failed", "failed to TCP connect to a peer", "UCX  ERROR", "OFI call", "No OpenFabrics connection schemes", "failed to handshake with a connecting peer", "fi_getinfo", "Destination is unreachable"),
+        patterns=(r"at least one MPI process is unreachable|PML add procs failed|failed to (?:TCP connect to|handshake with) a(?: connecting)? peer", r"UCX +ERROR (?P<error>.+)", r"OFI .*(?:fi_getinfo|call|endpoint).* failed|No OpenFabrics connection schemes"),
+        causes=(
+            Cause("fabric", "cluster", "the MPI processes of two nodes do not reach each other", "name the network: OMPI_MCA_btl_tcp_if_include, UCX_NET_DEVICES, FI_PROVIDER; tell the site which nodes"),
+        ),
+        matches="""\
+MPI_INIT has failed because at least one MPI process is unreachable
+[1700000000.1] [n1:4711:0] ib_device.c:1171 UCX  ERROR ibv_create_ah failed: Connection timed out
+MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
+""",
+    ),
+    Symptom(
+        id="pmi-lost",
+        title="an MPI process lost its process manager",
+        docs="The program speaks PMI-1 or PMI-2 to who started it (srun, Hydra), and nobody answers: another `--mpi=`, a program between them that closes files, or a manager that has ended.\n",
+        printed_by="MPICH, Intel MPI, MVAPICH (simple PMI)",
+        releases="all releases",
+        role="cause",
+        literals=("]: write_line error", "]: readline failed", "write_line failure", "PMIU_", "PMK_KVS_Barrier", "pmi: "),
+        patterns=(r"\[cli_\d+\]: (?:write_line error|readline failed)|PMIU_(?:readline|writeline|parse)\S*.*(?:error|fail)", r"PMK_KVS_Barrier (?:duplicate request|task count inconsistent)"),
+        causes=(
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=lambda job, event: shown(tuple(each.span for each in job.steps), "possible")),
+            Cause("program", "code", "the MPI process lost the connection to who started it", "look what stands between srun and the program, and at srun --mpi"),
+        ),
+        matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",
+    ),
+    Symptom(
+        id="mpi-process-died",
+        title="an MPI process ended badly, and with it all others",
+        docs="What it printed itself stands above: these lines only name its rank and signal (9: killed, memory as a rule; 11: segmentation fault).\n",
+        printed_by="mpirun, mpiexec (Hydra), MPI libraries",
+        releases="all releases",
+        role="consequence",
+        literals=("noticed that process rank", "BAD TERMINATION OF ONE OF YOUR", "MPI_ABORT was invoked", "MPI_Abort(", "Abort(", "Fatal error in ", "Primary job  terminated normally", "terminated normally, but", "has exited due to process rank", "It looks like ", "MPI_ERRORS_ARE_FATAL", "application called MPI_Abort", "exited on signal", "An error occurred in MPI_", "PMIX ERROR"),
+        patterns=(
+            r"noticed that process rank (?P<rank>\d+) .*exited on signal (?P<signal>\d+)|exited on signal (?P<sig>\d+)",
+            r"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+            r"MPI_ABORT was invoked|application called MPI_Abort|^Abort\(\d+\)",
+            r"Fatal error in P?MPI_|An error occurred in MPI_|MPI_ERRORS_ARE_FATAL",
+            r"has exited due to process rank|terminated normally, but \d+|It looks like [\w ]+ failed for some reason",
+            r"PMIX ERROR: ",
+        ),
+        causes=(
+            Cause("tasks-mismatch", "script", "the script starts the MPI processes otherwise than the job has tasks", "see the finding", codes=("SB318",)),
+            Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=lambda event: None if re.search(r"(?i)_init\b|(?:before|runtime) (?:MPI_)?init", event.text) else False, unproven="possible"),
+            Cause("program", "code", "an MPI process ended badly", "look at what that rank printed before", unproven="possible"),
+        ),
+        matches="""\
+mpirun noticed that process rank 3 with PID 0 on node n1 exited on signal 9 (Killed).
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
+Abort(1090959) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Other MPI error
+*** An error occurred in MPI_Recv
+Primary job  terminated normally, but 1 process returned
+It looks like pmix_init failed for some reason; your parallel process is
+[n1:4711] PMIX ERROR: OUT-OF-RESOURCE in file base/bfrop_base_unpack.c at line 750
+""",
+    ),
+)

@@ -1,0 +1,130 @@
+"""uv, pip, conda, and the module systems Lmod and Environment Modules."""
+
+import re
+
+from sbatchlint.bash.values import shown_text
+from sbatchlint.diagnose.asking import commands, shown, worded
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _loads(job: Job, event: Event) -> Verdict:
+    """The command that loads the module, by its name where the message has it."""
+    name = event.groups.get("module", "").strip("\"' ")
+    loads = [each for each in job.invocations if each.name in ("module", "ml")]
+    named = tuple(each.span for each in loads if name and any(name in shown_text(word) for word in each.argv[1:]))
+    return shown(named) or shown(tuple(each.span for each in loads))
+
+
+def _environment(job: Job, event: Event) -> Verdict:
+    name = event.groups.get("name", "")
+    return (shown(worded(job, name)) if name else None) or shown(
+        commands(job, "conda", "mamba", "micromamba", "source", "."), "possible"
+    )
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="module-unknown",
+        title="the module system does not have the module",
+        docs="The name or release is gone, a module that has to be loaded before is missing, or the nodes have another MODULEPATH than the login node. The script goes on without it.\n",
+        printed_by="Lmod, Environment Modules",
+        releases="Lmod (messageDir/en.lua) 6 to 8; Environment Modules 3 to 5 (`ERROR:105`, `Unable to locate a modulefile`)",
+        role="cause",
+        literals=("module(s) are unknown", "exist but cannot be loaded as requested", "Unable to locate a modulefile", "Cannot load module", "These module(s)", "You can only have one", "cannot be loaded due to missing prereq", "LMOD_", "Module ERROR", "ModuleCmd_Load", "Lmod has detected the following error"),
+        patterns=(
+            r"following module\(s\) are unknown: (?P<module>.+)",
+            r"exist but cannot be loaded as requested: (?P<module>.+)",
+            r"Unable to locate a modulefile for '(?P<module>[^']+)'",
+            r"Cannot load module \"(?P<module>[^\"]+)\" (?:without|because)|^ERROR: (?P<name>\S+) cannot be loaded due to",
+            r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^Lmod has detected the following error: +(?P<message>\S.*)",
+        ),
+        causes=(
+            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", script=_loads),
+            Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
+            Cause("module", "cluster", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
+        ),
+        matches="""\
+Lmod has detected the following error:  The following module(s) are unknown: "cuda/12.9"
+These module(s) or extension(s) exist but cannot be loaded as requested: "openmpi/4.1"
+ERROR: Unable to locate a modulefile for 'gcc/99'
+Cannot load module "hdf5" without these module(s) loaded:
+ModuleCmd_Load.c(213):ERROR:105: Unable to locate a module
+Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
+""",
+    ),
+    Symptom(
+        id="module-system-missing",
+        title="the node has no module system",
+        docs="The functions of the login shell came along with the environment (`--export=ALL`), and what they call is not on the node. Nothing is loaded, and the programs are not found.\n",
+        printed_by="bash, by way of the functions module and ml",
+        releases="all releases",
+        role="cause",
+        literals=("/lmod: ", "lmod/libexec", "modulecmd", "LMOD_CMD", "lmod: No such", "/lua: "),
+        patterns=(r"^\S+: line \d+: \S*(?:lmod|modulecmd(?:\.tcl)?|/lua\S*): No such file or directory", r"^\S+: (?:line \d+: )?(?:modulecmd|lua): (?:command )?not found|_module_raw: (?:command )?not found", r"couldn't read file \"[^\"]*modulecmd[^\"]*\": no such file"),
+        causes=(Cause("not-installed", "cluster", "the module system of the login shell is not installed on the node", "tell the site; submit with --export=NONE where the node has its own", unproven="certain"),),
+        matches="environment: line 17: /usr/share/lmod/lmod/libexec/lmod: No such file or directory\nbash: modulecmd: command not found\ncouldn't read file \"/opt/modules/libexec/modulecmd.tcl\": no such file or directory\n",
+    ),
+    Symptom(
+        id="conda-environment",
+        title="there is no such conda environment",
+        docs="`conda env list` shows them; an environment by its name is looked for in the envs_dirs of the conda that runs.\n",
+        printed_by="conda, mamba, micromamba",
+        releases="all releases",
+        role="cause",
+        literals=("EnvironmentNameNotFound", "EnvironmentLocationNotFound", "Could not find conda environment", "NotWritableError", "PackagesNotFoundError", "UnsatisfiableError", "The given prefix does not exist", "DirectoryNotACondaEnvironmentError", "ResolvePackageNotFound"),
+        patterns=(r"EnvironmentNameNotFound: Could not find conda environment: (?P<name>\S+)|Could not find conda environment: (?P<other>\S+)", r"EnvironmentLocationNotFound: Not a conda environment: (?P<prefix>\S+)|The given prefix does not exist|DirectoryNotACondaEnvironmentError", r"(?:EnvironmentNotWritableError|PackagesNotFoundError|UnsatisfiableError|ResolvePackageNotFound)\b"),
+        causes=(
+            Cause("name-of-script", "script", "there is no conda environment {name}", "name one of `conda env list`, or give its folder", codes=("SB617", "SB610", "SB118", "SB414"), script=_environment),
+            Cause("name", "submission", "there is no conda environment {name}", "name one of `conda env list`, or give its folder"),
+        ),
+        matches="""\
+EnvironmentNameNotFound: Could not find conda environment: lab
+Could not find conda environment: lab
+EnvironmentLocationNotFound: Not a conda environment: /home/ada/envs/lab
+PackagesNotFoundError: The following packages are not available from current channels:
+""",
+    ),
+    Symptom(
+        id="packages-not-installed",
+        title="packages could not be installed",
+        docs="In a job this is mostly the network, or several tasks that install at once.\n",
+        printed_by="uv, pip",
+        releases="all releases",
+        role="cause",
+        literals=("No matching distribution found", "Could not find a version that satisfies", "No solution found when resolving", "Could not install packages due to", "Failed to install:", "is not a valid wheel", "not a virtual environment", "No virtual environment found", "externally-managed-environment", "Failed to build `", "subprocess-exited-with-error", "Failed to spawn:", "metadata-generation-failed", "failed to create directory `", "failed to remove directory", "Directory not empty (os error"),
+        patterns=(
+            r"No matching distribution found for (?P<package>\S+)|Could not find a version that satisfies the requirement (?P<wanted>\S+)",
+            r"No solution found when resolving|Could not install packages due to|Failed to install: |Failed to build `|subprocess-exited-with-error|metadata-generation-failed",
+            r"not a virtual environment|No virtual environment found|externally-managed-environment",
+            r"error: (?:Failed to spawn: `(?P<program>[^`]+)`|failed to (?:create|remove) directory|.*Directory not empty \(os error)",
+        ),
+        causes=(
+            Cause("every-task", "script", "every task installs packages into the same environment at once", "install once, before the tasks start", codes=("SB606", "SB416")),
+            Cause("environment", "script", "the environment is not the one that is meant", "see the finding", codes=("SB607", "SB610", "SB617", "SB601")),
+            Cause("no-network", "cluster", "packages could not be installed: the node does not reach the internet", "install them before the job, on a machine with a network", log=lambda event: any(re.search(r"Network is unreachable|NewConnectionError|Name or service not known|name resolution", line) for line in (*event.above[-12:], *event.below))),
+            Cause("packages", "submission", "packages could not be installed in the job", "install them before it, on a machine with a network"),
+        ),
+        matches="""\
+ERROR: No matching distribution found for flash-attn==9.9
+ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)
+  x No solution found when resolving dependencies:
+error: No virtual environment found; run `uv venv` to create an environment
+error: Failed to spawn: `torchrun`
+error: subprocess-exited-with-error
+""",
+    ),
+    Symptom(
+        id="uv-fallback",
+        title="harmless: uv copies where it cannot link",
+        docs="The cache and the environment lie on different file systems.\n",
+        printed_by="uv",
+        releases="0.1 on",
+        role="harmless",
+        literals=("Failed to hardlink files", "Failed to clone files", "does not match the project environment path"),
+        patterns=(r"Failed to (?:hardlink|clone|reflink) files; falling back|does not match the project environment path",),
+        causes=(),
+        matches="warning: Failed to hardlink files; falling back to full copy. This may lead to degraded performance.\n",
+    ),
+)

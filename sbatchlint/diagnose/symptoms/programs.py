@@ -1,0 +1,205 @@
+"""Python: modules, libraries, arguments, and services outside of the cluster."""
+
+import re
+
+from sbatchlint.diagnose.asking import assigned, commands, shown
+from sbatchlint.diagnose.subjects import prepares_nothing
+from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.job import Job
+
+_PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest")
+
+
+def _option(job: Job, event: Event) -> Verdict:
+    """The word that the program refuses, in the script."""
+    word = event.groups.get("words", "").split(" ")[0].split("=")[0]
+    text = job.source.text
+    found = tuple(
+        each.span for each in job.invocations if len(word) > 2 and word in text[each.span.start : each.span.end]
+    )
+    return shown(found[-1:])
+
+
+def _search_path(job: Job, event: Event) -> Verdict:
+    return shown(assigned(job, "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
+
+
+def _module_path(job: Job, event: Event) -> Verdict:
+    found = assigned(job, "PYTHONPATH")
+    return shown(found) or shown(commands(job, *_PYTHONS), "possible")
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="module-not-installed",
+        title="Python does not find a module",
+        docs="The wrong Python: the environment was not activated in the job, or a container brings its own. Modules of the project itself need its folder on PYTHONPATH, or `pip install -e .`.\n",
+        printed_by="Python",
+        releases="all releases",
+        near_end=200,
+        role="cause",
+        literals=("No module named", "cannot import name", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
+        patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"ImportError: cannot import name '(?P<module>\w+)'", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
+        causes=(
+            Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB506")),
+            Cause("search-path", "script", "the Python of the job does not find {module}", "look at PYTHONPATH, and which Python runs (`which python`)", script=_module_path),
+            Cause("not-installed", "code", "the Python of the job has no module {module}", "install it into that environment, or activate the one that has it"),
+        ),
+        matches="""\
+ModuleNotFoundError: No module named 'flash_attn'
+/usr/bin/python3: No module named torch.distributed
+ImportError: cannot import name 'Accelerator' from 'accelerate'
+Error in library(dplyr) : there is no package called ‘dplyr’
+importlib.metadata.PackageNotFoundError: No package metadata was found for bitsandbytes
+""",
+    ),
+    Symptom(
+        id="library-missing",
+        title="a shared library is missing, or of another release",
+        docs="Modules that were not loaded in the job, another operating system on the node or in the image, or LD_LIBRARY_PATH that puts another release first.\n",
+        printed_by="the dynamic linker, Python",
+        releases="all releases",
+        role="cause",
+        literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `"),
+        patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
+        causes=(
+            Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
+            Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
+            Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
+            Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
+        ),
+        matches="""\
+./solver: error while loading shared libraries: libmpi.so.40: cannot open shared object file: No such file or directory
+ImportError: libcudart.so.12: cannot open shared object file: No such file or directory
+python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
+./a.out: symbol lookup error: ./a.out: undefined symbol: foo
+""",
+    ),
+    Symptom(
+        id="arguments-refused",
+        title="the program does not take its arguments",
+        docs="An option of another release, a line that is cut, or a variable that is empty: the option before it then takes the next word.\n",
+        printed_by="argparse, click, hydra, tyro, getopt",
+        releases="all releases",
+        role="cause",
+        literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "are not used by the HfArgumentParser"),
+        patterns=(
+            r"^[\w./-]+: error: unrecognized arguments: (?P<words>.+)",
+            r"^[\w./-]+: error: argument (?P<words>[^:]+): ",
+            r"^[\w./-]+: error: the following arguments are required: (?P<words>.+)",
+            r"^Error: (?:No such option:?|Missing (?:option|argument)|Got unexpected extra argument|No such command) (?P<words>.*)",
+            r"^error: unexpected argument '(?P<words>[^']+)'",
+            r"^(?!sbatch|srun|salloc)[\w./-]+: (?:unrecognized|unknown|invalid) option (?:-- )?'?(?P<words>[^' ]+)",
+            r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
+        ),
+        causes=(
+            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407")),
+            Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
+            Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
+        ),
+        matches="""\
+train.py: error: unrecognized arguments: --local-rank=0
+train.py: error: argument --epochs: expected one argument
+usage.py: error: the following arguments are required: --data
+Error: No such option: --gpus
+error: unexpected argument '--frozen-lockfile' found
+./solver: unrecognized option '--threads'
+ValueError: Some specified arguments are not used by the HfArgumentParser: ['--do_trian']
+""",
+        others="sbatch: unrecognized option '--workdir=/x'\n",
+    ),
+    Symptom(
+        id="data-worker-killed",
+        title="a worker of the data loader was killed",
+        docs="By the kernel for memory, or by a full /dev/shm (bus error).\n",
+        printed_by="torch (DataLoader), multiprocessing",
+        releases="all releases",
+        role="cause",
+        literals=("DataLoader worker", "BrokenProcessPool", "A process in the process pool was terminated", "std::bad_alloc", "MemoryError", "Unable to allocate "),
+        patterns=(r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
+        causes=(
+            Cause("shared-memory", "script", "the container's /dev/shm is too small for the workers", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
+            Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers want", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
+            Cause("memory", "code", "a process ran out of memory on the node", "fewer workers, or more memory (--mem)"),
+        ),
+        matches="""\
+RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed.
+RuntimeError: DataLoader worker (pid(s) 12, 13) exited unexpectedly
+concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly
+terminate called after throwing an instance of 'std::bad_alloc'
+MemoryError
+""",
+    ),
+    Symptom(
+        id="no-network",
+        title="the network outside is not reached",
+        docs="Compute nodes often have no way to the internet: fetch models, data and packages on the login node, and set HF_HUB_OFFLINE=1, WANDB_MODE=offline; or use the site's proxy.\n",
+        printed_by="requests, urllib3, httpx, huggingface_hub, wandb, pip, uv, git, curl, wget",
+        releases="all releases",
+        near_end=400,
+        role="cause",
+        literals=("Max retries exceeded", "NewConnectionError", "ConnectTimeout", "we couldn't connect to", "We couldn't connect to", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "Could not resolve host", "unable to resolve host address", "Failed to establish a new connection", "Network is unreachable", "Failed to fetch", "CondaHTTPError", "error sending request for url", "unable to access 'http", "URLError", "Couldn't reach ", "Failed to connect to ", "outgoing traffic has been disabled"),
+        patterns=(
+            r"Max retries exceeded with url|^(?!.*Retrying).*NewConnectionError|(?:ConnectTimeout|ConnectionError): .*https?://|Failed to establish a new connection",
+            r"[Ww]e couldn't connect to '?(?P<host>[^' ]+)|LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled|Couldn't reach ",
+            r"Could not resolve host: (?P<host>\S+)|unable to resolve host address|Failed to connect to (?P<site>[\w.-]+\.(?:co|com|org|io|net)) port",
+            r"<urlopen error |error sending request for url|unable to access 'https?://",
+            r"(?:Failed to fetch: `?https?|CondaHTTPError|Network is unreachable)",
+        ),
+        causes=(
+            Cause("no-internet", "cluster", "the compute node does not reach the network outside", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
+        ),
+        matches="""\
+requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x
+OSError: We couldn't connect to 'https://huggingface.co' to load this file
+curl: (6) Could not resolve host: github.com
+fatal: unable to access 'https://github.com/x/y.git/': Failed to connect to github.com port 443
+urllib.error.URLError: <urlopen error [Errno 110] Connection timed out>
+error: Failed to fetch: `https://pypi.org/simple/torch/`
+CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x>
+""",
+        others="WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError'\n",
+    ),
+    Symptom(
+        id="access-token",
+        title="a service wants a token, or does not take it",
+        docs="Tokens of the login shell come along with `--export=ALL` only, and not into every container: HF_TOKEN, WANDB_API_KEY.\n",
+        printed_by="huggingface_hub, wandb, git, docker registries",
+        releases="all releases",
+        role="cause",
+        literals=("GatedRepoError", "Cannot access gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "is not a local folder and is not a valid model identifier"),
+        patterns=(r"GatedRepoError|Cannot access gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"is not a local folder and is not a valid model identifier"),
+        causes=(
+            Cause("not-exported", "script", "the token is not in the environment of the program", "export it, and hand it to the container", codes=("SB508", "SB408", "SB517", "SB513")),
+            Cause("token", "submission", "the service wants a token, or does not take the one that it got", "log in before the job (`hf auth login`, `wandb login`), or submit with HF_TOKEN or WANDB_API_KEY set", unproven="likely"),
+        ),
+        matches="""\
+huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url https://huggingface.co/x
+wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])
+requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x
+OSError: lab/model is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'
+""",
+    ),
+    Symptom(
+        id="checkpoint-broken",
+        title="a checkpoint cannot be read",
+        docs="It is not whole (the job was ended while it was written), is of another model, or of another number of ranks.\n",
+        printed_by="torch, safetensors, h5py",
+        releases="all releases",
+        role="cause",
+        literals=("PytorchStreamReader failed", "invalid load key", "SafetensorError", "Error(s) in loading state_dict", "unexpected EOF, expected", "Unable to open file (truncated", "UnpicklingError", "incomplete metadata", "Ran out of input"),
+        patterns=(r"PytorchStreamReader failed|SafetensorError: |UnpicklingError: |EOFError: Ran out of input|[Tt]runcated file|unexpected EOF, expected", r"Error\(s\) in loading state_dict for"),
+        causes=(
+            Cause("half-written", "script", "the checkpoint was removed, or is written by several tasks", "see the finding", codes=("SB811", "SB416", "SB330", "SB806", "SB805")),
+            Cause("other-model", "code", "the checkpoint is of another model, or of other sizes, than the program builds", "build the model with the settings of the run that wrote it", log=lambda event: None if "state_dict" in event.text else False),
+            Cause("checkpoint", "data", "a checkpoint is not whole, or is of another model", "take the one before; write to a new name and rename it when it is whole"),
+        ),
+        matches="""\
+RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory
+safetensors_rust.SafetensorError: Error while deserializing header: incomplete metadata, file not fully covered
+_pickle.UnpicklingError: invalid load key, '<'.
+RuntimeError: Error(s) in loading state_dict for Net:
+""",
+    ),
+)

@@ -1,0 +1,301 @@
+"""sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
+
+from sbatchlint.diagnose.asking import asks, options, step_options, submits
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _named_option(job: Job, event: Event) -> Verdict:
+    """The option that the message names, where the script gives it."""
+    name = (event.groups.get("option") or "").lstrip("-").split("=")[0]
+    if not name:
+        return None
+    spans = tuple(
+        each.span for each in job.directives.settings if each.name == name or each.written.lstrip("-") == name
+    )
+    spans = spans or step_options(job, name)
+    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+
+
+def _memory_twice(job: Job, event: Event) -> Verdict:
+    """Two of the three options of memory in the directives."""
+    spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
+    return Shown(spans) if len(spans) > 1 else RULED_OUT if job.directives.certain else None
+
+
+def _raised_cpus(job: Job, event: Event) -> Verdict:
+    """More memory for a CPU than the site allows makes Slurm raise the CPUs; the environment then has both numbers."""
+    spans = options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + tuple(each.span for each in job.steps)
+    return Shown(spans, None, "likely") if spans else None
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="script-not-opened",
+        title="sbatch finds no script of that name",
+        docs="The path is looked for in the folder where sbatch is called. An empty argument (`sbatch \"$EXTRA\" job.sh`) is taken for the name of the script too.\n",
+        printed_by="sbatch",
+        releases="src/sbatch/sbatch.c, 20.11 to 26.05",
+        role="cause",
+        literals=("Unable to open file",),
+        patterns=(r"sbatch: error: Unable to open file ?(?P<path>\S*)",),
+        causes=(Cause("path", "submission", "sbatch finds no script of the name it was given ({path})", "give a path that exists there, and no empty argument before it", script=submits()),),
+        matches="sbatch: error: Unable to open file train/job.sbatch\nsbatch: error: Unable to open file\n",
+    ),
+    Symptom(
+        id="not-a-batch-script",
+        title="sbatch does not take the file for a batch script",
+        docs="The first line has to be `#!` and an interpreter; lines end with a newline alone; there is no NUL character (a file in UTF-16 has them); and there is something to run.\n",
+        printed_by="sbatch",
+        releases="src/sbatch/sbatch.c, 20.11 to 26.05",
+        role="cause",
+        literals=("This does not look like a batch script", "contains DOS line breaks", "Batch script is empty", "contains only whitespace", "The Slurm controller does not allow scripts that"),
+        patterns=(r"sbatch: error: (?:This does not look like a batch script|Batch script (?:contains DOS line breaks|is empty|contains only whitespace)|The Slurm controller does not allow scripts that)",),
+        causes=(
+            Cause("file-of-script", "script", "sbatch does not take the file for a batch script", "see the message: `#!/bin/bash` as the first line, Unix line breaks, UTF-8", codes=("SB002", "SB003", "SB004")),
+            Cause("other-file", "submission", "sbatch does not take what it was given for a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
+        ),
+        matches="""\
+sbatch: error: This does not look like a batch script.  The first
+sbatch: error: Batch script contains DOS line breaks (\\r\\n)
+sbatch: error: Batch script is empty!
+sbatch: error: The Slurm controller does not allow scripts that
+""",
+    ),
+    Symptom(
+        id="unknown-option",
+        title="an option is not known, or not given as it must be",
+        docs="getopt says it for sbatch, salloc and srun: an option of another release, of another command, misspelled, or with a value where none belongs.\n",
+        printed_by="sbatch, salloc, srun",
+        releases="getopt_long of the C library; `--workdir` is `--chdir` since 17.11",
+        role="cause",
+        literals=("unrecognized option", "invalid option -- ", "is ambiguous", "requires an argument", "allow an argument", "Invalid directive found"),
+        patterns=(
+            r"(?:sbatch|srun|salloc): (?:unrecognized|invalid) option (?:-- )?['‘](?P<option>[^'’]+)",
+            r"(?:sbatch|srun|salloc): option ['‘](?P<option>[^'’]+)['’] (?:is ambiguous|requires an argument|doesn.t allow an argument)",
+            r"(?:sbatch|srun|salloc): option requires an argument -- ['‘](?P<option>[^'’]+)",
+            r"sbatch: error: Invalid directive found in batch script: (?P<option>\S+)",
+        ),
+        causes=(
+            Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option),
+            Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
+        ),
+        matches="""\
+sbatch: unrecognized option '--workdir=/scratch/x'
+srun: invalid option -- 'z'
+sbatch: option '--exclusive-user' is ambiguous; possibilities: '--exclusive' '--exclude'
+srun: option '--label' doesn't allow an argument
+sbatch: option requires an argument -- 'p'
+sbatch: error: Invalid directive found in batch script: gpu
+""",
+        others="train.py: error: unrecognized option '--lr'\n",
+    ),
+    Symptom(
+        id="invalid-option-value",
+        title="an option has a value that Slurm does not take",
+        docs="The message names the option. Where the script does not have it, something between the user and sbatch changed the words: a wrapper that loses quotes, a generator, the environment (`SBATCH_…`).\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/common/slurm_opt.c, proc_args.c, 20.11 to 26.05",
+        role="cause",
+        literals=("Invalid --", "Invalid argument: ", "invalid number of ", "Invalid numeric value", "specification invalid", "Invalid signal name", "unrecognized --", "is not valid."),
+        patterns=(
+            r"(?:^|sbatch: |srun: |salloc: )(?:error: |fatal: )?Invalid (?P<option>--[\w-]+) (?:specification|argument|value|node file|combo)",
+            r"(?:sbatch|srun|salloc): (?:error|fatal): (?:invalid number of \w+|Invalid numeric value|Invalid argument: |Invalid signal name|Invalid -W)",
+            r"(?:sbatch|srun|salloc): (?:error|fatal): (?:unrecognized )?(?P<option>--[\w-]+)(?:=\S+)? (?:argument \"|is not valid\.)",
+        ),
+        causes=(
+            Cause("value-of-script", "script", "Slurm does not take the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118"), script=_named_option),
+            Cause("value-of-call", "submission", "{option} got a value that Slurm does not take, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
+        ),
+        matches="""\
+sbatch: error: Invalid --exclusive specification
+Invalid --distribution specification
+sbatch: error: Invalid --time specification
+srun: error: invalid number of tasks (-n four)
+sbatch: error: Invalid numeric value "abc" for --cpus-per-task.
+srun: error: unrecognized --cpu-bind argument "coress"
+sbatch: error: --propagate=LOTS is not valid.
+""",
+        others="  --exclusive            Invalid --exclusive values are refused\n",
+    ),
+    Symptom(
+        id="memory-options-exclusive",
+        title="memory is asked for in two ways",
+        docs="Only one of `--mem`, `--mem-per-cpu` and `--mem-per-gpu` may be given; none of them is the memory of a GPU. With the names of variables the message is about the environment: a job that is submitted from inside another one inherits its request.\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/common/slurm_opt.c, 20.11 to 26.05",
+        role="cause",
+        literals=("are mutually exclusive",),
+        patterns=(r"(?:SLURM_MEM_PER_CPU|--mem), (?:SLURM_MEM_PER_GPU|--mem-per-cpu), and \S+ are mutually exclusive",),
+        causes=(
+            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", log=lambda event: "SLURM_MEM" in event.text),
+            Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202",), script=_memory_twice),
+            Cause("command-line", "submission", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
+        ),
+        matches="""\
+sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.
+srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.
+""",
+    ),
+    Symptom(
+        id="cpus-per-task-conflict",
+        title="the environment has two numbers of CPUs per task",
+        docs="`--mem-per-cpu` above the site's MaxMemPerCPU makes Slurm raise the CPUs of a task: SLURM_CPUS_PER_TASK has the new number, SLURM_TRES_PER_TASK the old one, and srun stops.\n",
+        printed_by="srun",
+        releases="src/common/slurm_opt.c: `cpu:N` in 23.11, `cpu=N` from 24.05 on",
+        role="cause",
+        literals=("set by two different environment variables",),
+        patterns=(r"set by two different environment variables (?P<one>\w+)=\d+ != SLURM_TRES_PER_TASK",),
+        causes=(
+            Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
+            Cause("inherited", "submission", "{one} and SLURM_TRES_PER_TASK come from different jobs", "unset both before submitting from inside a job"),
+        ),
+        matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
+    ),
+    Symptom(
+        id="exclusive-options",
+        title="two options exclude each other",
+        docs="They may come from the script, from the command line, or from the environment of an outer job.\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/common/slurm_opt.c, src/srun/libsrun/opt.c, 20.11 to 26.05",
+        role="cause",
+        literals=("mutually exclusive", "incompatible with", "Inconsistent values set", "please use one or the other", "overlaps with excluded", "Are required nodes explicitly excluded"),
+        patterns=(
+            r"(?:sbatch|srun|salloc): (?:error|fatal): (?P<option>--[\w-]+)\S*(?: |, ).*(?:mutually exclusive|incompatible with)",
+            r"(?:sbatch|srun|salloc): (?:error|fatal): .*(?:mutually exclusive|Inconsistent values set|please use one or the other|overlaps with excluded|Are required nodes explicitly excluded)",
+        ),
+        causes=(
+            Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205"), script=_named_option),
+            Cause("inherited", "submission", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options"),
+        ),
+        matches="""\
+sbatch: fatal: --gpus-per-node and --gres=gpu are mutually exclusive.
+srun: error: --exclusive and --overlap are mutually exclusive
+srun: fatal: SLURM_NTASKS_PER_NODE is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU
+sbatch: error: Requested nodelist node[1-4] overlaps with excluded node2.
+""",
+    ),
+    Symptom(
+        id="script-arguments-with-wrap",
+        title="--wrap and a script were both given",
+        docs="`--wrap=COMMAND` takes one word; without quotes the rest of the command is taken for a script and its arguments.\n",
+        printed_by="sbatch",
+        releases="src/sbatch/opt.c, 20.11 to 26.05",
+        role="cause",
+        literals=("Script arguments not permitted",),
+        patterns=(r"sbatch: error: Script arguments not permitted with (?:the )?--wrap",),
+        causes=(Cause("quotes", "submission", "--wrap got one word of a command, and the rest is taken for a script", "put the whole command into quotes: --wrap='python train.py'", script=submits("wrap"), unproven="certain"),),
+        matches="sbatch: error: Script arguments not permitted with --wrap option\n",
+    ),
+    Symptom(
+        id="script-too-big",
+        title="the script is larger than Slurm takes",
+        docs="max_script_size is 4 MB unless the site changed it.\n",
+        printed_by="sbatch, slurmctld",
+        releases="src/sbatch/sbatch.c, 20.11 to 26.05",
+        role="cause",
+        literals=("is too big, read", "is too large", "Pathname of a file, directory or other parameter too long"),
+        patterns=(r"fatal: Script (?:from STDIN|file|\S+) \S* ?is too (?:big|large)", r"fatal: Script \S+ is too big", r": Pathname of a file, directory or other parameter too long"),
+        causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm takes", "keep data in files beside the script; submit with --export=NONE where the environment is huge", unproven="certain"),),
+        matches="""\
+sbatch: fatal: Script file /home/ada/gen.sh is too large
+sbatch: fatal: Script gen.sh is too big, read 4194305 > 4194304 bytes.
+sbatch: error: Batch job submission failed: Pathname of a file, directory or other parameter too long
+""",
+    ),
+    Symptom(
+        id="host-file",
+        title="the file of hosts does not fit the step",
+        docs="`--distribution=arbitrary` and SLURM_HOSTFILE want one line for each task.\n",
+        printed_by="srun, sbatch",
+        releases="src/common/slurm_opt.c, 20.11 to 26.05",
+        role="cause",
+        literals=("Slurm Hostfile", "NodeNames from hostfile", "of hostfile", "Invalid node list", "Invalid hostlist", "Hostlist is empty"),
+        patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
+        causes=(
+            Cause("nodes-of-script", "script", "the list of nodes that the script gives cannot be read, or has too few names", "write names of the job's nodes, one for each task", script=asks("nodelist", "nodefile", "exclude", "distribution")),
+            Cause("nodes", "submission", "the list of nodes cannot be read, or has too few names", "look at --nodelist, SLURM_HOSTFILE and what made them"),
+        ),
+        matches="""\
+srun: error: Too few NodeNames in Slurm Hostfile
+srun: fatal: Invalid node list specified
+srun: error: Hostlist is empty!  Can't run job.
+""",
+    ),
+    Symptom(
+        id="tasks-per-node-not-honoured",
+        title="srun ignores --ntasks-per-node",
+        docs="srun's number of tasks is not the nodes times `--ntasks-per-node` of the job; it says so and spreads them as it likes. The step runs.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/opt.c; `Warning:` up to 22.05, `warning:` from 23.02 on",
+        role="warning",
+        literals=("honor --ntasks-per-node",),
+        patterns=(r"can't honor --ntasks-per-node set to (?P<per_node>\d+) which doesn't match the requested tasks (?P<tasks>\d+)",),
+        causes=(
+            Cause("task-count", "script", "srun starts {tasks} tasks, which are not {per_node} on each node, and ignores --ntasks-per-node", "give srun --ntasks-per-node and --nodes too, or make -n their product", codes=("SB203", "SB302", "SB206"), script=lambda job, event: Shown(options(job, "ntasks-per-node") + step_options(job, "ntasks", "ntasks-per-node"))),
+        ),
+        matches="""\
+srun: warning: can't honor --ntasks-per-node set to 40 which doesn't match the requested tasks 90 with the maximum number of requested nodes 3. Ignoring --ntasks-per-node.
+srun: Warning: can't honor --ntasks-per-node set to 4 which doesn't match the requested tasks 2 with the number of requested nodes 1. Ignoring --ntasks-per-node.
+""",
+    ),
+    Symptom(
+        id="fewer-tasks-than-nodes",
+        title="fewer tasks than nodes: some nodes stay idle",
+        docs="A step cannot have more nodes than tasks.\n",
+        printed_by="srun, sbatch",
+        releases="src/srun/libsrun/opt.c; `Warning:` up to 22.05, `warning:` from 23.02 on",
+        role="warning",
+        literals=("setting nnodes to",),
+        patterns=(r"can't run (?P<tasks>\d+) processes on (?P<nodes>\d+) nodes, setting nnodes to",),
+        causes=(
+            Cause("tasks", "script", "{tasks} tasks cannot run on {nodes} nodes, so the step gets fewer nodes", "start at least one task for each node, or ask for fewer nodes", codes=("SB204", "SB203", "SB206"), script=lambda job, event: Shown(step_options(job, "ntasks", "nodes")) if job.steps else None),
+        ),
+        matches="srun: warning: can't run 1 processes on 2 nodes, setting nnodes to 1\n",
+    ),
+    Symptom(
+        id="mpi-type-unknown",
+        title="Slurm has no such MPI plugin",
+        docs="`srun --mpi=list` lists those of this installation. Without PMIx in it, Open MPI 5 cannot be started by srun; mpirun can.\n",
+        printed_by="srun, slurmstepd",
+        releases="src/interfaces/mpi.c: `Invalid MPI type` up to 25.11; plugin errors of the loader in all releases",
+        role="cause",
+        literals=("Invalid MPI type", "--mpi=list for acceptable types", "mpi plugin", "mpi context", "plugin name for mpi", "MPI plugin", "load pmix"),
+        patterns=(r"Invalid MPI type '?(?P<type>[^',]*)", r"(?:cannot find|Couldn't find the specified) (?:mpi )?plugin (?:name )?for (?P<type>mpi/\w+)", r"error: (?:Couldn't load|cannot create) .*(?P<type>mpi/\w+)", r"(?:^|: )Invalid MPI plugin name", r"MPI plugin's pre-launch setup failed", r"mpi/pmix: \w+: .*(?:cannot|can.t|unable to) load pmix"),
+        causes=(
+            Cause("mpi-of-script", "script", "this Slurm has no MPI plugin by the name that the script gives", "take one that `srun --mpi=list` lists, or start with mpirun", codes=("SB120", "SB130"), script=lambda job, event: Shown(spans) if (spans := step_options(job, "mpi")) else None),
+            Cause("mpi-of-site", "cluster", "this Slurm has no such MPI plugin, or cannot load it on that node", "ask the site for PMIx, or start with mpirun"),
+        ),
+        matches="""\
+srun: error: Invalid MPI type 'pmix_v5', --mpi=list for acceptable types
+srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files
+srun: error: cannot find mpi plugin for mpi/pmix
+slurmstepd: error: mpi/pmix: load_pmix: unable to load pmix library
+srun: error: cannot create mpi context for mpi/pmix
+srun: error: Application launch failed: Invalid MPI plugin name
+srun: error: Unable to create step for job 7: MPI plugin's pre-launch setup failed
+""",
+    ),
+    Symptom(
+        id="multi-prog-file",
+        title="the file of --multi-prog is not right",
+        docs="Every task of the step needs a line in it: `0-3 ./a.out`, `* ./b.out`.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/multi_prog.c, 20.11 to 26.05",
+        role="cause",
+        literals=("multi_prog config file", "of configuration file", "configuration for task", "configuration file not specified", "no command for task id"),
+        patterns=(r"error: (?:Could not (?:open|stat)|Error reading) multi_prog config file", r"error: Line \d+ of configuration file \S+ (?:is )?invalid", r"error: Line \d+ of configuration file [^ ,]+, program", r"error: (?:_?\w+: )?no command for task id", r"error: configuration file not specified"),
+        causes=(
+            Cause("file", "script", "the file of --multi-prog is not there, not right, or has no line for a task of the step", "write a line for every task, and programs by their full path", script=lambda job, event: Shown(spans, None, "likely") if (spans := step_options(job, "multi-prog")) else None),
+            Cause("file-of-call", "submission", "the file of --multi-prog is not there, not right, or has no line for a task of the step", "write a line for every task, and programs by their full path"),
+        ),
+        matches="""\
+srun: error: Could not open multi_prog config file tasks.conf
+srun: error: Line 3 of configuration file tasks.conf is invalid
+srun: error: Line 3 of configuration file tasks.conf, program ./x not executable
+slurmstepd: error: _handle_task: no command for task id 7
+srun: error: configuration file not specified
+""",
+    ),
+)

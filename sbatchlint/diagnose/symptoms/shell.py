@@ -1,0 +1,241 @@
+"""bash, dash and the other shells."""
+
+from sbatchlint.diagnose.asking import assigned, commands, shown, worded
+from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.source.numbers import parse_integer
+
+
+def row_named(job: Job, event: Event) -> Verdict:
+    """The line of the batch script that the shell names (`slurm_script: line 9:`)."""
+    row = parse_integer(event.groups.get("row", "")) if event.groups.get("row") else None
+    if (
+        row is None
+        or row > job.source.own.rows
+        or not any(name in event.text for name in ("slurm_script", ".sh", ".sbatch", ".slurm", ".bash", ".job"))
+    ):
+        return None
+    return Shown((job.source.own.line(row),), None, "likely")
+
+
+def _called(job: Job, event: Event) -> Verdict:
+    """The command that the message names, else the line."""
+    name = event.groups.get("command", "").strip("'\"`")
+    found = commands(job, name) or worded(job, name) if name else ()
+    return shown(found) or row_named(job, event)
+
+
+def _nounset(job: Job, event: Event) -> Verdict:
+    """`set -u`, and the line that it ends."""
+    text = job.source.text
+    found = tuple(
+        each.span
+        for each in job.invocations
+        if each.name == "set"
+        and any(word in text[each.span.start : each.span.end] for word in ("-u", "nounset", "-eu"))
+    )
+    return Shown(found, None, "likely") if found else None
+
+
+def _module(event: Event) -> bool | None:
+    return None if event.groups.get("command") in ("module", "ml", "spack") else False
+
+
+def _slurm_tool(event: Event) -> bool | None:
+    return (
+        None
+        if event.groups.get("command")
+        in ("srun", "sbatch", "scontrol", "squeue", "sacct", "scancel", "sinfo", "salloc")
+        else False
+    )
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="conda-not-initialised",
+        title="conda activate in a shell that was not taught to",
+        docs="A batch shell reads no ~/.bashrc. `source CONDA/etc/profile.d/conda.sh`, or `eval \"$(conda shell.bash hook)\"`, has to stand before `conda activate`; else the script goes on without the environment.\n",
+        printed_by="conda, mamba",
+        releases="conda 4.4 on; `Run 'conda init' before 'conda activate'` 4.10 on",
+        role="cause",
+        literals=("conda init", "conda activate'", "mamba init", "modify the parent shell", "Shell not initialized"),
+        patterns=(r"CondaError: Run 'conda init'", r"has not been properly configured to use '(?:conda|mamba|micromamba) activate'", r"(?:mamba|micromamba|conda) activate.* (?:needs|not) .*initiali[sz]ed|'(?:micro)?mamba' is running as a subprocess and can't modify the parent shell|Shell not initialized"),
+        causes=(
+            Cause("no-hook", "script", "conda activate runs in a batch shell, which nobody taught to", "add `source \"$(conda info --base)/etc/profile.d/conda.sh\"` before it", codes=("SB610", "SB617"), script=lambda job, event: shown(tuple(each.span for each in job.invocations if each.name in ("conda", "mamba", "micromamba")), "certain")),
+        ),
+        matches="""\
+CondaError: Run 'conda init' before 'conda activate'
+CommandNotFoundError: Your shell has not been properly configured to use 'conda activate'.
+'mamba' is running as a subprocess and can't modify the parent shell.
+""",
+        examples=(Example("CondaError: Run 'conda init' before 'conda activate'\n", "#!/bin/bash\n«conda activate lab»\npython x.py\n", "no-hook"),),
+    ),
+    Symptom(
+        id="shell-syntax",
+        title="the shell cannot read the script",
+        docs="What stands above the place has run. `sh` may be dash, which does not know arrays, `[[`, `<(…)` or `source`.\n",
+        printed_by="bash, dash",
+        releases="all releases",
+        role="cause",
+        literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "$'\\r'", "ambiguous redirect", "event not found", "delimited by end-of-file"),
+        patterns=(
+            r"line (?P<row>\d+): (?:syntax error|unexpected EOF|\$'\\r'|[^:]*: (?:bad substitution|ambiguous redirect))",
+            r"^ {0,4}\S+: (?:\d+: )?(?:\S+: )?(?:Syntax error: |Bad substitution|(?:source|\[\[|declare|shopt|mapfile|export): not found)",
+            r"syntax error (?:near unexpected token|in conditional|: unexpected end of file)|unexpected EOF while looking for matching",
+            r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
+        ),
+        causes=(
+            Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
+            Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
+            Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there"),
+        ),
+        matches="""\
+/var/spool/slurmd/job7/slurm_script: line 31: syntax error near unexpected token `done'
+job.sh: line 40: unexpected EOF while looking for matching `"'
+job.sh: 12: Syntax error: "(" unexpected
+sh: 4: Bad substitution
+run.sh: line 3: $'\\r': command not found
+bash: -c: line 1: syntax error: unexpected end of file
+run.sh: line 9: warning: here-document at line 2 delimited by end-of-file (wanted `EOF')
+eval: syntax error near unexpected token `('
+""",
+    ),
+    Symptom(
+        id="command-not-found",
+        title="a command was not found",
+        docs="""\
+`module` and `ml` are functions that a login shell defines (`#!/bin/bash -l`, or source the init file). Other programs come with a module, an
+environment or a container, which has to be loaded inside the job. The script goes on after it, unless `set -e` is on.
+""",
+        printed_by="bash, dash, zsh, env",
+        releases="all releases",
+        near_end=400,
+        role="cause",
+        literals=("command not found", ": not found", "No such file or directory"),
+        patterns=(
+            r"^ {0,4}(?:\S*/)?[\w.-]+(?:\.\w+)?: (?:(?:line )?(?P<row>\d+): )?(?P<command>[^\s:]+): (?:command )?not found$",
+            r"^ {0,4}(?:\S*/)?[\w.-]+: (?:line (?P<row>\d+): )?(?P<command>[^:]{1,200}): command not found",
+            r"^ {0,4}zsh:\d*:? command not found: (?P<command>\S+)",
+            r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
+        ),
+        causes=(
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "see the finding", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=lambda event: None if any(mark in event.groups.get("command", "") for mark in ("--", "=", "$", " ", "'", "\"")) or event.groups.get("command", "").startswith("-") else False),
+            Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
+            Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
+            Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
+            Cause("environment", "script", "{command} is not in the PATH of the job: its module or environment was not loaded there", "load it inside the job, or give its full path", codes=("SB607", "SB610", "SB617", "SB006"), script=_called),
+            Cause("not-initialised", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", log=_module),
+            Cause("not-in-path", "submission", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: False if event.groups.get("command") in ("module", "ml") else None),
+        ),
+        matches="""\
+/var/spool/slurmd/job00156/slurm_script: line 4: ml: command not found
+/bin/sh: 1: torchrun: not found
+job.sh: line 12: --nodes=2: command not found
+bash: line 1: nvcc: command not found
+zsh:1: command not found: module
+/usr/bin/env: 'python': No such file or directory
+""",
+        others="echo 'command not found' > log\n404: page not found\nINFO: checkpoint latest: not found, starting from scratch\n",
+        examples=(Example("/var/spool/slurmd/job00156/slurm_script: line 2: module: command not found\n", "#!/bin/sh\n«module load gcc»\n", "module", "likely"),),
+    ),
+    Symptom(
+        id="unbound-variable",
+        title="a variable that is not set, under set -u",
+        docs="`set -u` ends the shell at it. Activation scripts of conda and start files of the shell read unset variables.\n",
+        printed_by="bash, dash",
+        releases="all releases",
+        role="cause",
+        literals=("unbound variable", "parameter not set", "parameter null or not set"),
+        patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+): unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
+        causes=(
+            Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` behind it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
+            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708"), script=row_named),
+            Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
+            Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
+        ),
+        matches="""\
+/opt/conda/envs/lab/etc/conda/activate.d/proj4-activate.sh: line 6: PROJ_LIB: unbound variable
+/var/spool/slurmd/job7/slurm_script: line 9: SLURM_ARRAY_TASK_ID: unbound variable
+job.sh: 3: DATA: parameter not set
+""",
+    ),
+    Symptom(
+        id="no-such-program-file",
+        title="a file that the shell should run is not there, or may not be run",
+        docs="A path of another machine or of the image, a script without the x bit, a `#!` that names what is not there, or a program for another architecture.\n",
+        printed_by="bash",
+        releases="all releases",
+        near_end=400,
+        role="cause",
+        literals=("No such file or directory", "Permission denied", "cannot execute", "bad interpreter", "Is a directory", "Exec format error"),
+        patterns=(
+            r"^ {0,4}\S+: line (?P<row>\d+): (?:(?:cd|source|\.|pushd|exec): )?(?P<command>[^:]+): (?:No such file or directory|Permission denied|Is a directory|cannot execute.*|Exec format error)$",
+            r"(?P<command>[^\s:]+): bad interpreter: ",
+            r"^ {0,4}(?:/bin/|/usr/bin/)?(?:ba|da|z)?sh: (?:\d+: )?(?P<command>(?!\S*slurm_script)[^:]+): (?:No such file or directory|Permission denied|cannot execute.*|not found|Is a directory)$",
+        ),
+        causes=(
+            Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115"), script=_called),
+            Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
+            Cause("path", "submission", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
+        ),
+        matches="""\
+/var/spool/slurmd/job7/slurm_script: line 12: ./run.sh: Permission denied
+/var/spool/slurmd/job7/slurm_script: line 12: /opt/env/bin/activate: No such file or directory
+/var/spool/slurmd/job7/slurm_script: line 5: cd: /data/run: No such file or directory
+job.sh: ./x.py: bad interpreter: No such file or directory
+bash: train.sh: No such file or directory
+/var/spool/slurmd/job7/slurm_script: line 3: ./a.out: cannot execute binary file: Exec format error
+""",
+    ),
+    Symptom(
+        id="shell-test",
+        title="a test or a loop of the script does not ask what is meant",
+        docs="Mostly a variable that is empty: `[ $N -gt 1 ]` becomes `[ -gt 1 ]`.\n",
+        printed_by="bash, dash",
+        releases="all releases",
+        role="warning",
+        literals=("operator expected", "expression expected", "too many arguments", "missing `]'", "value too great for base", "division by", "not a valid identifier"),
+        patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier)",),
+        causes=(
+            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB108", "SB414", "SB409", "SB405", "SB708"), script=row_named),
+        ),
+        matches="/var/spool/slurmd/job7/slurm_script: line 12: [: -gt: unary operator expected\n",
+    ),
+    Symptom(
+        id="locale-missing",
+        title="harmless: the node, or the image, has not the locale of the login shell",
+        docs="LC_ALL and LANG come along with the job. C++ programs (`locale::facet`) may fail at it.\n",
+        printed_by="bash, perl, R, manpath",
+        releases="all releases",
+        role="warning",
+        literals=("setlocale", "Setting locale failed", "Setting LC_"),
+        patterns=(r"setlocale: LC_\w+: cannot change locale|Setting locale failed|Setting LC_\w+ failed",),
+        causes=(
+            Cause("locale", "script", "the locale that the script sets is not there", "export LC_ALL=C.UTF-8", script=lambda job, event: shown(assigned(job, "LC_ALL", "LANG"))),
+            Cause("image-locale", "code", "the locale of the environment is not installed there (harmless, as a rule)", "export LC_ALL=C.UTF-8"),
+        ),
+        matches="bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nperl: warning: Setting locale failed.\n",
+    ),
+    Symptom(
+        id="fork-failed",
+        title="no further process, or thread, could be started",
+        docs="The limit of processes (`ulimit -u`), of the cgroup (pids.max), or memory. Threads count: OMP_NUM_THREADS times processes.\n",
+        printed_by="bash, OpenMP, OpenBLAS, Python",
+        releases="all releases",
+        role="cause",
+        literals=("Resource temporarily unavailable", "can't start new thread", "pthread_create failed", "Cannot allocate memory", "fork: retry", "Thread creation failed"),
+        patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
+        causes=(
+            Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
+            Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
+        ),
+        matches="""\
+bash: fork: retry: Resource temporarily unavailable
+RuntimeError: can't start new thread
+OpenBLAS blas_thread_init: pthread_create failed for thread 12 of 64: Resource temporarily unavailable
+OSError: [Errno 12] Cannot allocate memory
+libgomp: Thread creation failed: Resource temporarily unavailable
+""",
+    ),
+)

@@ -1,0 +1,116 @@
+"""The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
+
+from sbatchlint.diagnose.asking import asks, options, submits
+from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _log_option(job: Job, event: Event) -> Verdict:
+    spans = options(job, "output", "error")
+    return Shown(spans, None, "likely") if spans else None
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="output-not-writable",
+        title="the log of the job could not be opened",
+        docs="""\
+The job ends before its first command, and leaves no log: sacct shows `0:53`, scontrol `RaisedSignal:53`. The folder of
+`--output` is missing (before 23.02) or may not be written; `mkdir` inside of the script comes too late. Without `--output`
+the log goes into the folder where sbatch was called.
+""",
+        printed_by="sacct, scontrol, slurmd",
+        releases="job_rc 4021 (ESLURMD_IO_ERROR) & 127 = 53, 20.11 to 26.05",
+        role="cause",
+        literals=("RaisedSignal:", "slurm_rc =", "job_rc =", "ExitCode=", "FAILED "),
+        patterns=(r"^(?!JobState=).*RaisedSignal:53\b", r"job_rc = 4021", r"^(?!JobState=).*\bExitCode=0:53\b", r"\bFAILED +0:53\b"),
+        causes=(
+            Cause("log-folder", "script", "the log cannot be opened: its folder is not there when the job starts, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115"), script=_log_option),
+            Cause("submit-folder", "submission", "the log cannot be opened: the folder of submission may not be written on the node, or is not there", "submit from a folder that all nodes share and that you may write to, or give --output", unproven="certain"),
+        ),
+        matches="""\
+   RaisedSignal:53(Real-time signal 19)
+[18:10:53.635] [80.batch] JobId=80 completed with slurm_rc = 0, job_rc = 4021
+   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:53
+80           FAILED      0:53
+""",
+    ),
+    Symptom(
+        id="node-not-started",
+        title="the cloud did not start the node",
+        docs="Nodes that are started on demand need capacity in the cloud and a quota for it; the job goes back into the queue.\n",
+        printed_by="slurmctld",
+        releases="src/slurmctld/power_save.c, cloud plugins of the providers",
+        role="cause",
+        literals=("InstanceCapacity", "Failure when resuming", "ResumeTimeout reached", "not resumed by ResumeTimeout", "ZONE_RESOURCE_POOL_EXHAUSTED", "AllocationFailed", "SpotMaxPriceTooLow", "VcpuLimitExceeded"),
+        patterns=(r"\(Code:(?P<code>\w+)\)", r"(?P<code>InsufficientInstanceCapacity|LimitedInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED|AllocationFailed|VcpuLimitExceeded|SpotMaxPriceTooLow)", r"not resumed by ResumeTimeout|ResumeTimeout reached"),
+        causes=(Cause("capacity", "cluster", "the cloud did not start the node ({code})", "wait, or take another type of instance or region", unproven="certain"),),
+        matches="""\
+[2023-08-28T16:55:46.905] update_node: node dy-a10g-1 reason set to: (Code:LimitedInstanceCapacity)Failure when resuming nodes
+node dy-p4d-1: InsufficientInstanceCapacity in us-east-1a
+slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWERED_DOWN
+""",
+    ),
+    Symptom(
+        id="launch-failed-held",
+        title="the job could not be started and is held",
+        docs="The node failed when the job was to start (its prolog, or slurmd). `scontrol release JOB` lets it try again.\n",
+        printed_by="squeue, scontrol",
+        releases="src/common/job_state_reason.c, all releases",
+        role="cause",
+        literals=("launch failed requeued held", "launch_failed_requeued_held", "launch failure limit exceeded"),
+        patterns=(r"launch.failed.requeued.held|launch failure limit exceeded",),
+        causes=(Cause("node", "cluster", "the job could not be started on its node, and is held since", "scontrol release JOB after a look at the node; submit with --exclude of it", unproven="certain"),),
+        matches="  71 gpu train ada PD 0:00 1 (launch failed requeued held)\n   JobState=PENDING Reason=launch_failed_requeued_held Dependency=(null)\n",
+    ),
+    Symptom(
+        id="nodes-unavailable",
+        title="the nodes of the job are not there at the moment",
+        docs="They are drained, down, or reserved (maintenance): the job waits. `sinfo -R` has the reasons.\n",
+        printed_by="squeue, scontrol, salloc",
+        releases="src/common/job_state_reason.c, all releases",
+        role="consequence",
+        literals=("ReqNodeNotAvail", "Nodes required for job are DOWN", "PartitionDown", "(NodeDown)", "(Reservation)", "PartitionInactive"),
+        patterns=(r"\((?:ReqNodeNotAvail|Nodes_required_for_job_are_DOWN|Nodes required for job are DOWN|PartitionDown|PartitionInactive|NodeDown|Reservation)\b", r"Reason=(?:ReqNodeNotAvail|Nodes_required_for_job|PartitionDown|PartitionInactive|NodeDown)"),
+        causes=(
+            Cause("named-nodes", "script", "the script names nodes, or a reservation, that are not there at the moment", "take the option out", script=asks("nodelist", "reservation", "nodefile")),
+            Cause("maintenance", "cluster", "the nodes are drained, down or reserved; the job waits for them", "wait, or submit to another partition; a shorter --time may fit in before a maintenance", unproven="certain"),
+        ),
+        matches="""\
+(ReqNodeNotAvail, UnavailableNodes:d[001-032],f[001-024])
+  71 gpu train ada PD 0:00 1 (Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions)
+   JobState=PENDING Reason=ReqNodeNotAvail,_UnavailableNodes:n1 Dependency=(null)
+""",
+    ),
+    Symptom(
+        id="dependency-never",
+        title="the job can never start: what it depends on failed",
+        docs="`afterok` waits for success. `--kill-on-invalid-dep=yes` removes such jobs.\n",
+        printed_by="squeue, scontrol",
+        releases="src/common/job_state_reason.c, all releases",
+        role="cause",
+        literals=("DependencyNeverSatisfied",),
+        patterns=(r"DependencyNeverSatisfied",),
+        causes=(
+            Cause("status-lost", "script", "the job that this one depends on ended with an error", "see the finding", codes=("SB129",)),
+            Cause("earlier-job", "submission", "the job that this one depends on failed, so it can never start", "cancel it; use afterany where success is not needed", script=submits("dependency")),
+        ),
+        matches="  72 gpu eval ada PD 0:00 1 (DependencyNeverSatisfied)\n",
+    ),
+    Symptom(
+        id="bad-constraints",
+        title="no node fits what the job asks for",
+        docs="The job stays in the queue: its request was possible when it was submitted, and is not now.\n",
+        printed_by="squeue, scontrol",
+        releases="src/common/job_state_reason.c, all releases",
+        role="cause",
+        literals=("BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "JobHeldAdmin", "JobHeldUser"),
+        patterns=(r"[(=](?P<reason>BadConstraints|PartitionNodeLimit|PartitionTimeLimit|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser)\b",),
+        causes=(
+            Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=asks("constraint", "nodes", "time", "account", "qos", "hold")),
+            Cause("limits", "submission", "the job cannot start as it was submitted ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`"),
+        ),
+        matches="  72 gpu eval ada PD 0:00 1 (BadConstraints)\n   JobState=PENDING Reason=PartitionTimeLimit Dependency=(null)\n",
+    ),
+)

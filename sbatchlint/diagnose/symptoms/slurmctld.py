@@ -1,0 +1,462 @@
+"""slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
+
+from sbatchlint.diagnose.asking import (
+    asks,
+    asks_not,
+    by_program,
+    captured_submissions,
+    options,
+    several_tasks,
+    shown,
+    step_options,
+    submits,
+)
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+
+def _size(job: Job, event: Event) -> Verdict:
+    """The options that say how large the job is; for a step those of its srun."""
+    names = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "mem-per-gpu", "gres", "gpus",
+             "gpus-per-node", "gpus-per-task", "constraint", "nodelist", "sockets-per-node", "cores-per-socket",
+             "threads-per-core", "core-spec", "mincpus")  # fmt: skip
+    spans = step_options(job, *names) if "step" in event.text else ()
+    spans = spans or options(job, *names)
+    return Shown(spans, None, "likely") if spans else RULED_OUT
+
+
+def _literal_dollar(job: Job, event: Event) -> Verdict:
+    """A directive is no text of the shell: `$NAME` in it reaches the controller as it stands."""
+    settings = [each for each in job.directives.settings if each.name in ("account", "partition", "qos", "gres")]
+    spans = tuple(each.span for each in settings if "$" in (each.value or ""))
+    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+
+
+def _same_partition(job: Job, event: Event) -> Verdict:
+    """The partition of the message is one that the directives name."""
+    named = event.groups.get("partition", "")
+    settings = [each for each in job.directives.settings if each.name == "partition"]
+    spans = tuple(each.span for each in settings if named in (each.value or "").split(","))
+    return Shown(spans) if spans else RULED_OUT if job.directives.certain else None
+
+
+def refusal(
+    name: str,
+    title: str,
+    text: str,
+    docs: str,
+    causes: tuple[Cause, ...],
+    *,
+    role: Role = "cause",
+    more: tuple[str, ...] = (),
+    examples: tuple[Example, ...] = (),
+) -> Symptom:
+    """A text of the table in slurm_errno.c, behind what the command was about or alone on its line."""
+    texts = (text, *more)
+    return Symptom(
+        id=name,
+        title=title,
+        docs=docs,
+        printed_by="slurmctld, by way of sbatch, salloc, srun",
+        releases="src/common/slurm_errno.c, 20.11 to 26.05 alike",
+        role=role,
+        literals=texts,
+        patterns=tuple(r"(?:^|: )" + each.replace("(", r"\(").replace(")", r"\)") for each in texts),
+        causes=causes,
+        matches="".join(
+            f"sbatch: error: Batch job submission failed: {each}\nsrun: error: Unable to allocate resources: {each}\n{each}\n"
+            for each in texts
+        ),
+        others="".join(f"  if grep -q '{each}' err.log; then\n" for each in texts),
+        examples=examples,
+    )
+
+
+# What was submitted is not the script at hand: a workflow program, a wrapper or the command line made it up.
+def _submitted(says: str, advice: str, *names: str) -> Cause:
+    return Cause("submitted-otherwise", "submission", says, advice, script=submits(*names), log=by_program)
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="cpus-per-node-too-many",
+        title="more CPUs on a node than any node has",
+        docs="The line above the refusal says which of the sizes no node can satisfy. One task cannot spread over nodes.\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/slurmctld/node_mgr.c, job_mgr.c, 18.08 to 26.05",
+        role="cause",
+        literals=("CPU count per node can not be satisfied",),
+        patterns=("error: CPU count per node can not be satisfied",),
+        causes=(
+            Cause("cpus-of-script", "script", "the job asks for more CPUs on a node than any node has", "lower --cpus-per-task or --ntasks-per-node", script=asks("cpus-per-task", "ntasks-per-node", "ntasks", "mincpus")),
+            _submitted("a job was submitted that asks for more CPUs on a node than any node has", "lower the CPUs of one task in what submits it", "cpus-per-task", "ntasks-per-node", "ntasks"),
+        ),
+        matches="sbatch: error: CPU count per node can not be satisfied\n",
+    ),
+    Symptom(
+        id="memory-per-node-too-much",
+        title="more memory on a node than any node has",
+        docs="The memory that Slurm can give is RealMemory of `scontrol show node`, which is less than what is built in. `--mem-per-cpu` counts for each CPU, and `--mem-per-gpu` for each GPU.\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/slurmctld/job_mgr.c, 18.08 to 26.05",
+        role="cause",
+        literals=("Memory specification can not be satisfied",),
+        patterns=("error: Memory specification can not be satisfied",),
+        causes=(
+            Cause("memory-of-script", "script", "the job asks for more memory on a node than any node has", "lower --mem, or take nodes with more memory", script=asks("mem", "mem-per-cpu", "mem-per-gpu")),
+            _submitted("a job was submitted that asks for more memory on a node than any node has", "lower its memory: RealMemory of `scontrol show node` is what a node can give", "mem", "mem-per-cpu", "mem-per-gpu"),
+        ),
+        matches="sbatch: error: Memory specification can not be satisfied\n",
+    ),
+    Symptom(
+        id="specification-unsatisfiable",
+        title="no node has what is asked for",
+        docs="The line above the refusal says what: features, sockets and threads, or local disk (`--tmp`).\n",
+        printed_by="sbatch, salloc, srun",
+        releases="src/slurmctld/job_mgr.c, node_scheduler.c, 18.08 to 26.05",
+        role="cause",
+        literals=("can not be satisfied", "Reached jobs per hour limit", "Required nodes outside of"),
+        patterns=(r"error: (?P<what>Node feature requirements|Socket, core and/or thread specification|Temporary disk specification) can not be satisfied", r"error: (?P<which>Reached jobs per hour limit|Required nodes outside of)"),
+        causes=(
+            Cause("option-of-script", "script", "no node of the partition has what the script asks for: {what}", "compare with `scontrol show node`", script=asks("constraint", "sockets-per-node", "cores-per-socket", "threads-per-core", "extra-node-info", "tmp", "nodelist")),
+            _submitted("no node of the partition has what was asked for: {what}", "compare with `scontrol show node`", "constraint", "tmp", "nodelist"),
+        ),
+        matches="sbatch: error: Node feature requirements can not be satisfied\nsbatch: error: Temporary disk specification can not be satisfied\nsbatch: error: Reached jobs per hour limit\n",
+    ),
+    refusal(
+        "node-configuration-unavailable",
+        "no node is as large as asked for",
+        "Requested node configuration is not available",
+        """\
+No node of the partition, whether free or not, has the CPUs, the memory, the GPUs or the features that are asked for. A line
+above it may say which. Cores that the site keeps for the system do not count. It is said too when nodes have lost their
+GPUs (`Gres=(null)` in `scontrol show node`).
+""",
+        (
+            Cause("option-mismatch", "script", "the options of the job contradict each other, so no node can have them all", "make them agree", codes=("SB202", "SB203", "SB205", "SB410")),
+            Cause("larger-than-node", "script", "the job asks for more on a node than any node of the partition has", "compare with `scontrol show node`: CPUs, memory and GPUs of one node", script=_size),
+            _submitted("what was submitted asks for more on a node than any node has, or for GPUs that no node has any more", "look at what was really submitted (`sbatch --test-only -vv`), and at `scontrol show node`"),
+        ),
+        more=(
+            "Requested partition configuration not available now",
+            "Requested topology configuration is not available",
+        ),
+    ),
+    refusal(
+        "invalid-account",
+        "the account may not be used",
+        "Invalid account or account/partition combination specified",
+        """\
+The account does not exist, the user has no association with it, or not one for this partition. Without `--account` the
+user's default account counts. `sacctmgr show assoc user=$USER format=account,partition,qos` lists what may be used.
+""",
+        (
+            Cause("variable-in-directive", "script", "the account in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --account="$ACCOUNT" …', codes=("SB115",), script=_literal_dollar),
+            Cause("placeholder", "script", "the account in the script was left to be filled in", "fill in an account of yours", codes=("SB118", "SB417")),
+            Cause("account-of-script", "script", "the user may not use the account that the script names (in this partition)", "name an account of `sacctmgr show assoc user=$USER`", script=asks("account")),
+            Cause("no-account", "script", "the script names no account, and the default account may not use the partition", "add --account with an account of `sacctmgr show assoc user=$USER`", script=asks_not("account", beside="partition")),
+            Cause("account", "submission", "the user may not use the account that was submitted", "compare with `sacctmgr show assoc user=$USER`"),
+        ),
+        more=("Invalid or unknown association",),
+    ),
+    Symptom(
+        id="partition-named",
+        title="there is no such partition",
+        docs="The controller names the partition that it does not have. `sinfo -s` lists those of this cluster.\n",
+        printed_by="slurmctld, by way of sbatch, salloc, srun",
+        releases="src/slurmctld/job_mgr.c, 20.11 to 26.05",
+        role="cause",
+        literals=("invalid partition specified: ",),
+        patterns=(r"invalid partition specified: (?P<partition>\S+)",),
+        causes=(
+            Cause("partition-of-script", "script", "the script names the partition {partition}, which does not exist on this cluster", "name one that `sinfo -s` lists", script=_same_partition),
+            _submitted("a job was submitted to the partition {partition}, which does not exist on this cluster", "name one that `sinfo -s` lists where it is submitted (command line, configuration of a workflow, SBATCH_PARTITION)", "partition"),
+        ),
+        matches="sbatch: error: invalid partition specified: gpu-big\n",
+        examples=(
+            Example("sbatch: error: invalid partition specified: gpux\n", "#!/bin/bash\n«#SBATCH --partition=gpux»\nsrun ./a.out\n", "partition-of-script"),
+            Example("sbatch: error: invalid partition specified: gpux\n", "#!/bin/bash\n#SBATCH --partition=cpu\nnextflow run x\n", "submitted-otherwise", "likely"),
+        ),
+    ),
+    refusal(
+        "invalid-partition",
+        "there is no such partition",
+        "Invalid partition name specified",
+        "`sinfo -s` lists the partitions of this cluster; names differ from cluster to cluster.\n",
+        (
+            Cause("variable-in-directive", "script", "the partition in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --partition="$PARTITION" …', codes=("SB115",), script=_literal_dollar),
+            Cause("partition-of-script", "script", "the partition that the script names does not exist on this cluster", "name one that `sinfo -s` lists", codes=("SB118",), script=asks("partition", "clusters")),
+            _submitted("the partition that was submitted does not exist on this cluster", "name one that `sinfo -s` lists", "partition"),
+        ),
+    ),
+    refusal(
+        "no-partition",
+        "no partition was named, and there is no default one",
+        "No partition specified or system default partition",
+        "The cluster has no default partition (a `*` in `sinfo`).\n",
+        (
+            Cause("no-partition", "script", "the script names no partition, and the cluster has no default one", "add --partition", script=asks_not("partition")),
+            Cause("no-partition-submitted", "submission", "no partition was named, and the cluster has no default one", "name one with --partition"),
+        ),
+    ),
+    refusal(
+        "partition-not-permitted",
+        "the user may not use the partition",
+        "User's group not permitted to use this partition",
+        "The partition is for certain groups or accounts (AllowGroups, AllowAccounts of `scontrol show partition`), or the controller does not know the user's groups.\n",
+        (
+            Cause("partition-of-script", "script", "the user may not use the partition that the script names", "take another partition, or ask the site for it", script=asks("partition", "reservation")),
+            Cause("not-permitted", "submission", "the user may not use the partition", "take another partition, or ask the site for it"),
+        ),
+        more=("Access/permission denied",),
+    ),
+    refusal(
+        "time-limit-invalid",
+        "the time limit is missing, or above what is allowed",
+        "Requested time limit is invalid (missing or exceeds some limit)",
+        "`sinfo -o '%P %l'` shows the limit of each partition; a QOS or an account may have a lower one. Some sites demand `--time`.\n",
+        (
+            Cause("ambiguous-time", "script", "the time reads as minutes or hours, and Slurm takes it for more than is allowed", "write D-HH:MM:SS", codes=("SB121", "SB122", "SB214")),
+            Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", script=asks("time", "time-min")),
+            Cause("no-time", "script", "the script gives no --time, and the site demands it (or the default is above the limit)", "add --time", script=asks_not("time", beside="partition")),
+            _submitted("what was submitted asks for more time than the partition allows, or for none where the site demands it", "set the time of the jobs in what submits them", "time", "partition"),
+        ),
+        more=(
+            "Time limit specification required, but not provided",
+            "Invalid time-min specification (exceeds job's time or other limits)",
+        ),
+    ),
+    refusal(
+        "array-invalid",
+        "the array is larger than the cluster takes",
+        "Invalid job array specification",
+        """\
+The highest index has to be below MaxArraySize (1001 unless the site raised it), however many elements there are; `%N`
+does not help. `scontrol show config | grep MaxArraySize` tells it.
+""",
+        (
+            Cause("array-malformed", "script", "Slurm does not take the array as it is written", "write it as --array=0-15", codes=("SB126",)),
+            Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", script=asks("array")),
+            _submitted("the array that was submitted goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", "array"),
+        ),
+    ),
+    Symptom(
+        id="accounting-limit",
+        title="a limit of the account or QOS does not allow the job",
+        docs="""\
+The name tells the limit: `AssocMaxSubmitJobLimit` and `QOSMaxSubmitJobPerUserLimit` count the jobs in the queue (every
+element of an array is one), `QOSMaxWallDurationPerJobLimit` the time, `QOSMaxGRESPerUser` the GPUs, `AssocGrpBillingMinutes`
+what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
+""",
+        printed_by="slurmctld, by way of sbatch, salloc, srun, squeue",
+        releases="slurm_errno.c and src/common/job_state_reason.c, 20.11 to 26.05",
+        role="cause",
+        literals=(
+            "accounting/QOS policy",
+            "error: Assoc",
+            "error: QOS",
+                "account has breached",
+            "MaxJobCount limit",
+            "(QOSMax",
+            "(AssocMax",
+            "(AssocGrp",
+            "(QOSGrp",
+        ),
+        patterns=(
+            r"error: (?P<limit>(?:Assoc|QOS)(?:Max|Grp|Min|Usage|Not|Time|Resource|Job)\w*)",
+            r"\((?P<limit>(?:Assoc|QOS)(?:Max|Grp)\w+)\)",
+            r"Job violates accounting/QOS policy",
+            r"Requested account has breached requested QOS usage threshold",
+            r"(?:^|: )MaxJobCount limit reached",
+        ),
+        causes=(
+            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", script=asks("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
+            _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
+        ),
+        matches="""\
+sbatch: error: AssocMaxSubmitJobLimit
+sbatch: error: QOSMaxGRESPerUser
+       8123   gpu-part  train  ada PD   0:00   2 (QOSMaxCpuPerUserLimit)
+sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)
+salloc: error: Job submit/allocate failed: Requested account has breached requested QOS usage threshold
+sbatch: error: Batch job submission failed: MaxJobCount limit reached
+""",
+        others="sbatch: error: Associations are cached\n",
+    ),
+    refusal(
+        "invalid-qos",
+        "the QOS may not be used",
+        "Invalid qos specification",
+        "The QOS does not exist, or is not allowed for this account or in this partition: `sacctmgr show assoc user=$USER format=account,qos`.\n",
+        (
+            Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118",), script=asks("qos")),
+            Cause("partition-needs-qos", "script", "the partition wants a QOS, and the script names none", "add --qos", script=asks_not("qos", beside="partition")),
+            _submitted("the QOS that was submitted may not be used with this account or partition", "name one that is allowed there, or none", "qos", "partition"),
+        ),
+        more=("Invalid QOS specification, relative QOS",),
+    ),
+    refusal(
+        "invalid-gres",
+        "the GPUs, or other generic resources, are not there as asked for",
+        "Invalid generic resource (gres) specification",
+        """\
+The name or type of the resource is not configured (`sinfo -o '%P %G'` lists them), the site wants a type, or another
+option asks for the same resource in another way. srun says it for a step that inherits requests of an outer job.
+""",
+        (
+            Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125")),
+            Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=asks("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
+            Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=lambda event: None if "step" in event.text else False),
+            _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
+        ),
+        more=(
+            "Invalid GRES specification (with and without type identification)",
+            "Invalid Trackable RESource (TRES) specification",
+            "Duplicate generic resource (gres) specification",
+            "Requested GRES option unsupported by configured SelectType plugin",
+        ),
+    ),
+    refusal(
+        "insufficient-gres",
+        "the step asks for more GPUs than the job has",
+        "Insufficient GRES available in allocation",
+        "A step can have what the job has, on the nodes where the step runs.\n",
+        (
+            Cause("step-exceeds-job", "script", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step", codes=("SB206", "SB205", "SB201"), script=asks("gpus", "gres", "gpus-per-task", "gpus-per-node")),
+            Cause("step-gres", "submission", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step"),
+        ),
+    ),
+    refusal(
+        "invalid-feature",
+        "no node has the feature",
+        "Invalid feature specification",
+        "`sinfo -o '%P %f'` lists the features that nodes have.\n",
+        (
+            Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", script=asks("constraint", "prefer", "batch")),
+            _submitted("no node of the cluster has the feature that was asked for", "name one that `sinfo -o '%P %f'` lists", "constraint"),
+        ),
+        more=("Invalid preferred feature specification",),
+    ),
+    refusal(
+        "node-count-invalid",
+        "the number of nodes is not possible",
+        "Node count specification invalid",
+        "More nodes than the partition has or allows (MinNodes, MaxNodes), or fewer than the tasks need.\n",
+        (
+            Cause("option-mismatch", "script", "the numbers of nodes and tasks do not fit each other", "make them agree", codes=("SB202", "SB203", "SB204", "SB206")),
+            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", script=asks("nodes", "nodelist", "ntasks")),
+            _submitted("the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", "nodes"),
+        ),
+    ),
+    refusal(
+        "cpu-count-invalid",
+        "the numbers of tasks and CPUs are not possible",
+        "CPU count specification invalid",
+        "The numbers of tasks, of tasks per core, and of CPUs per task do not fit each other or the nodes.\n",
+        (
+            Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not fit each other", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
+            Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=asks("ntasks", "cpus-per-task", "ntasks-per-node", "ntasks-per-core", "threads-per-core")),
+            Cause("counts", "submission", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
+        ),
+        more=(
+            "Task count specification invalid",
+            "Task distribution specification invalid",
+            "Cannot request more threads per core than the job allocation",
+        ),
+    ),
+    refusal(
+        "too-many-processors",
+        "a step asks for more than the job has",
+        "More processors requested than permitted",
+        "srun inside a job can start tasks × CPUs per task as the job has them. Cores that the site keeps for the system do not count.\n",
+        (
+            Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804")),
+            Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=asks("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
+            Cause("job-of-one-task", "script", "srun is to start several tasks, and the job asks for none, which makes one", "ask for as many tasks (--ntasks) in the directives", script=lambda job, event: shown(several_tasks(job))),
+            Cause("step-of-program", "submission", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),
+        ),
+    ),
+    refusal(
+        "dependency-problem",
+        "the dependency is none that Slurm takes",
+        "Job dependency problem",
+        "The number of a job that does not exist (any more), or a text that is no number: without `--parsable` sbatch prints `Submitted batch job 7`.\n",
+        (
+            Cause("not-a-job-id", "script", "what sbatch prints was taken for a job's number", "use sbatch --parsable", codes=("SB714", "SB129"), script=lambda job, event: shown(captured_submissions(job))),
+            _submitted("the dependency names no job that Slurm knows", "take the number from sbatch --parsable, and look whether that submission succeeded", "dependency", "depend"),
+        ),
+        more=("Circular job dependency",),
+    ),
+    refusal(
+        "reservation-invalid",
+        "the reservation cannot be used",
+        "Requested reservation is invalid",
+        "The reservation does not exist, is over, or is for others: `scontrol show reservation`.\n",
+        (
+            Cause("reservation-of-script", "script", "the reservation that the script names does not exist any more, or is for others", "take the option out, or name one of `scontrol show reservation`", script=asks("reservation")),
+            Cause("reservation", "submission", "the reservation does not exist any more, or is for others", "leave --reservation out"),
+        ),
+        more=(
+            "Access denied to requested reservation",
+            "Requested reservation not usable now",
+            "Requested reservation is in use",
+        ),
+    ),
+    refusal(
+        "invalid-licenses",
+        "there is no such licence",
+        "Invalid license specification",
+        "`scontrol show licenses` lists what may be asked for with `--licenses`; at some sites file systems are licences.\n",
+        (
+            Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not so many", "name one that `scontrol show licenses` lists", script=asks("licenses")),
+            Cause("licenses", "submission", "the cluster has no licence by this name, or not so many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
+        ),
+        more=("Licenses currently unavailable",),
+    ),
+    refusal(
+        "invalid-node-name",
+        "the nodes that were named are not there",
+        "Invalid node name specified",
+        "`--nodelist` or `--exclude` names nodes that Slurm does not know, or that are not in the partition.\n",
+        (
+            Cause("nodes-of-script", "script", "the script names nodes that the cluster, or the partition, does not have", "take --nodelist and --exclude out, or name nodes of `sinfo -N`", script=asks("nodelist", "exclude", "nodefile", "partition")),
+            _submitted("nodes were named that the cluster, or the partition, does not have", "name nodes of `sinfo -N`", "nodelist", "exclude"),
+        ),
+        more=("Requested nodes not in this partition",),
+    ),
+    refusal(
+        "task-memory-unavailable",
+        "a step asks for more memory than the job has",
+        "Memory required by task is not available",
+        "srun's memory options, or `SLURM_MEM_PER_CPU` and `SLURM_MEM_PER_NODE` of an outer job, ask for more than this job has.\n",
+        (
+            Cause("step-memory", "script", "the step asks for more memory than the job has on a node", "ask for it in the directives, or for less on the srun line", codes=("SB206", "SB124"), script=asks("mem", "mem-per-cpu", "mem-per-gpu")),
+            Cause("inherited-memory", "submission", "a request for memory was inherited from the job around this one", "unset SLURM_MEM_PER_CPU, SLURM_MEM_PER_NODE and SLURM_MEM_PER_GPU"),
+        ),
+    ),
+    refusal(
+        "submissions-disabled",
+        "the cluster takes no jobs now",
+        "System submissions disabled",
+        "Maintenance, as a rule: `scontrol show partition` and the site's news tell until when.\n",
+        (
+            Cause("maintenance", "cluster", "the cluster or the partition takes no jobs at the moment", "submit again when it is back", unproven="certain"),
+        ),
+        more=(
+            "Required partition not available (inactive or drain)",
+            "Partition in DOWN state",
+            "Job can not start due to maintenance reservation.",
+        ),
+    ),
+    refusal(
+        "node-not-available",
+        "nodes that the job needs are down, drained or reserved",
+        "Required node not available (down, drained or reserved)",
+        "The job waits until they are back, or never starts where the script names them.\n",
+        (
+            Cause("named-nodes", "script", "the script names nodes that are down, drained or reserved", "take --nodelist out, or name others", script=asks("nodelist", "nodefile")),
+            Cause("nodes-down", "cluster", "nodes that the job needs are down, drained or reserved", "wait, or submit to another partition", unproven="certain"),
+        ),
+    ),
+)

@@ -1,0 +1,354 @@
+"""slurmstepd: the beginning and the end of a task or a step."""
+
+from sbatchlint.diagnose.asking import asks, asks_not, lacks, options, step_options, worded
+from sbatchlint.diagnose.silence import not_silent, silent
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+_MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
+_FUNCTIONS = (
+    "module",
+    "ml",
+    "conda",
+    "mamba",
+    "micromamba",
+    "nvm",
+    "spack",
+    "source",
+    "export",
+    "cd",
+    "ulimit",
+    "set",
+    "alias",
+)
+
+
+def _no_memory(job: Job, event: Event) -> Verdict:
+    """A job that asks for no memory gets the site's default, a share for each CPU as a rule."""
+    if options(job, *_MEMORY, "exclusive"):
+        return RULED_OUT
+    return Shown(options(job, "partition")) if lacks(job, *_MEMORY) else None
+
+
+def _no_path(job: Job, event: Event) -> Verdict:
+    """`--export` without ALL leaves the tasks without PATH."""
+    settings = [each for each in job.directives.settings if each.name == "export"]
+    given = [(each.value or "", each.span) for each in settings]
+    given += [
+        (each.text or "", each.span) for each in (step.option("export") for step in job.steps) if each is not None
+    ]
+    spans = tuple(span for value, span in given if value and "ALL" not in value.upper() and "PATH" not in value)
+    return Shown(spans) if spans else RULED_OUT
+
+
+def _in_container(job: Job, event: Event) -> Verdict:
+    """A step in a container looks for its program in the image."""
+    spans = step_options(job, "container-image", "container-name")
+    return Shown(tuple(each.span for each in job.steps), None, "likely") if spans else RULED_OUT
+
+
+def _no_file(job: Job, event: Event) -> Verdict:
+    """The command of a step that the message names."""
+    word = event.groups.get("program", "")
+    spans = worded(job, word) if word else ()
+    return Shown(spans, None, "likely") if spans else None
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="harmless-memory-limit",
+        title="harmless: the memory limit was met once, by the page cache as a rule",
+        docs="Up to 17.02 this was said whenever the limit was met, also where the kernel only dropped cached pages of files. Nothing was killed.\n",
+        printed_by="slurmstepd (task/cgroup)",
+        releases="`Exceeded step memory limit at some point` up to 17.02; `hit memory limit at least once` (an info) 17.11 to 26.05",
+        role="warning",
+        literals=("memory limit at some point", "memory limit at least once", "memory+swap limit at least once"),
+        patterns=(r"(?:Exceeded (?:step|job) memory limit at some point|hit memory(?:\+swap)? limit at least once)",),
+        causes=(
+            Cause("page-cache", "script", "the memory limit was met, but nothing was killed: cached pages of files count as well", "nothing, where the job completed; else ask for more memory", script=lambda job, event: Shown(spans) if (spans := options(job, *_MEMORY)) else None),
+        ),
+        matches="""\
+slurmstepd: Exceeded step memory limit at some point.
+slurmstepd: error: Exceeded job memory limit at some point.
+slurmstepd: StepId=7.batch hit memory limit at least once during execution. This may or may not result in some failure.
+""",
+    ),
+    Symptom(
+        id="host-oom",
+        title="out of main memory",
+        docs="""\
+The kernel ended a process because the job's processes together passed the memory that the job has on the node. GPU memory
+is another matter: that message is `CUDA out of memory`.
+""",
+        printed_by="slurmstepd (task/cgroup, jobacct_gather), srun, the kernel",
+        releases="""`Detected 1 oom-kill event(s) in step 7.0 cgroup` 17.11 to 20.11, `… in StepId=7.0` 21.08 and 22.05,
+`Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.` from 23.02 on;
+`Step 7.0 exceeded memory limit (a > b), being killed` where JobAcctGatherParams=OverMemoryKill""",
+        role="cause",
+        literals=("oom-kill event", "oom_kill event", "Out Of Memory", "exceeded memory limit", "Out of memory: Kill", "cgroup out of memory", "oom-kill:", "OUT_OF_MEMORY"),
+        patterns=(
+            r"Detected \d+ oom[-_]kill event",
+            r"tasks? [\d,-]+: Out Of Memory",
+            r"(?:[Ss]tep\S*|[Jj]ob\S*) .{0,40}exceeded memory limit \(\d+ > \d+\)",
+            r"(?:Out of memory: Kill|[Mm]emory cgroup out of memory|oom-kill:constraint)",
+            r"\bOUT_OF_MEMORY\b(?: *0:\d+| *$)",
+        ),
+        causes=(
+            Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124",)),
+            Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", script=_no_memory),
+            Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
+            Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
+            Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=asks(*_MEMORY), unproven="possible"),
+        ),
+        matches="""\
+slurmstepd: error: Detected 1 oom-kill event(s) in step 3495064.0 cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler.
+slurmstepd: error: Detected 2 oom_kill events in StepId=12.batch. Some of the step tasks have been OOM Killed.
+srun: error: node-01: task 4: Out Of Memory
+slurmstepd: error: Step 77.0 exceeded memory limit (2097160 > 2097152), being killed
+slurmstepd: error: StepId=77.0 exceeded memory limit (2097160 > 2097152), being killed
+[123.4] Memory cgroup out of memory: Killed process 4711 (python) total-vm:1kB
+77.batch   OUT_OF_MEMORY   0:125
+""",
+        others="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+        examples=(
+            Example("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n", "#!/bin/bash\n#SBATCH --nodes=2\nsrun ./a.out\n", "no-memory-asked"),
+        ),
+    ),
+    Symptom(
+        id="time-limit",
+        title="the time of the job was up",
+        docs="""\
+First look at what stood before it: minutes of silence, or steps that wait, mean that the job hung, and more time would not
+have helped. A job without `--time` has the default of the partition, which can be short.
+""",
+        printed_by="slurmstepd, slurmctld (sacct)",
+        releases="src/slurmd/slurmstepd/req.c: `*** JOB 7 ON n1 CANCELLED AT … DUE TO TIME LIMIT ***`, all releases",
+        role="consequence",
+        literals=("DUE TO TIME LIMIT", "due to time limit", "hitting max wall clock limit"),
+        patterns=(r"DUE TO TIME LIMIT", r"due to time limit", r"Job killed due hitting max wall clock limit"),
+        causes=(
+            Cause("ambiguous-time", "script", "the time limit reads as hours and is minutes, or never counted", "write D-HH:MM:SS", codes=("SB122", "SB214", "SB814", "SB101")),
+            Cause("wait-without-end", "script", "the job waited for something that did not come, until its time was up", "see the finding", codes=("SB816", "SB815", "SB323", "SB311", "SB312", "SB303", "SB305", "SB306", "SB307", "SB308", "SB309")),
+            Cause("silence", "code", "nothing was printed for long before the time was up: the job hung, and more time would not have helped", "find what it waited for: the rank whose log stops first, a lock, a peer that never came (py-spy dump shows it)", log=silent),
+            Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", script=asks_not("time", beside="partition"), log=not_silent),
+            Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=asks("time"), log=not_silent, unproven="possible"),
+            Cause("time-of-submission", "submission", "the job was submitted with less time than its work takes, or with the default of the partition", "give it --time where it is submitted"),
+        ),
+        matches="""\
+slurmstepd: error: *** JOB 3884617 ON node023 CANCELLED AT 2018-08-19T16:30:21 DUE TO TIME LIMIT ***
+slurmstepd: error: *** STEP 71.0 ON n1 CANCELLED AT 2025-01-19T16:30:21 DUE TO TIME LIMIT ***
+srun: error: Job killed due hitting max wall clock limit
+slurmctld: job 71 cancelled due to time limit
+""",
+    ),
+    Symptom(
+        id="preempted",
+        title="the job was preempted",
+        docs="A job of higher priority took its nodes. With PreemptMode=REQUEUE it begins again; what it printed before may be gone (see `--open-mode`).\n",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/req.c, all releases",
+        role="cause",
+        literals=("DUE TO PREEMPTION", "due to preemption"),
+        patterns=(r"DUE TO PREEMPTION|[Pp]reempted .*due to preemption|due to preemption",),
+        causes=(
+            Cause("log-lost", "script", "a job of higher priority took the nodes, and the restart empties the log", "add --open-mode=append", codes=("SB706",)),
+            Cause("priority", "cluster", "a job of higher priority took the nodes", "write checkpoints and use --requeue, or take a partition or QOS that is not preempted", unproven="certain"),
+        ),
+        matches="slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2025-01-19T16:30:21 DUE TO PREEMPTION ***\n",
+    ),
+    Symptom(
+        id="node-failed",
+        title="a node failed",
+        docs="The node went down, or stopped answering the controller. Slurm requeues the job where it may.\n",
+        printed_by="slurmstepd, srun, slurmctld",
+        releases="src/slurmd/slurmstepd/req.c, src/srun/libsrun/srun_job.c, all releases",
+        role="cause",
+        literals=("DUE TO NODE FAILURE", "DUE TO NODE", "Node failure on", "due to failure of node", "due node failure", "to failed node", "on failed node", "not responding"),
+        patterns=(r"DUE TO NODE ?(?:FAILURE|$)", r"(?:srun|salloc): error: Node failure on (?P<node>\S+)", r"due to failure of node (?P<node>\S+)", r"Job killed due node failure", r"Killing \S+ (?:due to|on) failed node (?P<node>\S+)", r"error: Nodes (?P<node>\S+) not responding"),
+        causes=(Cause("node", "cluster", "a node of the job went down ({node})", "submit again, with --exclude of that node where it happens twice", unproven="certain"),),
+        matches="""\
+slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2025-01-19T16:30:21 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***
+srun: error: Node failure on gpu-07
+[2023-08-28T16:55:46.905] requeue job JobId=10 due to failure of node dy-a10g-1
+srun: error: Job killed due node failure
+srun: Killing StepId=7.0 due to failed node n3
+[2023-08-28T16:55:46.905] error: Nodes c[1-2] not responding, setting DOWN
+""",
+    ),
+    Symptom(
+        id="job-requeued",
+        title="the job was put back into the queue",
+        docs="By `scontrol requeue`, by a failed node or prolog, or by preemption; the log before this line belongs to the first run.\n",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/req.c, all releases",
+        role="teardown",
+        literals=("DUE TO JOB REQUEUE", "Requeuing JobId"),
+        patterns=(r"DUE TO JOB REQUEUE|Requeuing JobId=\d+",),
+        causes=(Cause("requeued", "cluster", "the job was ended and put back into the queue", "look at `sacct -D -j JOB` for the reason", unproven="possible"),),
+        matches="slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2025-01-19T16:30:21 DUE TO JOB REQUEUE ***\n",
+    ),
+    Symptom(
+        id="processes-not-ending",
+        title="processes of the job did not end when they were killed",
+        docs="""\
+A process that waits in the kernel, for a file system or a device that does not answer, cannot be killed. Slurm gives up after
+UnkillableStepTimeout and drains the node.
+""",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/step_terminate_monitor.c, all releases",
+        role="teardown",
+        literals=("STEPD TERMINATED ON",),
+        patterns=(r"\*\*\* .* STEPD TERMINATED ON \S+ AT \S+ DUE TO JOB NOT (?:ENDING|RUNNING)",),
+        causes=(Cause("kernel", "cluster", "processes hung in the kernel, mostly on a file system, and could not be killed", "ask your administrators about this node", unproven="possible"),),
+        matches="""\
+slurmstepd: error: *** JOB 71 STEPD TERMINATED ON n1 AT 2025-01-19T16:30:21 DUE TO JOB NOT ENDING WITH SIGNALS ***
+[2026-01-19T16:30:21.104] error: *** STEP 71.0 STEPD TERMINATED ON n1 AT 2026-01-19T16:30:21 DUE TO JOB NOT RUNNING ***
+""",
+    ),
+    Symptom(
+        id="exec-not-found",
+        title="the program of a task was not found",
+        docs="""\
+slurmstepd starts a program file, from the PATH of the task. It knows no functions of a shell (module, conda), and where PATH did
+not come with the job (`--export=NONE`) it finds nothing.
+""",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/task.c, all releases",
+        role="cause",
+        literals=("execve(", "couldn't exec"),
+        patterns=(r"error: execve\((?:\w*)\): (?P<program>\S+): No such file", r"error: execve\((?P<program>[^)]+)\): No such file", r"execve\(\): bad interpreter\((?P<program>[^)]*)\)"),
+        causes=(
+            Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=lambda event: event.groups.get("program", "").endswith("slurm_script") or False),
+            Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
+            Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", script=_no_path),
+            Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
+            Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=_no_file),
+            Cause("word-of-launcher", "code", "a program put the word {program} where its command belongs", "update that launcher, or give it the options that it wants", log=lambda event: event.groups.get("program") in ("nil", "null", "None", "undefined", "(null)") or False),
+            Cause("environment", "submission", "the environment of the job has no PATH to {program} (--export=NONE, SLURM_EXPORT_ENV)", "unset SLURM_EXPORT_ENV, or submit with --export=ALL; else load what provides the program inside the job"),
+        ),
+        matches="""\
+slurmstepd: error: execve(): python3: No such file or directory
+slurmstepd: error: execve(/opt/run.sh): No such file or directory
+slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or directory
+""",
+        examples=(
+            Example("slurmstepd: error: execve(): module: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\n«srun module load gcc»\n", "shell-function", "likely"),
+            Example("slurmstepd: error: execve(): python: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\nsrun «--export=SEED=1» python train.py\n", "no-path"),
+        ),
+    ),
+    Symptom(
+        id="exec-not-permitted",
+        title="the program of a task may not be executed",
+        docs="The file lacks the x bit, its file system is mounted noexec, or it is no program (`Exec format error`: a script without `#!`, or another architecture).\n",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/task.c, all releases",
+        role="cause",
+        literals=("execve(", "access denied"),
+        patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
+        causes=(
+            Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
+            Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
+        ),
+        matches="""\
+slurmstepd: error: execve(): ./agent.sh: Permission denied
+slurmstepd: error: execve(): run.py: Exec format error
+slurmstepd: error: execve(/scratch/run.py): Permission denied
+slurmstepd: error: Could not run /etc/prolog.sh [task prolog]: access denied
+""",
+    ),
+    Symptom(
+        id="working-folder",
+        title="the working folder is not there on the node",
+        docs="The job goes on in /tmp. The folder where sbatch was called, or `--chdir`, is not on a file system that the node has, or may not be entered.\n",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/task.c, mgr.c, all releases",
+        role="cause",
+        literals=("couldn't chdir", "couldn't open `", "getcwd failed"),
+        patterns=(r"couldn't chdir to `(?P<path>[^']*)'", r"couldn't chdir to /tmp", r"error: getcwd failed"),
+        causes=(
+            Cause("chdir", "script", "the folder that --chdir names is not there on the node: {path}", "name one that all nodes see", codes=("SB115",), script=asks("chdir")),
+            Cause("submit-folder", "submission", "the folder in which the job was submitted is not there on the node: {path}", "submit from a folder that all nodes see (not /tmp of the login node)"),
+        ),
+        matches="""\
+slurmstepd: error: couldn't chdir to `/data/ada/run': No such file or directory: going to /tmp instead
+slurmstepd: error: couldn't chdir to /tmp either. dying.
+sbatch: error: getcwd failed: No such file or directory
+""",
+    ),
+    Symptom(
+        id="task-setup-failed",
+        title="the node could not set up the task",
+        docs="cgroups, namespaces, or the user are not as slurmstepd needs them: the node is not right.\n",
+        printed_by="slurmstepd, slurmd",
+        releases="src/slurmd/slurmstepd, src/plugins/task/cgroup, job_container, namespace; all releases",
+        role="cause",
+        literals=("container_p_join", "namespace_g_", "cannot find name for", "Failed to invoke task plugins", "unable to create cgroup", "Could not look up user", "unable to instantiate", "pam_open_session", "batch script setup failed", "Slurmd could not", "slurm_script: No such file", "Could not apply device constrain", "user not found", "Unable to find user"),
+        patterns=(
+            r"error: (?:container_p_join|namespace_g_join|namespace_g_\w+\()",
+            r"cannot find name for (?:user|group) ID",
+            r"error: (?:\S+: )?Failed to invoke task plugins",
+            r"error: (?:\S+: )?[Uu]nable to (?:create|instantiate) .{0,60}cgroup",
+            r"error: (?:Could not look up user|batch script setup failed|pam_open_session|Could not apply device constrain)",
+            r"Slurmd could not (?:create a batch directory|set up environment|set UID|execve|connect IO)",
+            r"job\d+/slurm_script: No such file",
+        ),
+        causes=(Cause("node", "cluster", "the node is not set up as Slurm needs it", "submit again with --exclude of that node, and tell the site", unproven="certain"),),
+        matches="""\
+slurmstepd: error: container_p_join: open failed for /var/spool/c/71/.ns: No such file or directory
+groups: cannot find name for group ID 4711
+slurmstepd: error: Failed to invoke task plugins: task_p_pre_launch error
+slurmstepd: error: unable to create cgroup '/sys/fs/cgroup/x' : No space left on device
+slurmstepd: error: Could not look up user home directory
+srun: error: Application launch failed: Slurmd could not set up environment for batch job
+/bin/bash: /var/spool/slurmd/job00071/slurm_script: No such file or directory
+""",
+    ),
+    Symptom(
+        id="limit-not-propagated",
+        title="harmless: a limit of the login shell cannot be had on the node",
+        docs="sbatch carries the limits of the shell along (`--propagate`); those that are above what the node allows are left.\n",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/ulimits.c, all releases",
+        role="harmless",
+        literals=("Can't propagate RLIMIT", "can't propagate RLIMIT"),
+        patterns=(r"[Cc]an't propagate RLIMIT_(?P<limit>\w+)",),
+        causes=(),
+        matches="slurmstepd: error: Can't propagate RLIMIT_NOFILE of 65536 from submit host: Operation not permitted\n",
+    ),
+    Symptom(
+        id="exit-message-lost",
+        title="harmless: a step's last messages did not arrive",
+        docs="What ended the step stands above.\n",
+        printed_by="slurmstepd",
+        releases="all releases",
+        role="harmless",
+        literals=("Failed to send MESSAGE_TASK_EXIT", "to unblock task", "error from srun", "Retrying job complete RPC"),
+        patterns=(r"Failed to send MESSAGE_TASK_EXIT|to unblock task \d+ failed|Retrying job complete RPC",),
+        causes=(),
+        matches="slurmstepd: error: Failed to send MESSAGE_TASK_EXIT: Connection refused\nslurmstepd: error: write to unblock task 0 failed: Broken pipe\n",
+    ),
+    Symptom(
+        id="cancelled",
+        title="the job or step was cancelled",
+        docs="""\
+No reason behind the time: a signal, by `scancel` of the user or an administrator, by a program, or by srun after another task had
+failed. `sacct -j JOB -o State%30` names the user: `CANCELLED by 1000`.
+""",
+        printed_by="slurmstepd",
+        releases="src/slurmd/slurmstepd/req.c, all releases; `DUE to SIGNAL` since 25.05",
+        role="teardown",
+        literals=("CANCELLED AT", "FAILED (non-zero exit code"),
+        patterns=(r"\*\*\* JOB .* CANCELLED AT \S+ (?:DUE to SIGNAL .*)?\*\*\*", r"\*\*\* .* ON \S+ FAILED \(non-zero exit code"),
+        causes=(
+            Cause("cancels-itself", "script", "the script cancels jobs itself, this one included", "see the finding", codes=("SB718", "SB812")),
+            Cause("scancel", "submission", "the job was cancelled: by scancel of a user, an administrator or a program", "ask `sacct -j JOB -o JobID,State%30` who did it"),
+        ),
+        matches="""\
+slurmstepd: error: *** JOB 3 ON c1 CANCELLED AT 2025-02-13T15:47:35 ***
+[2026-02-13T15:47:35.208] error: *** JOB 3 ON c1 CANCELLED AT 2026-02-13T15:47:35 DUE to SIGNAL Terminated ***
+slurmstepd: error: *** JOB 3 ON c1 FAILED (non-zero exit code or other failure mode) ***
+""",
+        others="slurmstepd: error: *** JOB 71 ON n1 CANCELLED AT 2025-01-19T16:30:21 DUE TO TIME LIMIT ***\nslurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2021-10-27T19:35:36 ***\n",
+    ),
+)

@@ -1,0 +1,356 @@
+"""srun: steps that do not start, or end."""
+
+from sbatchlint.diagnose.asking import asks, assigned, names_word, steps
+from sbatchlint.diagnose.subjects import memory_asked
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.job.steps import step_around
+
+
+def _in_container(job: Job, event: Event) -> Verdict:
+    """The command is started in a container, and srun looks for it on the host."""
+    found = [
+        each
+        for each in job.steps
+        if each.option("container-image") is not None or each.option("container-name") is not None
+    ]
+    if not found and not any(each.name.startswith("container") for each in job.directives.settings):
+        return RULED_OUT
+    return Shown(tuple(each.span for each in found))
+
+
+def _several_steps(job: Job, event: Event) -> Verdict:
+    """Steps at the same time, or inside of each other, need options that let them share."""
+    found = tuple(
+        each.span
+        for each in job.steps
+        if each.option("overlap") is None
+        and (each.invocation.context.background is not None or step_around(each.invocation.context) is not None)
+    )
+    return Shown(found) if found else None
+
+
+def _one_step(job: Job, event: Event) -> Verdict:
+    return RULED_OUT if len(job.steps) == 1 and not job.steps[0].invocation.context.looped else None
+
+
+def _killed(event: Event) -> bool | None:
+    """By SIGKILL, which is what the kernel sends where memory ran out."""
+    return None if "Killed" in event.text else False
+
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="srun-cannot-execute",
+        title="srun finds no such program on this host",
+        docs="Since 22.05 srun itself looks for a program that is named by a full path, also where it is meant for a container; it must then exist on the host, or be named without a path.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/opt.c, all releases",
+        role="cause",
+        literals=("Can not execute",),
+        patterns=(r"(?:srun|salloc): fatal: Can not execute (?P<program>\S+)",),
+        causes=(
+            Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "name it without its path, or start it with `bash -c '{program} …'`", script=_in_container),
+            Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=names_word("program")),
+            Cause("not-there", "submission", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
+        ),
+        matches="srun: fatal: Can not execute /opt/venv/bin/python\n",
+    ),
+    Symptom(
+        id="step-waits",
+        title="a step waits until others of its job are done",
+        docs="""\
+Since 20.11 a step owns what it uses: a second one, or an srun inside of an srun, waits. `--overlap` lets it share; `--exact` with
+`-n`, `-c` and `--mem` lets several fit side by side. The message is harmless where `Step created` follows.
+""",
+        printed_by="srun",
+        releases="src/srun/libsrun/launch.c: `temporarily disabled`, then `still disabled`; all releases",
+        role="consequence",
+        literals=("step creation temporarily disabled", "step creation still disabled"),
+        patterns=(r"step creation (?:temporarily|still) disabled, retrying",),
+        cured_by=r"srun: Step created for",
+        cure=("Step created for",),
+        causes=(
+            Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815"), script=_several_steps),
+            Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=lambda event: None if "Prolog" in event.text or "onfigur" in event.text else False),
+            Cause("steps-of-program", "submission", "a program starts more steps at once than fit into the job: since 20.11 each owns what it uses", "give its srun --overlap, or --exact and --mem", script=_one_step),
+        ),
+        matches="""\
+srun: Job 9479148 step creation temporarily disabled, retrying (Requested nodes are busy)
+srun: Job 71 step creation still disabled, retrying (Required node not available (down, drained or reserved))
+""",
+    ),
+    Symptom(
+        id="cpu-binding-outside",
+        title="the CPUs to bind to are not those of the step",
+        docs="A step inside of a step inherits SLURM_CPU_BIND, whose masks are those of the outer one; or a mask was written by hand for other nodes.\n",
+        printed_by="slurmd, by way of srun",
+        releases="src/plugins/task/affinity, 21.08 to 26.05",
+        role="cause",
+        literals=("CPU binding outside of job step allocation", "Unable to satisfy cpu bind request", "Unable to layout tasks on given cpus"),
+        patterns=(r"CPU binding outside of job step allocation", r": Unable to (?:satisfy cpu bind request|layout tasks on given cpus)"),
+        causes=(
+            Cause("written-mask", "script", "the mask of CPUs in the script does not fit the CPUs that the step has", "leave --cpu-bind to Slurm, or ask for whole nodes with --exclusive", script=lambda job, event: Shown(spans) if (spans := tuple(o.span for s in job.steps if (o := s.option("cpu-bind")) and o.text and ("map" in o.text or "mask" in o.text)) + assigned(job, "SLURM_CPU_BIND")) else None),
+            Cause("inherited-binding", "submission", "the step inherits the CPU binding of the step or job around it", "unset SLURM_CPU_BIND, SLURM_CPU_BIND_LIST and SLURM_CPU_BIND_TYPE before srun, or give it --cpu-bind=none"),
+        ),
+        matches="""\
+srun: error: CPU binding outside of job step allocation, allocated CPUs are: 0x0003.
+srun: error: Task launch for StepId=1932.2 failed on node node40: Unable to satisfy cpu bind request
+srun: error: Application launch failed: Unable to layout tasks on given cpus
+""",
+    ),
+    Symptom(
+        id="prolog-failed",
+        title="the prolog of the node failed",
+        docs="The node is drained by it. The job is requeued, or held.\n",
+        printed_by="srun, slurmd, slurmctld",
+        releases="src/common/slurm_errno.c, src/slurmd/slurmd/req.c, all releases",
+        role="cause",
+        literals=("Job prolog failed", "prolog failed", "Prolog hung", "prolog_error", "Prolog error", "task-prolog failed", "PrologSlurmctld"),
+        patterns=(r": Job prolog failed", r"(?:srun|TaskProlog|task-prolog) ?prolog failed|--task-prolog failed status", r"[Pp]rolog (?:error|hung|failed)"),
+        causes=(
+            Cause("task-prolog", "script", "the prolog that the script names failed", "look at that script, or leave the option out", script=lambda job, event: Shown(spans) if (spans := tuple(o.span for s in job.steps for n in ("prolog", "task-prolog") if (o := s.option(n)))) else RULED_OUT),
+            Cause("prolog-of-node", "cluster", "a prolog of the site failed on the node", "submit again with --exclude of that node, and tell the site", unproven="certain"),
+        ),
+        matches="""\
+srun: error: Task launch for StepId=12.0 failed on node gpu07: Job prolog failed
+slurmstepd: error: --task-prolog failed status=1
+slurmctld: error: Prolog hung on node gpu07
+""",
+    ),
+    Symptom(
+        id="credential",
+        title="the node does not take the controller's credential",
+        docs="Clocks that differ, keys of munge that differ, or a step that starts long after it was made.\n",
+        printed_by="srun, slurmd",
+        releases="src/common/slurm_errno.c, all releases",
+        role="cause",
+        literals=("ob credential", "uthentication credential", "Protocol authentication error", "unge encode failed", "unge decode failed", "Unable to confirm credential"),
+        patterns=(r"(?:Invalid job credential|Job credential (?:expired|revoked|replayed)|Error generating job credential)", r"(?:Invalid|Expired) authentication credential|Authentication credential expired|Protocol authentication error", r"[Mm]unge (?:en|de)code failed"),
+        causes=(Cause("munge", "cluster", "the machines of the cluster do not trust each other: clocks or munge keys differ, or munged does not run", "tell the site, with the names of the nodes", unproven="certain"),),
+        matches="""\
+srun: error: Task launch for StepId=34.0 failed on node node4: Job credential expired
+srun: error: Unable to create step for job 7: Error generating job credential
+slurmd: error: Munge decode failed: Invalid credential
+sbatch: error: Batch job submission failed: Protocol authentication error
+""",
+    ),
+    Symptom(
+        id="log-not-opened",
+        title="srun cannot open the file for its output",
+        docs="srun opens the file of `--output` before the tasks run; from 23.02 on slurmstepd makes missing folders, srun's own do not.\n",
+        printed_by="srun, slurmstepd",
+        releases="src/srun/libsrun/fname.c, src/slurmd/slurmstepd/io.c, all releases",
+        role="cause",
+        literals=("Could not open stdout file", "Could not open stderr file", "Could not open output file", "Could not open error file", "Could not open stdin file", "IO setup failed"),
+        patterns=(r"error: (?:\w+: )?Could not open (?P<which>\w+) file ?['`]?(?P<path>[^'`:]*)", r"error: (?:\w+: )?IO setup failed"),
+        causes=(
+            Cause("folder", "script", "the log {path} cannot be opened: its folder is not there, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115", "SB703"), script=asks("output", "error", "input")),
+            Cause("folder-elsewhere", "submission", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
+        ),
+        matches="""\
+srun: error: Could not open stdout file: No such file or directory
+slurmstepd: error: Could not open stdout file /scratch/ada/logs/7.out: No such file or directory
+slurmstepd: error: job_manager: IO setup failed: No such file or directory
+slurmstepd: error: Could not open output file /data/slurm-7.out: Permission denied
+""",
+    ),
+    Symptom(
+        id="cpus-above-job",
+        title="a step asks for more CPUs per task than the job has",
+        docs="srun warns, and may wait for ever.\n",
+        printed_by="srun",
+        releases="src/common/slurm_opt.c, 22.05 to 26.05",
+        role="consequence",
+        literals=("--cpus-per-task value exceeds that of job",),
+        patterns=(r"Job step's --cpus-per-task value exceeds that of job \((?P<step>\d+) > (?P<job>\d+)\)",),
+        causes=(
+            Cause("cpus", "script", "srun asks for {step} CPUs for each task, and the job has {job}", "ask for as many in the directives", codes=("SB206", "SB804"), script=asks("cpus-per-task")),
+            Cause("cpus-inherited", "submission", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
+        ),
+        matches="srun: Job step's --cpus-per-task value exceeds that of job (8 > 4). Job step may never run.\n",
+    ),
+    Symptom(
+        id="task-illegal-instruction",
+        title="a program uses instructions that the processor has not",
+        docs="It was built for newer processors (`-march=native` on the login node).\n",
+        printed_by="srun, bash",
+        releases="all releases",
+        role="cause",
+        literals=("Illegal instruction",),
+        patterns=(r"Illegal instruction",),
+        causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"),),
+        matches="""\
+srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
+/var/spool/slurmd/job0012/slurm_script: line 12: 265387 Illegal instruction     (core dumped) ./solver in.dat
+""",
+    ),
+    Symptom(
+        id="first-task-exited",
+        title="a task ended, and the others went on without it",
+        docs="srun waits for the others, which may wait for the one that is gone. `--kill-on-bad-exit=1` ends them; `--wait=SECONDS` after a while.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/step_launch.c, all releases",
+        role="consequence",
+        literals=("First task exited",),
+        patterns=(r"First task exited (?P<seconds>\d+)s ago",),
+        causes=(
+            Cause("survivors", "script", "one task ended early, and the others stayed until the step was ended", "find what ended the first one (its log stops first); --kill-on-bad-exit=1 ends the others at once", codes=("SB323",)),
+            Cause("uneven", "code", "one task ended {seconds} seconds before the others", "find what ended it: its log stops first", unproven="possible"),
+        ),
+        matches="srun: First task exited 600s ago\n",
+    ),
+    Symptom(
+        id="task-segfault",
+        title="a program crashed",
+        docs="Memory that is not its own: a bug, a library of another release than the program was built with, or a stack that is too small (`ulimit -s unlimited` for Fortran). `Bus error` is also a full /dev/shm or a file that was cut short.\n",
+        printed_by="srun, bash, the kernel's signals",
+        releases="all releases",
+        role="consequence",
+        literals=("Segmentation fault", "Bus error", "Floating point exception", "segfault at", "stack smashing detected", "Aborted (core", "Aborted     ", ": Aborted", "double free or corruption", "malloc(): ", "free(): invalid", "corrupted size vs"),
+        patterns=(
+            r"(?:tasks? [\d,-]+|line \d+: +\d+): (?P<signal>Segmentation fault|Bus error|Floating point exception|Aborted)",
+            r"line \d+: +\d+ (?P<signal>Segmentation fault|Bus error|Floating point exception|Aborted)",
+            r"^(?:\[[^\]]*\] )?(?:Fatal Python error: |\*\*\* Process received signal|Caught signal \d+ \()?(?P<signal>Segmentation fault|Bus error|Floating point exception)",
+            r"(?P<signal>stack smashing detected|double free or corruption|malloc\(\): [a-z ]+|free\(\): invalid \w+|corrupted size vs\. prev_size)",
+        ),
+        causes=(
+            Cause("shared-memory", "script", "the program was ended by a bus error, as where /dev/shm of its container is full", "give the container a larger /dev/shm", codes=("SB511",), log=lambda event: None if "Bus error" in event.text else False),
+            Cause("abort", "code", "the program ended itself ({signal})", "look at what it printed before", log=lambda event: None if "Aborted" in event.text else False, unproven="possible"),
+            Cause("crash", "code", "the program crashed ({signal})", "look at what it printed last; a core file and `ulimit -c unlimited` tell where"),
+        ),
+        matches="""\
+srun: error: node12: task 3: Segmentation fault (core dumped)
+/var/spool/slurmd/job7/slurm_script: line 9:  4711 Segmentation fault      (core dumped) ./a.out
+srun: error: n1: tasks 0-3: Bus error
+Segmentation fault (core dumped)
+Fatal Python error: Segmentation fault
+*** stack smashing detected ***: terminated
+double free or corruption (!prev)
+./run.sh: line 4: 23 Aborted     ./a.out
+""",
+        others="# Segmentation faults were fixed in release 2\n",
+    ),
+    Symptom(
+        id="task-killed",
+        title="a task was killed",
+        docs="SIGKILL leaves no message of the program's own: the kernel out of memory, `scancel`, the end of the step, or srun after another task failed.\n",
+        printed_by="srun, bash",
+        releases="all releases",
+        role="teardown",
+        literals=("Killed", "Terminated"),
+        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$"),
+        causes=(
+            Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
+            Cause("memory", "code", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
+            Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
+        ),
+        matches="""\
+srun: error: node12: tasks 0-3: Killed
+srun: error: node12: task 1: Terminated
+/var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed                  python train.py
+Killed
+""",
+    ),
+    Symptom(
+        id="task-not-found",
+        title="a command of a task was not found",
+        docs="127 is the shell's status for a command that it does not find, 126 for one that it may not execute.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/launch.c, all releases",
+        role="consequence",
+        literals=("Exited with exit code",),
+        patterns=(r"Exited with exit code (?P<code>127|126)\b",),
+        causes=(
+            Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps()),
+            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
+        ),
+        matches="srun: error: n1: task 0: Exited with exit code 127\n",
+        others="srun: error: n1: task 0: Exited with exit code 1\n",
+    ),
+    Symptom(
+        id="task-failed",
+        title="a task ended with an error",
+        docs="srun only reports the exit code of a program; what failed stands above, in the program's own words. 137 is SIGKILL (memory, as a rule), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/launch.c, all releases",
+        role="consequence",
+        literals=("Exited with exit code", "DUE TO TASK FAILURE"),
+        patterns=(r"Exited with exit code (?P<code>\d+)", r"DUE TO TASK FAILURE"),
+        causes=(
+            Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=lambda event: None if "TASK FAILURE" in event.text else False, unproven="possible"),
+            Cause("program", "code", "a program of the step ended with exit code {code} and nothing in the log says why", "look at the task's own log, if --output sends it elsewhere", unproven="possible"),
+        ),
+        matches="srun: error: node12: tasks 0-3,7: Exited with exit code 1\nerror: *** STEP 7.0 ON n1 CANCELLED AT 2026-04-29T23:36:37 DUE TO TASK FAILURE ***\n",
+    ),
+    Symptom(
+        id="step-ends",
+        title="the step is being ended",
+        docs="srun ends the other tasks after one failed, or after a signal.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun, src/api/step_launch.c, all releases",
+        role="teardown",
+        literals=("Job step aborted", "Terminating StepId", "Terminating job step", "forcing job termination", "Force Terminated", "got SIGCONT", "sending Ctrl-C", "job abort in progress", "Timed out waiting for job step", "Job allocation ", "interrupt (one more", "Job has been cancelled", "*** STEP"),
+        patterns=(r"srun: (?:error: )?(?:Job step aborted|Terminating (?:StepId|job step)|forcing job termination|Force Terminated|got SIGCONT|sending Ctrl-C|job abort in progress|Timed out waiting for job step|interrupt \(one more|Job has been cancelled)", r"(?:srun|salloc): (?:error: )?Job allocation \d+ has been revoked", r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ (?:DUE to SIGNAL .*)?\*\*\*"),
+        causes=(),
+        matches="""\
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
+srun: Terminating StepId=7.0
+srun: Terminating job step 3495064.0
+srun: forcing job termination
+srun: error: Timed out waiting for job step to complete
+salloc: Job allocation 71 has been revoked.
+slurmstepd: error: *** STEP 3495064.0 ON node-01-01 CANCELLED AT 2021-10-27T19:35:36 ***
+[2026-01-19T16:30:21.207] error: *** STEP 71.0 ON n1 CANCELLED AT 2026-01-19T16:30:21 DUE to SIGNAL Terminated ***
+""",
+    ),
+    Symptom(
+        id="launch-failed",
+        title="Slurm could not start the tasks of a step",
+        docs="The reason stands behind the last colon, or in the lines above: this one only says that it was so.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/launch.c, src/api/step_launch.c, all releases",
+        role="consequence",
+        literals=("Task launch for", "Application launch failed", "launch failed:", "aborted before step completely launched", "timeout waiting for task launch"),
+        patterns=(r"Task launch for \S+ failed on node (?P<node>[^\s:]+): (?P<reason>.+)", r"Application launch failed: (?P<reason>.+)", r"error: task \d+ launch failed: (?P<reason>.+)", r"aborted before step completely launched|timeout waiting for task launch"),
+        causes=(
+            Cause("node", "cluster", "Slurm could not start the tasks on {node}: {reason}", "submit again with --exclude of that node, and tell the site"),
+        ),
+        matches="""\
+srun: error: Task launch for StepId=34.0 failed on node node4: Kill task failed
+srun: error: Application launch failed: Invalid container id specified
+srun: error: task 3 launch failed: Plugin initialization failed
+srun: StepId=7.0 aborted before step completely launched.
+""",
+    ),
+    Symptom(
+        id="plugin-failed",
+        title="a plugin of the site failed",
+        docs="SPANK plugins (pyxis is one) add options to srun and work on the nodes. What failed stands in the lines above.\n",
+        printed_by="srun, sbatch, slurmstepd",
+        releases="src/common/spank.c, plugstack.c, all releases",
+        role="consequence",
+        literals=("required plugin ", "spank plugin stack", "spank_task_init", "plugin stack", "spank_user failed", "Plugin stack", "Plug-in initialization failed"),
+        patterns=(r"spank: required plugin (?P<plugin>\S+?): ", r"error: (?:Failed to invoke spank plugin stack|spank_\w+ failed|Failure in local plugin stack|Failed to initialize plugin stack|Plugin stack (?:post-option processing|initialization) failed|Plug-in initialization failed)"),
+        causes=(Cause("plugin", "cluster", "a plugin of the site failed ({plugin})", "look at the lines above, and ask the site", unproven="possible"),),
+        matches="""\
+slurmstepd: error: spank: required plugin spank_pyxis.so: task_init() failed with rc=-1
+slurmstepd: error: Failed to invoke spank plugin stack
+slurmstepd: error: spank_task_init_privileged failed
+srun: error: Plugin stack post-option processing failed
+""",
+    ),
+    Symptom(
+        id="plugin-missing",
+        title="harmless: a SPANK plugin that the site lists is not there",
+        docs="The site's plugstack.conf names an optional plugin that this machine lacks, often x11.so.\n",
+        printed_by="srun, sbatch",
+        releases="src/common/spank.c, all releases",
+        role="harmless",
+        literals=("Plugin file not found", "no SPANK plugin found"),
+        patterns=(r"spank: \S+: Plugin file not found", r"no SPANK plugin found to process option"),
+        causes=(),
+        matches="sbatch: error: spank: x11.so: Plugin file not found\nslurmstepd: no SPANK plugin found to process option \"foo\"\n",
+    ),
+)

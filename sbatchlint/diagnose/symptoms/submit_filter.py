@@ -1,0 +1,102 @@
+"""The rules of a site: job_submit and cli_filter plugins, in words of their own."""
+
+from sbatchlint.diagnose.asking import options, step_options, submits
+from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.job import Job
+
+# Words by which sites name what they object to, and the options that are meant. Others are about the job as a whole.
+_SUBJECTS = (
+    ("account", ("account", "partition")),
+    ("gres", ("gres", "gpus", "gpus-per-node", "gpus-per-task")),
+    ("gpu", ("gres", "gpus", "gpus-per-node", "gpus-per-task", "partition")),
+    ("mem", ("mem", "mem-per-cpu", "mem-per-gpu")),
+    ("time", ("time",)),
+    ("qos", ("qos", "partition")),
+    ("partition", ("partition",)),
+    ("queue", ("partition",)),
+    ("constraint", ("constraint",)),
+    ("node", ("nodes", "ntasks", "exclusive")),
+    ("cpu", ("cpus-per-task", "ntasks", "ntasks-per-node")),
+    ("licen", ("licenses",)),
+)
+
+
+def _objected(job: Job, event: Event) -> Verdict:
+    """The options that the words of the site are about."""
+    text = event.text.lower()
+    for word, names in _SUBJECTS:
+        if word in text:
+            spans = options(job, *names) + step_options(job, *names)
+            if spans:
+                return Shown(spans, None, "likely")
+    return None
+
+
+_RULE = "a rule of the site does not allow the job: its message says which"
+_ADVICE = "do as the message says; the site's documentation has the rule"
+
+# fmt: off
+SYMPTOMS = (
+    Symptom(
+        id="submission-unspecified",
+        title="the submission was refused, for a reason given above",
+        docs="A plugin of the site refused the job; what it printed stands above this line.\n",
+        printed_by="sbatch, srun, salloc",
+        releases="src/common/slurm_errno.c, all releases",
+        role="consequence",
+        literals=("Unspecified error", "cli_filter plugin terminated", "job_submit plugin"),
+        patterns=(r"(?:submission failed|allocate resources|submit/allocate failed): Unspecified error", r"cli_filter plugin terminated with error"),
+        causes=(Cause("rule", "submission", "a plugin of the site refused the job and gave no reason", "ask the site, with the options of the job", script=submits()),),
+        matches="""\
+sbatch: error: Batch job submission failed: Unspecified error
+srun: error: cli_filter plugin terminated with error
+""",
+    ),
+    Symptom(
+        id="submission-refused",
+        title="the job was not taken",
+        docs="The text behind the last colon is the controller's reason (a text of slurm_errno.c).\n",
+        printed_by="sbatch, srun, salloc",
+        releases="all releases",
+        role="consequence",
+        literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
+        patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
+        causes=(Cause("refused", "submission", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),),
+        matches="""\
+sbatch: error: Batch job submission failed: Burst Buffer request invalid
+salloc: error: Job submit/allocate failed: Invalid wckey specification
+srun: error: Unable to create step for job 7: Step limit reached for this job
+""",
+        others="sbatch: Submitted batch job 7\n",
+    ),
+    Symptom(
+        id="site-rule",
+        title="a rule of the site does not allow the job",
+        docs="""\
+A site's job_submit or cli_filter plugin speaks in its own words, as a rule right above `Batch job submission failed` or
+`cli_filter plugin terminated`. What it objects to is a rule of this site, not of Slurm.
+""",
+        printed_by="job_submit and cli_filter plugins, by way of sbatch, srun, salloc",
+        releases="the site's own; `lua:` is printed by slurm.log_user and log_info of the lua plugins",
+        role="cause",
+        literals=("sbatch: error: ", "salloc: error: ", ": lua: ", "slurm_job_submit", "job_submit.lua", "job_submit/lua"),
+        patterns=(
+            r"(?:^|Error: |was )(?:sbatch|salloc): error: (?!Batch job submission failed|Job submit/allocate|spank|Allocation|slurm_|\w+_\w+: |Unable to|Memory spec|CPU count)(?!.*(?:[Dd]efault(?:ing)? (?:to|is)|[Uu]sing default|[Ss]etting \S+ to|(?:[Nn]ote|NOTE|INFO|[Ii]nfo|[Ww]arning|WARNING)\b))(?P<rule>\S.{5,})",
+            r"(?:sbatch|salloc|srun): (?:error: )?lua: (?P<rule>.+)",
+            r"slurm_job_submit:? (?:ERROR|error)|job_submit[./]lua: (?P<rule>.+)",
+        ),
+        causes=(
+            Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB201", "SB121", "SB118"), script=_objected),
+            Cause("rule", "submission", _RULE, _ADVICE, script=submits()),
+        ),
+        matches="""\
+submitit.core.utils.FailedJobError: sbatch: error: You must name a type of GPU
+sbatch: error: Please name a project with --account; see https://docs.example.org/rules
+sbatch: error: !!! slurm_job_submit ERROR: 4711 submitted a job to gpu32 without a GPU account.
+srun: lua: at most 193250 MB for each GPU may be asked for.
+error: slurm_job_submit ERROR: no GPU asked for
+slurmctld: job_submit/lua: the partition needs --time
+""",
+        others="sbatch: error: Batch job submission failed: Unspecified error\nsbatch: Submitted batch job 12\nsbatch: error: spank: x11.so: Plugin file not found\nsbatch: error: No account specified, defaulting to: lab\n",
+    ),
+)

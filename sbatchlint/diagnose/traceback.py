@@ -1,0 +1,22 @@
+"""Tracebacks of Python in the lines above an event."""
+
+import re
+from collections.abc import Sequence
+
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line (?P<row>\d+), in (?P<function>\S+)')
+_LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "<string>", "<stdin>")
+
+
+def own_frame(above: Sequence[str]) -> str:
+    """The last frame of the traceback that ends below these lines which is in the user's own files; '' without one."""
+    last = ""
+    for line in reversed(above):
+        if line.startswith("Traceback (most recent call last)"):
+            return last
+        match = _FRAME.match(line)
+        if match:
+            if not last and not any(each in match["path"] for each in _LIBRARIES):
+                last = line.strip()
+        elif not line.startswith((" ", "\t")) and not last:
+            return ""  # something else was printed between
+    return last

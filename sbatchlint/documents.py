@@ -1,0 +1,110 @@
+"""The scripts inside a document: each is looked at and repaired by itself, and what is said of it gets its place there.
+
+So a repair of a document changes characters of its scripts alone, and is proven as that of a script is.
+"""
+
+import re
+from collections.abc import Iterable
+
+from sbatchlint.diagnostics import Diagnostic, Fault, Fix, Related
+from sbatchlint.engine import Inspection, inspect
+from sbatchlint.fix import Fixed, Refused, fix_source
+from sbatchlint.ignores import with_ignores
+from sbatchlint.registry import registry
+from sbatchlint.settings import Settings
+from sbatchlint.source.documents import Snippet, snippets
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.text import Source
+
+# A line that shows a form, and no value: `<account>`, `[INSERT NAME]`, `...`, `option=value`, two directives.
+_SAMPLE = re.compile(
+    r"<[A-Za-z][^<>\n|]*[^<>\s|]>|<[A-Za-z]>|\[[A-Z][A-Za-z _-]{3,}\]|\.{3}|…"
+    r"|(?<![\w-])(?:option|argument|value|directive)s?(?:[_ ]?name)?\b|#SBATCH\b.*#SBATCH\b"
+)
+
+
+def inspect_document(source: Source, settings: Settings) -> Inspection:
+    """The findings in all scripts of a document, by place."""
+    diagnostics: list[Diagnostic] = []
+    faults: list[Fault] = []
+    syntax_errors = ignored = 0
+    for snippet in snippets(source):
+        inspection = inspect(snippet, settings)
+        diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
+        faults.extend(inspection.faults)
+        syntax_errors += inspection.syntax_errors
+        ignored += inspection.ignored
+    return Inspection(diagnostics, syntax_errors, faults, ignored)
+
+
+def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:
+    """A finding in a snippet, as one in its document.
+
+    A line with something left to be filled in is advice. So is what an example leaves out that works without it.
+    """
+    severity = found.severity
+    if found.code not in settings.severities and severity != "info":
+        line = snippet.slice(snippet.line_of(found.span.start))
+        entry = registry().find(found.code)
+        assert entry is not None
+        if _SAMPLE.search(line) or severity == "warning" and registry().load(entry).card.whole_script:
+            severity = "info"
+    fix = found.fix
+    if fix is not None:
+        edits = snippet.edits(fix.edits)
+        fix = None if edits is None else Fix(fix.title, edits, fix.safe)
+    related = tuple(Related(snippet.span(each.span), each.label) for each in found.related)
+    return found._replace(
+        severity=severity, source=snippet.outer, span=snippet.span(found.span), related=related, fix=fix
+    )
+
+
+def fix_document(source: Source, settings: Settings, unsafe: bool = False, first: Inspection | None = None) -> Fixed:
+    """Applies the fixes in each script of a document; see `fix_source`."""
+    found = snippets(source)
+    texts = [each.text for each in found]
+    changed: list[tuple[int, Fixed, list[Edit] | None]] = []
+    refused: list[Refused] = []
+    for number, snippet in enumerate(found):
+        if snippet.lines is None:
+            continue  # a string with escapes
+        fixed = fix_source(snippet, settings, unsafe)
+        refused.extend(Refused(_placed(each.diagnostic, snippet, settings), each.reason) for each in fixed.refused)
+        if fixed.applied:
+            changed.append((number, fixed, snippet.rewriting(fixed.source.text)))
+    # all at once, or each by itself where one of them makes the document another one
+    kept = changed if _holds(source, texts, changed) else [each for each in changed if _holds(source, texts, [each])]
+    for each in changed:
+        if each not in kept:
+            place = _placed(each[1].applied[0], found[each[0]], settings)
+            refused.append(Refused(place, "the document cannot hold its result"))
+    after = _edited(source, [edit for _, _, edits in kept for edit in edits or ()])
+    applied = [diagnostic for _, fixed, _ in kept for diagnostic in fixed.applied]
+    return Fixed(after, applied, refused, inspect_document(after, settings))
+
+
+def _holds(source: Source, texts: list[str], changed: list[tuple[int, Fixed, list[Edit] | None]]) -> bool:
+    """Whether a document has these scripts, and the others as they were, once it was edited so."""
+    expected, edits = list(texts), []
+    for number, fixed, rewriting in changed:
+        if rewriting is None:
+            return False
+        expected[number] = fixed.source.text
+        edits.extend(rewriting)
+    return [each.text for each in snippets(_edited(source, edits))] == expected
+
+
+def _edited(source: Source, edits: Iterable[Edit]) -> Source:
+    return Source(apply(source.text, edits), source.path)
+
+
+def document_with_ignores(source: Source, settings: Settings, found: list[Diagnostic], reason: str) -> Source:
+    """The document with comments in its scripts that ignore these findings; see `with_ignores`."""
+    wanted = {(each.code, each.span) for each in found}
+    edits: list[Edit] = []
+    for snippet in snippets(source):
+        own = inspect(snippet, settings).diagnostics
+        own = [each for each in own if (each.code, snippet.span(each.span)) in wanted]
+        if own:
+            edits.extend(snippet.rewriting(with_ignores(snippet, own, reason).text) or ())
+    return _edited(source, edits)

@@ -1,0 +1,207 @@
+"""Takes out the findings that comments of the script switch off, and writes such comments.
+
+A comment at the end of a line, or alone above it, speaks of the whole command of that line: its continued lines, its
+strings over several lines and its heredocs, between which no comment can stand. One that stands alone speaks also of
+the comments that follow it: `# SBATCH --time=1` is one.
+
+One in a heredoc or a string counts as well, as that may be a program, but is not found fault with: it may be anything.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sbatchlint import COMMENT_MARK
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Heredoc, Literal, Program, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.registry import nearest, registry
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.files import InputError
+from sbatchlint.source.ignores import VERBS, IgnoreComment, Selector, ignore_comments
+from sbatchlint.source.text import Source, Span
+
+
+class Rows(NamedTuple):
+    """The first and the last row of something."""
+
+    first: int
+    last: int
+
+
+class Applied(NamedTuple):
+    """What is left of the findings, how many are ignored, the comments of the script, and their idle selectors.
+
+    `comments` and `unused`: without those in a text that need not be a script.
+    """
+
+    kept: list[Diagnostic]
+    ignored: int
+    comments: tuple[IgnoreComment, ...]
+    unused: tuple[tuple[IgnoreComment, Selector], ...]
+
+
+def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) -> Applied:
+    """Takes out what the comments of this file, and of those it includes, ignore. `ran`: codes of checks that ran."""
+    files: dict[str, list[tuple[IgnoreComment, Rows]]] = {}
+    used: set[Span] = set()
+    kept = []
+    for each in found:
+        path = each.source.path if each.reached else ""
+        if path not in files:
+            files[path] = ignored_rows(each.source if each.reached else source)
+        switching = [selector for comment, rows in files[path] for selector in _switching(comment, rows, each)]
+        if not switching:
+            kept.append(each)
+        elif not each.reached:
+            used.update(selector.span for selector in switching)
+    own = files.get("") or ignored_rows(source)
+    texts = _texts(source) if own else []
+    own = [each for each in own if not any(text.start <= each[0].span.start < text.end for text in texts)]
+    unused = tuple(
+        (comment, selector)
+        for comment, rows in own
+        if rows.first <= rows.last
+        for selector in comment.selectors or ()
+        if selector.codes & ran and selector.span not in used
+    )
+    return Applied(kept, len(found) - len(kept), tuple(comment for comment, _ in own), unused)
+
+
+def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:
+    """The selectors of a comment on these rows that switch a finding off."""
+    source, span = diagnostic.source, diagnostic.span
+    if source.row(span.start) > rows.last or source.row(max(span.end - 1, span.start)) < rows.first:
+        return []
+    return [selector for selector in comment.selectors or () if diagnostic.code in selector.codes]
+
+
+def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
+    """The comments of a file, with the rows of which each speaks; rows (1, 0) where it speaks of none."""
+    comments = [_resolved(comment) for comment in ignore_comments(source)]
+    commands = Commands(source) if comments else None
+    found = []
+    for comment in comments:
+        row = source.row(comment.span.start)
+        rows = Rows(1, 0)
+        if comment.verb == "ignore":
+            assert commands is not None
+            rows = commands.rows(_next_row(source, row) if comment.own_line else row)
+            rows = Rows(min(row, rows.first), rows.last)  # comments between may be at fault themselves
+        elif comment.verb == "ignore-file" and comment.at_head:
+            rows = Rows(1, source.rows)
+        elif comment.verb == "disable":
+            names = {selector.text for selector in comment.selectors or ()}
+            ends = [
+                source.row(other.span.start)
+                for other in comments
+                if other.verb == "enable"
+                and other.span > comment.span
+                and names & {selector.text for selector in other.selectors or ()}
+            ]
+            rows = Rows(row, min(ends, default=source.rows))
+        found.append((comment, rows))
+    return found
+
+
+def _texts(source: Source) -> list[Span]:
+    """What bash takes for text and not for comments: heredocs and strings. A script that is to be submitted is none."""
+    spans = []
+    for word in nodes_of(_parsed(source), Word):
+        if "#SBATCH" not in source.text[word.start : word.end]:
+            spans += [Span(part.start, part.end) for part in word.parts if isinstance(part, Literal)]
+    return [span for span in spans if COMMENT_MARK in source.slice(span)]
+
+
+def _parsed(source: Source) -> Program:
+    return parse(source.text.replace("\r\n", " \n"))  # as long as before
+
+
+def _resolved(comment: IgnoreComment) -> IgnoreComment:
+    if comment.verb not in VERBS:
+        return comment._replace(selectors=(), near=nearest(comment.verb.lower(), VERBS) if comment.verb else "")
+    if comment.selectors is None or not comment.closed:
+        return comment._replace(selectors=comment.selectors and ())
+    return comment._replace(selectors=tuple(map(_with_codes, comment.selectors)))
+
+
+def _with_codes(selector: Selector) -> Selector:
+    try:
+        return selector._replace(codes=frozenset(entry.code for entry in registry().select(selector.text)))
+    except InputError:
+        return selector._replace(near=registry().nearest(selector.text))
+
+
+def _next_row(source: Source, row: int) -> int:
+    """The next row that is neither blank nor a comment; a directive is none."""
+    for number in range(row + 1, source.rows + 1):
+        line = source.slice(source.line(number)).strip()
+        if line and (not line.startswith("#") or line.startswith("#SBATCH")):
+            return number
+    return row
+
+
+class Commands:
+    """Which rows belong to one command."""
+
+    def __init__(self, source: Source) -> None:
+        program = _parsed(source)
+        spans = []
+        for command in nodes_of(program, Simple):
+            end = max((heredoc.body.end for heredoc in nodes_of(command, Heredoc)), default=command.end)
+            spans.append((source.row(command.start), source.row(max(end - 1, command.end - 1, command.start))))
+        self._rows: list[Rows] = []
+        for first, last in sorted(spans):
+            if self._rows and first <= self._rows[-1].last:
+                self._rows[-1] = Rows(self._rows[-1].first, max(last, self._rows[-1].last))
+            else:
+                self._rows.append(Rows(first, last))
+        self._firsts = [rows.first for rows in self._rows]
+
+    def rows(self, row: int) -> Rows:
+        """The rows of the command to which a row belongs; the row alone where it belongs to none."""
+        index = bisect_right(self._firsts, row) - 1
+        known = self._rows[index] if index >= 0 else Rows(0, 0)
+        return known if row <= known.last else Rows(row, row)
+
+
+def with_ignores(source: Source, found: Iterable[Diagnostic], reason: str) -> Source:
+    """The file with comments that ignore these findings, each alone above the command of which it speaks."""
+    commands = Commands(source)
+    names: dict[int, set[str]] = {}
+    for each in found:
+        row = commands.rows(source.row(each.span.start)).first
+        while row > 1 and _is_continued(source, row - 1):
+            row -= 1
+        names.setdefault(row, set()).add(each.name)
+    present = {
+        row: comment
+        for comment in ignore_comments(source)
+        if comment.own_line and comment.verb == "ignore" and comment.selectors and comment.closed
+        for row in (source.row(comment.span.start) + 1, _next_row(source, source.row(comment.span.start)))
+    }
+    edits = []
+    for row, wanted in sorted(names.items()):
+        listed = ", ".join(sorted(wanted))
+        comment = present.get(row)
+        if comment is not None and comment.selectors:
+            at = comment.selectors[-1].span.end
+            edits.append(Edit(Span(at, at), f", {listed}"))
+            continue
+        line = source.line(row)
+        text = source.slice(line)
+        indentation = text[: len(text) - len(text.lstrip())]
+        verb = "ignore"
+        at = line.start
+        if row == 1 and text.startswith("#!"):  # nothing can stand above it
+            verb, at = "ignore-file", source.full_line(1).end
+        said = f"{indentation}# sbatchlint: {verb}[{listed}] {reason}".rstrip()
+        edits.append(Edit(Span(at, at), said + source.newline))
+    return source.with_text(apply(source.text, edits))
+
+
+def _is_continued(source: Source, row: int) -> bool:
+    """Whether a row ends in a backslash that continues it."""
+    line = source.slice(source.line(row)).rstrip("\r")
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1 and not line.lstrip().startswith("#")

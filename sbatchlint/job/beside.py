@@ -1,0 +1,65 @@
+"""Where a file lies that a command names: from the folder in which the command runs, inside the project."""
+
+import os.path
+from collections.abc import Callable, Sequence
+
+from sbatchlint.bash.interpreter.programs import file_name
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.job.included_files import IncludedFiles
+
+# Commands before a command among which a `cd` is looked for.
+_FAR = 300
+
+
+class FilesBeside:
+    """The files of a project as the commands of a job name them.
+
+    `host_paths`: where a path inside a container leads outside of it.
+    """
+
+    def __init__(
+        self, files: IncludedFiles, invocations: Sequence[Invocation],
+        host_paths: Callable[[Pieces, Invocation], list[Pieces]],
+    ) -> None:  # fmt: skip
+        self.files = files
+        self.invocations = invocations
+        self.host_paths = host_paths
+
+    def path(self, invocation: Invocation, field: Pieces) -> str | None:
+        """The file that a word of a command names; None for one that the script itself writes."""
+        name = file_name(field)
+        if name is None or name in invocation.state.files:
+            return None
+        for each in (name, *(found for one in self.host_paths(field, invocation) if (found := file_name(one)))):
+            path = self.named(invocation, each)
+            if path is not None:
+                return path
+        return None
+
+    def named(self, invocation: Invocation, name: str) -> str | None:
+        """The file of a name, from the folder in which the command runs.
+
+        Where that folder is not known, the file is taken for the one that lies as the name says in a folder of the
+        project, if the name has a folder of its own, or the unknown folder is called as that of the file.
+        """
+        if name[:1] in ("/", "\0"):
+            return self.files.path_of(name)
+        folder = self._folder(invocation)
+        if folder is None:
+            return self.files.path_of(name)
+        if folder[:1] != "/" and "\0" not in self.files.relative(folder):
+            return self.files.path_of(f"{self.files.relative(folder)}/{name}")
+        path = self.files.path_of(name)
+        if path is None or "/" in name:
+            return path
+        return path if os.path.basename(os.path.dirname(path)) == os.path.basename(folder.rstrip("/")) else None
+
+    def _folder(self, invocation: Invocation) -> str | None:
+        """Where the last `cd` before a command led; None without one."""
+        shells = set(map(id, invocation.context.shell.around()))
+        before = self.invocations[max(invocation.index - _FAR, 0) : invocation.index]
+        for each in reversed(before):
+            if each.name in ("cd", "pushd") and id(each.context.shell) in shells and each.phase is not Phase.SUBMIT:
+                return "\0" if len(each.argv) != 2 else file_name(each.argv[1]) or "\0"
+        return None

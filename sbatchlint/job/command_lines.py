@@ -1,0 +1,63 @@
+"""What srun, sbatch and salloc are told by words of a command, read as an option block is.
+
+All three have one table of options and one grammar of values (src/common/slurm_opt.c, 20.11 to 26.05).
+"""
+
+from sbatchlint.bash.expansion.printing import join_fields
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Text, shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.slurm.directives import UNKNOWN, Directives
+from sbatchlint.slurm.getopt import parse
+from sbatchlint.slurm.lines import DirectiveLine, Token
+from sbatchlint.slurm.options import COMMANDS
+from sbatchlint.slurm.reading import Reading, parse_words
+
+
+@once
+def command_lines(job: Job) -> tuple[Directives, ...]:
+    """The options of each srun, sbatch and salloc of the script, up to the program or the script that it starts.
+
+    Those of a command whose words may be one thing or another are left out.
+    """
+    found: dict[tuple[int, str], Directives] = {}
+    for each in job.invocations:
+        if each.name in COMMANDS and each.alternatives == 1 and len(each.argv) > 1:
+            read = _read(job, each, each.name)
+            found.setdefault((each.span.start, read.text.string), read)
+    return tuple(found.values())
+
+
+def option_blocks(job: Job) -> tuple[Directives, ...]:
+    """The option block of the script, and the options on its command lines."""
+    return (job.directives, *command_lines(job))
+
+
+def _read(job: Job, command: Invocation, name: str) -> Directives:
+    strings = [shown_text(field) for field in command.argv]
+    majors, extra = job.versions.majors, job.site.plugin_options
+    end = _program(strings[1:], name, majors, extra) + 1
+    text = Text(join_fields(command.argv[:end]))
+    line = DirectiveLine(text, name, 0, len(text.string), len(text.string), 0)
+    words: list[tuple[DirectiveLine, Token]] = []
+    at = 0
+    for number, string in enumerate(strings[:end]):
+        if number:
+            words.append((line, Token(string, at, at + len(string))))
+        at += len(string) + 1
+    line.tokens = tuple([token for _, token in words])
+    settings, problems, certain = parse_words(text, words, 0, majors, extra, name)
+    read = Directives(text, job.versions, extra, Reading([line], [], None, settings, problems, certain, 1))
+    read.command, read.in_job = name, name == "srun" and command.phase is not Phase.SUBMIT
+    return read
+
+
+def _program(words: list[str], name: str, majors: tuple[str, ...], extra: tuple[str, ...]) -> int:
+    """The index of the first word that is, or may be, the program."""
+    parsed = parse(words, name, majors, extra)
+    if not parsed.uncertain:
+        return parsed.rest
+    values = {each.value_word for each in parsed.options}
+    unknown = (at for at, word in enumerate(words) if word[:1] == UNKNOWN and at not in values)
+    return min(parsed.rest, next(unknown, parsed.rest))

@@ -1,0 +1,372 @@
+"""How many nodes and tasks a step has.
+
+As srun derives it (src/srun/opt.c, 22.05 to 26.05; live runs): options on its command line win over what it inherits
+through SLURM_NTASKS, SLURM_NTASKS_PER_NODE and SLURM_JOB_NUM_NODES, option by option.
+"""
+
+from typing import NamedTuple
+
+from sbatchlint.bash.values import Pieces
+from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
+from sbatchlint.job.request import Nodes, Request, fixed_nodes
+from sbatchlint.job.srun import SrunWords, StepOption, own_variable
+from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.versions import Range
+from sbatchlint.source.text import Span
+
+
+class Geometry(NamedTuple):
+    """The numbers of nodes and tasks of a step; None: unknown.
+
+    `tasks_per_node`: on every node. `several`: whether some node runs more than one task. `reason`: the option or
+    directive that decides the number of tasks (its span, and as written). `ignored`: srun says that it ignores
+    its --ntasks-per-node, in all releases (True) or some (None).
+    """
+
+    nodes: int | None
+    tasks: int | None
+    tasks_per_node: int | None
+    several: bool | None
+    reason: tuple[Span, str] | None
+    ignored: bool | None = False
+
+
+def _nodes_of(option: StepOption, job: int | None) -> Nodes | None:
+    if option.value is None:
+        return None
+    if is_node_count(option.value) and job is not None:
+        return Nodes(job, job)
+    return fixed_nodes(option.text)
+
+
+def is_node_count(value: Pieces) -> bool:
+    """Whether a value is just `$SLURM_NNODES` or the like, the job's number of nodes."""
+    return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name in NODE_COUNTS
+
+
+def job_nodes(request: Request) -> int | None:
+    """The job's number of nodes, None where unknown; 1 without --nodes and without tasks that could spread."""
+    if request.asked("nodes"):
+        return request.exact_nodes()
+    if not request.directives.certain:
+        return None
+    spreading = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu")
+    tasks = request.tasks
+    if request.tasks_per_node is not None and tasks is not None:
+        return -(-tasks // request.tasks_per_node)
+    if any(request.asked(name) for name in spreading) and (tasks is None or tasks > 1):
+        return None
+    return 1
+
+
+def _is_set(step: SrunWords, name: str) -> bool | None:
+    """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
+    return {"": True, "unset": False}.get(own_variable(step.invocation, name).how)
+
+
+def _inherits_tasks(step: SrunWords) -> bool:
+    """Whether srun can read the job's number of tasks, under either of its two names."""
+    return any(_is_set(step, name) is not False for name in sorted(TASK_COUNTS))
+
+
+def spread(text: str | None) -> str | None:
+    """How --distribution spreads tasks over nodes: `block` or `cyclic`; None for other values, which may be uneven."""
+    first = (text or "").lower().replace(",", ":").split(":")[0]
+    return {"block": "block", "cyclic": "cyclic", "*": "block"}.get(first)
+
+
+def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
+    """Whether the number of tasks does not come from the first component.
+
+    srun reads SLURM_NTASKS where there is no SLURM_NTASKS_HET_GROUP_1. Since 23.02 --ntasks-per-node sets neither (live
+    runs of 23.11, 24.11 and 26.05).
+    """
+    if "ntasks" in step.options or request.asked("ntasks") or versions.all_before("23.02"):
+        return True
+    directives = request.directives
+    given = {each.name for number in range(directives.components) for each in directives.reaching(number)}
+    counting = set(COUNTING_OPTIONS) - ({"ntasks-per-node"} if versions.all_since("23.02") else set())
+    return directives.certain and counting.isdisjoint(given)
+
+
+UNKNOWN = Geometry(None, None, None, None, None)
+
+
+def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
+    """The geometry of a step, from its options and what it inherits.
+
+    `request`: that of the component of the job in which it runs.
+    """
+    if request.heterogeneous and not _is_complete(step, request, versions):
+        return UNKNOWN
+    # srun reads this variable, and not SLURM_NNODES.
+    in_job = job_nodes(request) if _is_set(step, "SLURM_JOB_NUM_NODES") else None
+    options = step.options
+    opt_nodes, opt_tasks, opt_each = (options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
+    if opt_nodes is None and in_job is None:
+        opt_nodes = _own_node_count(step, request)
+    opt_each = opt_each or step.variable("ntasks-per-node", "SLURM_NTASKS_PER_NODE")
+    unclear: list[str] = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
+                                 "multi-prog", "relative") if name in options]  # fmt: skip
+    if not is_spread(step):
+        unclear.append("distribution")
+    nodes = in_job
+    if opt_nodes is not None:
+        count = _nodes_of(opt_nodes, in_job)
+        nodes = count.minimum if count is not None and count.minimum == count.maximum else None
+    # since 23.02 both --nodes and tasks per node make srun forget SLURM_NTASKS
+    forgets = "nodes" in options and (opt_each is not None or request.asked("ntasks-per-node"))
+    if opt_tasks is None and not forgets and not unclear:
+        opt_tasks = _own_task_count(step, request)
+    if opt_tasks is not None and request.asked("ntasks-per-gpu"):
+        # srun reads SLURM_NTASKS_PER_GPU, too: `srun -n1` of a node with 4 GPUs started 4 tasks (22.05 to 24.11).
+        return Geometry(nodes, None, None, None, None)
+    if opt_tasks is not None:
+        return _with_tasks(opt_tasks, opt_nodes, opt_each, nodes, in_job, step, request)
+    assigned = any(_is_set(step, name) is None for name in TASK_COUNTS)
+    assigned = assigned or opt_each is None and _is_set(step, "SLURM_NTASKS_PER_NODE") is None
+    if not step.certain or unclear or assigned:
+        return Geometry(nodes, None, None, None, None)
+    if opt_each is not None:
+        return _with_tasks_per_node(opt_each, opt_nodes, nodes, in_job, request, versions, step)
+    if "gpus-per-task" in options and "gpus" in options:
+        return Geometry(nodes, None, None, None, None)
+    return _inherited(nodes, opt_nodes, in_job, request, versions, step)
+
+
+def geometry_apart(step: SrunWords, request: Request) -> Geometry:
+    """The geometry of one of several components of a step (`srun a : b`) in a job that has only one.
+
+    Each has nodes of its own, and does not inherit how many (`local_het_step` of src/srun/opt.c, 22.05 to 26.05; live
+    runs of 22.05).
+    """
+    counting = {"nodes", "ntasks", "ntasks-per-node", "cpus-per-task"}
+    strange = step.options.keys() & {
+        "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative",
+        "nodelist", "het-group", "distribution", "gpus-per-task", "gpus",
+    }  # fmt: skip
+    inherits = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    if not step.certain or strange or not request.directives.certain:
+        return UNKNOWN
+    opt_nodes, opt_tasks = step.option("nodes"), step.option("ntasks")
+    given = fixed_nodes(opt_nodes.text) if opt_nodes is not None else None
+    nodes = given.minimum if given is not None and given.minimum == given.maximum else None
+    if opt_tasks is None:
+        if inherits or "ntasks-per-node" in step.options or opt_nodes is not None and nodes is None:
+            return Geometry(nodes, None, None, None, None)
+        alone = not counting & step.options.keys() - {"nodes"}
+        return Geometry(nodes or 1, nodes or 1, 1, False, None) if alone else Geometry(nodes, None, None, None, None)
+    tasks, reason = whole(opt_tasks.text), (opt_tasks.span, opt_tasks.as_written)
+    if not tasks:
+        return Geometry(nodes, None, None, None, reason)
+    if tasks == 1:
+        return Geometry(1, 1, 1, False, reason)
+    if nodes is None:
+        return Geometry(None, tasks, None, None, reason)
+    nodes = min(nodes, tasks)
+    return Geometry(nodes, tasks, tasks // nodes if nodes in (1, tasks) else None, tasks > nodes, reason)
+
+
+def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
+    """The script's own SLURM_NTASKS, which srun reads like its -n; SLURM_NPROCS counts only without it."""
+    slurm_sets_it = not request.directives.certain or any(request.asked(name) for name in COUNTING_OPTIONS)
+    from_slurm = True if slurm_sets_it and request.directives.certain else None
+    for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
+        own = own_variable(step.invocation, name, from_slurm)
+        if own.how == "unknown" or not own.how and slurm_sets_it or own.how == "set" and not whole(own.text):
+            return None
+        if own.how == "set":
+            return step.variable("ntasks", name, from_slurm) if step.certain else None
+    return None
+
+
+def _own_node_count(step: SrunWords, request: Request) -> StepOption | None:
+    """The script's own SLURM_JOB_NUM_NODES, which srun reads like its -N; no more than the job has."""
+    found, held = step.variable("nodes", "SLURM_JOB_NUM_NODES", True), job_nodes(request)
+    number = None if found is None else whole(found.text)
+    return found if number and held is not None and number <= held else None
+
+
+def is_spread(step: SrunWords) -> bool:
+    """Whether tasks are not spread over nodes in a way of their own, by --distribution or SLURM_DISTRIBUTION."""
+    option = step.option("distribution")
+    if option is None:
+        own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
+        return own.how in ("", "unset") or spread(own.text) is not None
+    return spread(option.text) is not None
+
+
+def _deals_evenly(step: SrunWords, request: Request) -> bool:
+    """Whether a multiple of the nodes is so many tasks on each: srun deals one a node in turn, until CPUs are used up.
+
+    `_task_layout_block()` and `_task_layout_cyclic()` of src/common/slurm_step_layout.c, 22.05 to 26.05.
+    """
+    if not is_spread(step) or request.asked("distribution"):
+        return False
+    if request.exclusive == "":
+        return True
+    even = not request.asked("ntasks") or request.tasks_on_each_node() is not None
+    return even and request.exact_nodes() is not None and request.directives.certain
+
+
+def _with_tasks(
+    option: StepOption, opt_nodes: StepOption | None, opt_each: StepOption | None, nodes: int | None,
+    in_job: int | None, step: SrunWords, request: Request,
+) -> Geometry:  # fmt: skip
+    """The geometry of `srun -n TASKS`."""
+    tasks = whole(option.text)
+    reason = (option.span, option.as_written)
+    if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
+        return Geometry(nodes, tasks if tasks is not None else nodes, 1, False, reason)
+    if tasks is None or tasks == 0:
+        return Geometry(nodes, None, None, None, reason)
+    if tasks == 1:
+        return Geometry(1, 1, 1, False, reason)
+    if nodes is None:
+        return Geometry(None, tasks, None, None, reason)
+    nodes = min(nodes, tasks)
+    each = (
+        tasks // nodes if nodes == 1 or tasks == nodes or tasks % nodes == 0 and _deals_evenly(step, request) else None
+    )
+    if opt_each is not None and each is None:
+        limit = whole(opt_each.text)
+        if limit is not None and limit * nodes == tasks:
+            each = limit
+    return Geometry(nodes, tasks, each, tasks > nodes, reason)
+
+
+def _with_tasks_per_node(
+    option: StepOption, opt_nodes: StepOption | None, nodes: int | None, in_job: int | None, request: Request,
+    versions: Range, step: SrunWords,
+) -> Geometry:  # fmt: skip
+    """The geometry of `srun --ntasks-per-node=K` without -n, which SLURM_NTASKS may overrule."""
+    each = whole(option.text)
+    reason = (option.span, option.as_written)
+    if each is None:
+        return Geometry(nodes, None, None, None, reason)
+    inherited = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    if not inherited:
+        return honoured
+    before = _inherited(nodes, opt_nodes, in_job, request, versions, step)
+    if before.tasks_per_node == each:
+        return honoured
+    commanded = opt_nodes is not None and bool(opt_nodes.word)  # by the command line
+    if commanded and versions.all_since("23.02"):
+        return honoured
+    if commanded and not versions.all_before("23.02"):
+        return _in_common(before, honoured)._replace(ignored=None)
+    if before.several is False and each > 1:
+        return before
+    tasks = before.tasks
+    uneven = tasks is None or not nodes or tasks // nodes == each and tasks != nodes * each
+    if opt_nodes is None and uneven and not versions.all_before("23.02") and not versions.all_since("24.11"):
+        # 23.11 drops the excess tasks where they are fewer than the nodes
+        return _in_common(before, honoured)._replace(ignored=None)
+    # ignored where SLURM_NTASKS exceeds nodes times K; the step is then as large as the job
+    return before._replace(ignored=True if opt_nodes is None else None)
+
+
+def held_cpus(step: SrunWords, request: Request) -> int | None:
+    """The CPUs of the job on each node, as far as they limit its steps; None: the whole node, 0: unknown."""
+    if request.exclusive == "":
+        return None
+    tasks = whole(request.text("cpus-per-task"))
+    if tasks is None and request.asked("cpus-per-task") or request.exclusive not in (None, "user", "mcs"):
+        return 0
+    by_gpu, gpus = whole(request.text("cpus-per-gpu")), request.gpus_per_node()
+    if request.asked("cpus-per-gpu"):
+        return by_gpu * gpus if by_gpu and gpus else 0
+    return tasks or 1
+
+
+def _filling(step: SrunWords, request: Request) -> int:
+    """Tasks on each node of a step that only gives the CPUs of a task; 1 where nothing says otherwise.
+
+    As many as fit the job's CPUs (live runs on 22.05, 23.11 and 26.05), which of whole nodes are unknown.
+    """
+    option = step.options.get("cpus-per-task")
+    cpus = None if option is None else whole(option.text)
+    held = held_cpus(step, request)
+    return held // cpus if cpus and held and held >= 2 * cpus else 1
+
+
+def _in_common(first: Geometry, second: Geometry) -> Geometry:
+    """What two geometries agree on."""
+    nodes, tasks, each, several = (a if a == b else None for a, b in zip(first[:4], second[:4]))
+    return Geometry(nodes, tasks, each, None if several is None else bool(several), first.reason)
+
+
+def _on_other_nodes(
+    nodes: int | None, option: StepOption, in_job: int | None, request: Request, versions: Range, step: SrunWords,
+    reason: tuple[Span, str],
+) -> Geometry:  # fmt: skip
+    """The geometry of `srun -N` with another number of nodes than the job has, and no number of tasks.
+
+    All tasks of the job start on them, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
+    Since 23.02 SLURM_NTASKS is dropped where SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
+    """
+    if nodes is None and option.text is not None:
+        return Geometry(None, None, None, None, reason)  # a range: srun takes what it gets
+    each = request.tasks_per_node
+    total = request.tasks
+    if not request.asked("ntasks"):
+        total = None if in_job is None or each is None else in_job * each
+    if total is None or nodes is None:
+        # on no more nodes than the job has, so that each gets at least as many
+        more = each is not None and each > 1 and not request.asked("ntasks")
+        together = Geometry(nodes, total, None, True if more else None, reason)
+    else:
+        nodes = min(nodes, total)
+        even = total // nodes if nodes == 1 or nodes == total else None
+        together = Geometry(nodes, total, even, total > nodes, reason)
+    if not request.asked("ntasks-per-node") or not _is_set(step, "SLURM_NTASKS_PER_NODE"):
+        return together
+    if "nodes" not in step.options:
+        return together  # SLURM_JOB_NUM_NODES does not drop them
+    if each is None:
+        return Geometry(nodes, None, None, None, reason)
+    apart = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    if versions.all_since("23.02"):
+        return apart
+    return together if versions.all_before("23.02") else _in_common(together, apart)
+
+
+def _inherited(
+    nodes: int | None,
+    opt_nodes: StepOption | None,
+    in_job: int | None,
+    request: Request,
+    versions: Range,
+    step: SrunWords,
+) -> Geometry:
+    """The geometry of a bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one on each."""
+    counting = next((setting for name in COUNTING_OPTIONS if (setting := request.given(name)) is not None), None)
+    each_setting = request.given("ntasks-per-node")
+    without = not _inherits_tasks(step)
+    per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
+    if counting is None or without and not per_node_left:
+        others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
+        # requested by a #PBS or #BSUB line
+        others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
+        # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
+        unset = each_setting is not None and not versions.all_before("23.02")
+        if not request.directives.certain or others or unset:
+            return Geometry(nodes, None, None, None, None)
+        filling = _filling(step, request)
+        return Geometry(nodes, None if nodes is None else nodes * filling, filling, filling > 1, None)
+    reason_setting = each_setting or counting
+    reason = (reason_setting.span, reason_setting.as_written)
+    elsewhere = opt_nodes is not None and not is_node_count(opt_nodes.value or ())
+    elsewhere = elsewhere and (nodes is None or nodes != in_job)
+    if opt_nodes is not None and elsewhere and not per_node_left:
+        return _on_other_nodes(nodes, opt_nodes, in_job, request, versions, step, reason)
+    each = request.tasks_per_node if per_node_left else request.tasks_on_each_node()
+    if each is not None:
+        return Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
+    tasks = None if per_node_left else request.tasks
+    if tasks is not None and nodes is not None:
+        if nodes == 1:
+            return Geometry(1, tasks, tasks, tasks > 1, reason)
+        return Geometry(nodes, tasks, 1 if tasks == nodes else None, tasks > nodes, reason)
+    return Geometry(nodes, tasks, None, None, reason)

@@ -1,0 +1,328 @@
+"""Whether a launcher takes its own command line, whatever the job has: options, their values, a program.
+
+Of torch/distributed/run.py and launch.py (torch 2.13), commands/launch.py of accelerate 0.4 to 1.15, launcher/runner.py
+of DeepSpeed 0.3 to 0.19, cli/launcher.py of composer and runner/launch.py of horovod 0.28: argparse, which ends with
+`error: …` before anything starts, and what each of them looks at afterwards. Options that only some releases know count
+as known. `ray start`: scripts.py of Ray 1 and 2.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from sbatchlint.bash.values import expansions, known_prefix, shown_text, text_of
+from sbatchlint.job.argv import CommandOption, Syntax, is_unknown
+from sbatchlint.job.launchers import accelerate, composer, deepspeed, mpi, torchrun
+from sbatchlint.job.launchers.model import Launcher, Setting
+from sbatchlint.slurm.edit_distance import edit_distance
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.text import Span
+
+
+class Refusal(NamedTuple):
+    """Why a launcher starts nothing. `reason`: in words that follow "torchrun refuses this:"; `span`: what it is about.
+
+    `kind`: `option`, `value`, `program`: the command line alone (`typed`: a value is a number of GPUs with their type);
+    `gpus`, `no-request`, `node-rank`, `hostfile`, `slots`: what it says in this job. `advice`: what to write instead.
+    """
+
+    kind: str
+    reason: str
+    span: Span
+    advice: str = ""
+
+
+class Grammar(NamedTuple):
+    """What argparse checks. `values`: option names to what says why a text is refused (None: it is taken).
+
+    `families`: beginnings of options that differ from release to release. `others`: options of old releases.
+    """
+
+    options: Syntax
+    values: Mapping[str, Callable[[str], str | None]]
+    families: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
+
+
+def command_line_refusal(launcher: Launcher) -> Refusal | None:
+    """Why it starts nothing with these words in any job; None where it does, or nobody knows."""
+    if launcher.flags.keys() & {"help", "h", "version", "check-build"}:
+        return None
+    if launcher.kind in _OTHERS:
+        return _OTHERS[launcher.kind](launcher)
+    grammar = _GRAMMARS.get(launcher.kind)
+    if grammar is None:
+        return None
+    return next(chain(_of_options(launcher, grammar), _of_program(launcher), _of_values(launcher, grammar)), None)
+
+
+# --- argparse ---------------------------------------------------------------------------------------------
+
+
+def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
+    known = grammar.options.values | grammar.options.flags | grammar.others
+    for each in _certain(launcher):
+        written = shown_text(launcher.argv[each.at]).partition("=")[0]
+        if each.name not in known:
+            if not each.name.replace("-", "_").startswith(grammar.families or ("\0",)):
+                yield Refusal("option", f"it has no option {written}", each.span, _meant(each.name, known))
+        elif each.name in grammar.options.values and _lacks_value(launcher, each):
+            yield Refusal("option", f"{written} is given no value", each.span, "give it one")
+        elif each.name in grammar.options.flags and each.value is not None:
+            yield Refusal("option", f"{written} takes no value", each.span, f"write {written}")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """What to write instead of an option that there is not."""
+    plain = name.replace("-", "_")
+    near = min((each for each in known if len(each) > 2), key=lambda each: (edit_distance(plain, each), each))
+    if plain in known or len(plain) > 4 and edit_distance(plain, near) <= 2:
+        return f"write --{plain if plain in known else near}"
+    return "remove it, or give it to the program"
+
+
+def _certain(launcher: Launcher) -> Iterator[CommandOption]:
+    """The options before the first word of which nobody knows what it is."""
+    values = {each.value_at for each in launcher.given}
+    words = range(launcher.index + 1, len(launcher.argv))
+    end = next((at for at in words if is_unknown(launcher.argv[at]) and at not in values), len(launcher.argv))
+    return (each for each in launcher.given if each.at < end)
+
+
+def _lacks_value(launcher: Launcher, option: CommandOption) -> bool:
+    """Whether argparse finds an option where the value should be, or nothing."""
+    if option.value is None:
+        return launcher.certain and option.at + 1 == len(launcher.argv)
+    text = text_of(option.value)
+    if option.value_at == option.at or text is None or " " in text:
+        return False
+    return re.match(r"-(?!$|-$|\d|\.\d)", text) is not None
+
+
+def _of_program(launcher: Launcher) -> Iterator[Refusal]:
+    if launcher.program is None and launcher.certain:
+        yield Refusal("program", "no program follows its options", launcher.span, "name one behind them")
+
+
+def _of_values(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
+    if not launcher.certain:
+        return
+    free = launcher.kind in _TORCHRUN and getattr(launcher, "standalone", False)
+    for name, judge in grammar.values.items():
+        setting = launcher.setting(name)
+        text = None if setting is None else setting.text
+        if setting is None or text is None or free and name.startswith("rdzv_"):
+            continue
+        why = judge(text)
+        if why is not None:
+            reason, _, advice = why.partition("; ")
+            typed = any(each.name.startswith("SLURM_GPUS") for each in expansions(setting.value or ()))
+            yield Refusal(
+                "typed" if typed else "value", f"{_as_written(launcher, setting)} {reason}", setting.span, advice
+            )
+    yield from _SEMANTICS[launcher.kind](launcher) if launcher.kind in _SEMANTICS else ()
+
+
+def _as_written(launcher: Launcher, setting: Setting) -> str:
+    if setting.at is None:
+        return f"{setting.name}={setting.text}"
+    word = shown_text(launcher.argv[setting.at])
+    return word if "=" in word else f"{word} {setting.text}" if setting.text else f'{word} ""'
+
+
+# --- values -----------------------------------------------------------------------------------------------
+
+
+def _whole(text: str) -> str | None:
+    return None if re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", text) else "is no whole number; write one"
+
+
+def _process_count(text: str) -> str | None:
+    # a word may be the name of a kind of device that this build of torch has
+    if re.fullmatch(r"[a-z]+", text):
+        return None
+    if _whole(text):
+        return "is no number of processes; write one, or `gpu`"
+    return None if parse_integer(text.strip()) > 0 else "starts no process; write 1 or more"
+
+
+def _node_range(text: str) -> str | None:
+    parts = text.split(":")
+    if len(parts) > 2 or any(_whole(each) for each in parts):
+        return "is no number of nodes; write N or MIN:MAX"
+    numbers = [parse_integer(each.strip()) for each in parts]
+    return None if 0 < numbers[0] <= numbers[-1] else "is no number of nodes; write N or MIN:MAX"
+
+
+def _pairs(text: str) -> str | None:
+    pairs = [each.partition("=") for each in text.split(",")] if text.strip() else []
+    return (
+        None
+        if all(key.strip() and value.strip() for key, _, value in pairs)
+        else "is no list of settings; write NAME=VALUE,…"
+    )
+
+
+def _backend(text: str) -> str | None:
+    """A backend of somebody's own may be installed, but hardly under a name that is nearly one of torch."""
+    known = ("c10d", "static", "etcd", "etcd-v2")
+    near = [each for each in known if edit_distance(text.lower(), each) < 2]
+    return f"is no rendezvous backend; write {near[0]}" if near and text not in known else None
+
+
+def _endpoint(text: str) -> str | None:
+    text = text.strip()
+    host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    host = host if colon else text
+    if colon and not (re.fullmatch(r"[0-9]{1,5}", port) and parse_integer(port) < 1 << 16):
+        return "has no port number behind its colon; write HOST:PORT"
+    return None if not text or re.fullmatch(r"[\w.:-]+", host.strip("[]")) else "names no host; write HOST:PORT"
+
+
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    return lambda text: None if text in words else f"is not known to it; write {' or '.join(words)}"
+
+
+_RANKS = dict.fromkeys(("node_rank", "master_port", "max_restarts", "shutdown_timeout"), _whole)
+_TORCHRUN = ("torchrun", "torch.distributed.launch")
+_OF_TORCHRUN = {
+    **_RANKS,
+    "start_method": _one_of("spawn", "fork", "forkserver"),
+    "nnodes": _node_range,
+    "nproc_per_node": _process_count,
+    "rdzv_conf": _pairs,
+    "rdzv_backend": _backend,
+    "rdzv_endpoint": _endpoint,
+}
+_OF_ACCELERATE = {
+    **dict.fromkeys(
+        ("num_processes", "num_machines", "machine_rank", "main_process_port", "num_cpu_threads_per_process"), _whole
+    ),
+    "mixed_precision": _one_of("no", "fp16", "bf16", "fp8"),
+}
+_OF_DEEPSPEED = dict.fromkeys(("num_nodes", "num_gpus", "master_port", "node_rank", "ssh_port"), _whole)
+_OF_COMPOSER = dict.fromkeys(("nproc", "world_size", "base_rank", "node_rank", "master_port"), _whole)
+
+
+_NODE_RANK = "add `--node_rank=$SLURM_NODEID`, expanded in each task"
+
+
+# --- words that do not go together --------------------------------------------------------------------------
+
+
+def _torchrun(launcher: Launcher) -> Iterator[Refusal]:
+    module, plain = launcher.flags.get("module"), launcher.flags.get("no_python")
+    if module is not None and plain is not None:
+        yield Refusal("option", "it takes either --no_python or -m", plain.span, "remove one")
+    rendezvous = launcher.rendezvous
+    if rendezvous is None or rendezvous.endpoint is None:
+        return
+    text, known = rendezvous.endpoint.text, known_prefix(rendezvous.endpoint.value or ())
+    if text is None and re.search(r"[^\w.:\[\]-]", known) and not launcher.standalone:
+        yield Refusal("value", f"`{known}` begins no host", rendezvous.endpoint.span, "write HOST:PORT")
+    if rendezvous.backend == "static" and text and ":" not in text and not launcher.standalone:
+        yield Refusal(
+            "value",
+            f"{_as_written(launcher, rendezvous.endpoint)} has no port",
+            rendezvous.endpoint.span,
+            "write HOST:PORT",
+        )
+
+
+def _accelerate(launcher: Launcher) -> Iterator[Refusal]:
+    kinds = [name for name in ("cpu", "multi_gpu", "tpu", "use_deepspeed", "use_fsdp") if name in launcher.flags]
+    if len(kinds) > 1:
+        words = " and ".join(f"--{name}" for name in kinds)
+        yield Refusal("option", f"{words} exclude each other", launcher.flags[kinds[1]].span, "keep one of them")
+    given = launcher.options.get("num_processes")
+    number = launcher.setting("num_processes")
+    if "multi_gpu" in kinds and given is not None and number is not None and (number.number or 2) < 2:
+        yield Refusal("value", "--multi_gpu needs --num_processes of 2 or more", given.span, "remove --multi_gpu")
+
+
+def _deepspeed(launcher: Launcher) -> Iterator[Refusal]:
+    chosen = [launcher.options[name] for name in ("include", "exclude") if name in launcher.options]
+    if any(each.text == "" for each in chosen):
+        return
+    if len(chosen) == 2:
+        yield Refusal("option", "--include and --exclude exclude each other", chosen[1].span, "keep one")
+    for name in ("num_nodes", "num_gpus"):
+        setting = launcher.setting(name)
+        if chosen and setting is not None and setting.number is not None and setting.number >= 0:
+            yield Refusal("option", f"--{name} and --{chosen[0].name} exclude each other", setting.span, "keep one")
+    if "no_ssh" in launcher.flags and launcher.node_rank is None:
+        yield Refusal("option", "--no_ssh needs --node_rank", launcher.flags["no_ssh"].span, _NODE_RANK)
+
+
+def _composer(launcher: Launcher) -> Iterator[Refusal]:
+    total, each = launcher.total_processes, launcher.processes_per_task
+    if total is None or total.number is None or not isinstance(each, int):
+        return
+    if total.number < each:
+        yield Refusal("value", f"{_as_written(launcher, total)} is less than --nproc", total.span, "count all nodes")
+    elif total.number > each:
+        for names in (("node_rank", "base_rank"), ("master_addr",), ("master_port",)):
+            if launcher.setting(*names) is None:
+                option = f"--{names[0]}"
+                yield Refusal(
+                    "option",
+                    f"a --world_size above --nproc needs {option}",
+                    total.span,
+                    _NODE_RANK if option == "--node_rank" else f"add {option}",
+                )
+
+
+def _of_ray(launcher: Launcher) -> Refusal | None:
+    if not launcher.certain or "head" in launcher.flags or "head" in launcher.options:
+        return None
+    if launcher.setting("address", "redis-address") is None:
+        return Refusal("option", "it needs --head or --address", launcher.span, "add one of them")
+    for name in ("port", "redis-shard-ports", "include-dashboard"):
+        given = launcher.options.get(name)
+        if given is not None:
+            return Refusal("option", f"--{name} is for the head, and --head is missing", given.span, f"remove --{name}")
+    return None
+
+
+def _of_mpi(launcher: Launcher) -> Refusal | None:
+    """Every mpirun wants a program, unless a file has it."""
+    asking = {"app", "configfile", "version", "V", "v", "dvm", "display-map", "display-allocation"}
+    known = mpi.SYNTAX.values | mpi.SYNTAX.flags
+    names = {each.name for each in launcher.given}
+    if launcher.joined or not launcher.certain or launcher.program is not None or names & asking or names - known:
+        return None
+    return Refusal("program", "no program follows its options", launcher.span, "name one behind them")
+
+
+def _of_horovod(launcher: Launcher) -> Refusal | None:
+    if not launcher.certain or launcher.total_processes is not None:
+        return None
+    return Refusal("option", "it needs -np", launcher.span, "add `-np $SLURM_NTASKS`")
+
+
+_OTHERS: Mapping[str, Callable[[Launcher], Refusal | None]] = {
+    "horovod": _of_horovod,
+    "mpi": _of_mpi,
+    "ray": _of_ray,
+}
+# Options of releases that are not in the launchers' own modules.
+_OLD_ACCELERATE = """mps min_num_params offload_params sharding_strategy transformer_layer_cls_to_wrap tpu_num_cores
+use_env use_tp tp_size xpu_enabled ipex_enabled tpu_name tpu_zone"""
+_GRAMMARS = {
+    "torchrun": Grammar(torchrun.SYNTAX, _OF_TORCHRUN, ("ft_", "fault_tol", "term_timeout")),
+    "torch.distributed.launch": Grammar(torchrun.LAUNCH_SYNTAX, _OF_TORCHRUN, others=frozenset({"logdir"})),
+    "accelerate": Grammar(
+        accelerate.SYNTAX, _OF_ACCELERATE, ("fsdp_", "megatron_lm_", "fp8_", "parallelism_config_", "dynamo_"),
+        frozenset(_OLD_ACCELERATE.split()),
+    ),
+    "deepspeed": Grammar(deepspeed.SYNTAX, _OF_DEEPSPEED),
+    "composer": Grammar(composer.SYNTAX, _OF_COMPOSER),
+}  # fmt: skip
+_SEMANTICS: Mapping[str, Callable[[Launcher], Iterator[Refusal]]] = {
+    "torchrun": _torchrun,
+    "torch.distributed.launch": _torchrun,
+    "accelerate": _accelerate,
+    "deepspeed": _deepspeed,
+    "composer": _composer,
+}

@@ -1,0 +1,263 @@
+"""Proof of a repair that moves an expansion into the tasks: they then run the same commands with the same words.
+
+A variable of tasks is 0 in the batch shell, and in the first task of a step. So the script and the changed script are
+both evaluated as the first task sees them: every command must get the words that it got before, in the batch script and
+in the tasks, and what stands at the places of the repair must be expanded by the tasks alone. Where the statements that
+are changed leave the shell as they did before, nothing else is evaluated again.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.tree import Program
+from sbatchlint.bash.trace import Context, Invocation, Trace, exported
+from sbatchlint.bash.values import Phase, Pieces, Text, expansions, literal
+from sbatchlint.bash.variables import Alternative, Variable
+from sbatchlint.job import Job
+from sbatchlint.job.changes import part_around
+from sbatchlint.job.environment import ZERO_IN_BATCH
+from sbatchlint.job.hooks import JobHooks
+from sbatchlint.job.once import once
+from sbatchlint.job.shell_environment import JobEnvironment
+from sbatchlint.job.steps import Step
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.text import Source, Span
+
+# All proofs of a script together evaluate so many characters, and at least one is made.
+MOST_CHARACTERS = 1 << 17
+# What these print in the batch shell is a message; a text in which a variable is left alone may be shown as it is.
+_MESSAGES = frozenset({"echo", "printf", "logger", "cat", "tee"})
+
+Words = tuple[object, ...]
+
+
+class _FirstTask(JobEnvironment):
+    """The environment of a job's shells as the first task of each step has it."""
+
+    def lookup(self, name: str, context: Context) -> str | bool | None:
+        return "0" if context.phase is Phase.TASK and name in ZERO_IN_BATCH else super().lookup(name, context)
+
+
+class _View(NamedTuple):
+    """An evaluation: the interpreter that made it, the shell's state at the end, and how many errors the parser met."""
+
+    interpreter: ScriptInterpreter
+    end: State | None
+    errors: int
+
+    @property
+    def trace(self) -> Trace:
+        return self.interpreter.trace
+
+
+def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: frozenset[str] = frozenset()) -> bool:
+    """Whether the script runs the same commands after the edits, and the tasks alone expand what stands at the places.
+
+    `places`: in the script as it is now, each outside of the edits, or what an edit replaces or stands right before.
+    `names`: variables that commands must find in their environment as before. False also where it cannot be told.
+    """
+    text = job.source.own.text
+    if any(edit.span.end > len(text) for edit in edits) or job.limits.exhausted:
+        return False
+    now = tuple(places)
+    found = _in_part(job, edits, now, names)
+    if found is not None:
+        return found
+    outermost = job
+    while outermost.outer is not None:
+        outermost = outermost.outer
+    if not _is_affordable(outermost, len(text)):
+        return False
+    before, after = _before(job), _after(job, outermost, edits)
+    if after is None or after.errors > before.errors:
+        return False
+    return _is_same(before.trace.invocations, after.trace, edits, now, names)
+
+
+def _is_affordable(outermost: Job, size: int) -> bool:
+    """Whether so many characters may be evaluated; charges them."""
+    outermost.proved += size
+    return outermost.proved - size <= MOST_CHARACTERS
+
+
+def _is_same(
+    before: Sequence[Invocation], after: Trace, edits: Sequence[Edit], now: Sequence[Span], names: frozenset[str]
+) -> bool:
+    """Whether commands get the words that they got before, and what stands at the places is expanded in tasks alone."""
+    then = [_moved(place, edits) for place in now]
+    if _commands(after.invocations, then, names) != _commands(before, now, names):
+        return False
+    return all(_phases(after, place) == {Phase.TASK} for place in then)
+
+
+def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozenset[str]) -> bool | None:
+    """The answer where only the statements around the edits need be evaluated: they leave the shell as they did before.
+
+    None where that is not so.
+    """
+    spans = [*now, *(edit.span for edit in edits)]
+    part = part_around(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
+    if part is None or job.program.errors:
+        return None
+    if not _is_affordable(job, part.span.end - part.span.start):
+        return False
+    before = _before(job)
+    points = before.interpreter.checkpoints
+    if len(points) != len(job.checkpoints):
+        return None
+    moved = [Edit(Span(start - part.span.start, end - part.span.start), content) for (start, end), content in edits]
+    text = Text((literal(apply(job.source.slice(part.span), moved), part.span.start),))
+    program = parse(text.string)
+    if program.errors:
+        return False
+    first = points[part.first]
+    after = _view(job, text, program, first.state.copy(), before.interpreter.keys)
+    last, end = len(before.trace.invocations), None
+    if part.behind < len(points):
+        last, end = points[part.behind].commands, points[part.behind].state
+        if after.end is None or not _leaves_alike(end, after.end):
+            return None
+    return _is_same(before.trace.invocations[first.commands : last], after.trace, edits, now, names)
+
+
+def _leaves_alike(before: State, after: State) -> bool:
+    """Whether what runs next finds the same shell, but for where in the file values come from."""
+    names = before.variables.changes(after.variables)
+    return (
+        all(_value(before.variables.get(name)) == _value(after.variables.get(name)) for name in names)
+        and not list(before.functions.changes(after.functions))
+        and before.files.keys() == after.files.keys()
+        and all(_alternatives(each) == _alternatives(after.files[name]) for name, each in before.files.items())
+        and (before.positional, before.zero, before.stdin) == (after.positional, after.zero, after.stdin)
+        and (before.options, before.status, before.sourced) == (after.options, after.status, after.sourced)
+        and (before.doubtful, before.escaped) == (after.doubtful, after.escaped)
+    )
+
+
+def _value(variable: Variable | None) -> object:
+    return variable and (_alternatives(variable.alternatives), variable.array, variable.exported, variable.flags)
+
+
+def _alternatives(alternatives: Iterable[Alternative]) -> object:
+    """What values are: their text; an expansion in them equals itself alone, wherever it may be looked at again."""
+    return [
+        (
+            each.fields
+            and [[piece.text if piece.expansion is None else piece for piece in field] for field in each.fields],
+            each.guards,
+            each.keys,
+        )
+        for each in alternatives
+    ]
+
+
+@once
+def _before(job: Job) -> _View:
+    return _view(job, job.text, job.program, job.first_state())
+
+
+def _after(job: Job, outermost: Job, edits: Sequence[Edit]) -> _View | None:
+    changed = apply(job.source.own.text, edits)
+    if job is outermost:
+        text = Text.of_file(changed).without_template_marks()
+        return _view(job, text, parse(text.string), job.first_state())
+    number = next(at for at, each in enumerate(outermost.with_submitted()) if each is job)
+    others = Job.from_source(Source(changed, job.source.own.path), job.site).with_submitted()
+    if number >= len(others):
+        return None
+    other = others[number]
+    return _view(other, other.text, other.program, other.first_state())
+
+
+def _view(job: Job, text: Text, program: Program, state: State, keys: int = 0) -> _View:
+    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
+    hooks.environment = _FirstTask(job.request)
+    interpreter = ScriptInterpreter(hooks, job.programs)
+    interpreter.keys = keys
+    end = interpreter.run(text, program, job.phase, state) if job.is_shell else state
+    return _View(interpreter, end, len(program.errors))
+
+
+def _commands(recorded: Sequence[Invocation], places: Sequence[Span], names: frozenset[str]) -> list[Words]:
+    """All that runs, but for what runs in the very places."""
+    commands = [each for each in recorded if not any(place.holds(each.span) for place in places)]
+    return [words for each in commands if (words := _words(each, places, names)) is not None]
+
+
+def _words(command: Invocation, places: Sequence[Span], names: frozenset[str]) -> Words | None:
+    """All that a command gets; None for shells and others that only start what they are given, and for messages."""
+    in_task = command.phase is Phase.TASK
+    argv: Sequence[Pieces] = command.argv
+    if isinstance(command.spawn.info, Step):
+        argv = argv[: command.spawn.info.command]
+    elif (
+        command.children
+        or command.text is not None
+        or command.calls_function
+        or not in_task
+        and command.name in _MESSAGES
+    ):
+        return None
+    context = command.context
+
+    def shown(field: Pieces) -> str:
+        return _shown(field, places)
+
+    # what stands on standard input is a program, or nothing that the batch shell would run
+    files = [each for each in command.redirects if not each.operator.startswith("<<")]
+    redirects = [(each.operator, each.fd, shown(each.target or ())) for each in files]
+    given = [(name, shown(field)) for name, field in command.variables if name not in names]
+    inherited = [(name, shown(exported(command, name) or ())) for name in sorted(names)] if in_task else []
+    stdin = shown(command.stdin.field) if in_task and command.stdin is not None else ""
+    return (
+        tuple(map(shown, argv)),
+        *redirects,
+        *given,
+        *inherited,
+        stdin,
+        in_task,
+        context.conditional,
+        bool(context.loops),
+    )
+
+
+def _shown(field: Pieces, places: Sequence[Span]) -> str:
+    """A word: its text, with the names of what is unknown."""
+    parts: list[str] = []
+    for piece in field:
+        if piece.text is not None:
+            parts.append(piece.text)
+        elif piece.expansion is None:
+            parts.append("\0")
+        elif any(place.holds(piece.expansion.span) for place in places):
+            parts.append("\0\0")  # whatever it is called, and however it is quoted
+        else:
+            parts.append(f"\0{piece.expansion.name}\0{'*' if piece.open else ''}")
+    return "".join(parts)
+
+
+def _moved(place: Span, edits: Iterable[Edit]) -> Span:
+    """Where a place stands after the edits; all of what replaces it where one does."""
+    start, end = place
+    for edit in edits:
+        growth = len(edit.content) - (edit.span.end - edit.span.start)
+        if edit.span.end <= place.start and edit.span != place:
+            start += growth
+        if edit.span.end <= place.end and (edit.span.start < place.end or edit.span == place):
+            end += growth
+    return Span(start, end)
+
+
+def _phases(trace: Trace, place: Span) -> set[Phase]:
+    """The phases in which what stands at a place is expanded."""
+    inside = place.holds
+    found = {each.context.phase for each in trace.reads if inside(each.span)}
+    for command in trace.invocations:
+        if inside(command.span):
+            found.add(command.phase)
+        fields = (*command.argv, *(field for _, field in command.variables))
+        found.update(each.phase for field in fields for each in expansions(field) if inside(each.span))
+    return found

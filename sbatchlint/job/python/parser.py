@@ -1,0 +1,190 @@
+"""The argparse parser of a Python program, where its text alone decides what it accepts.
+
+The parser is built anew from what is written, with nothing of the program run, so that argparse itself judges words.
+"""
+
+import argparse
+import ast
+from typing import Any, NoReturn
+
+from sbatchlint.job.python.module import Module, constant
+
+# What may be called on a parser without changing what it accepts.
+_HARMLESS = frozenset({"error", "exit", "format_help", "format_usage", "print_help", "print_usage", "set_defaults"})
+_ADDING = frozenset({"add_argument", "add_argument_group", "add_mutually_exclusive_group"})
+_PLAIN = frozenset({"prog", "usage", "description", "epilog", "formatter_class", "add_help", "allow_abbrev"})
+_ACTIONS = frozenset({
+    "store", "store_true", "store_false", "store_const", "append", "append_const", "count", "extend", "help", "version",
+})  # fmt: skip
+_TYPES: dict[str, Any] = {"int": int, "float": float, "str": str}
+
+
+class Refused(Exception):
+    """A parser's complaint."""
+
+
+class Unclear(Exception):
+    """The text does not decide what the parser accepts."""
+
+
+class PlainParser(argparse.ArgumentParser):
+    """A parser that complains by an exception."""
+
+    row = 0  # where the program makes it
+
+    @property
+    def positional(self) -> list[argparse.Action]:
+        return self._get_positional_actions()
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(message)
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """It prints nothing."""
+
+
+def plain_parser(module: Module) -> PlainParser | None:
+    """The only parser of a file, of which every use is seen, and which reads the program's own words at once."""
+    makers = list(module.called("argparse.ArgumentParser"))
+    others = {"parse_known_args", "parse_intermixed_args", "add_subparsers", "argv", "ArgumentTypeError"}
+    if len(makers) != 1 or others & module.names:
+        return None
+    try:
+        return _Builder(module, makers[0].node).parser
+    except (Unclear, TypeError, ValueError, argparse.ArgumentError):
+        return None
+
+
+class _Builder:
+    def __init__(self, module: Module, maker: ast.Call) -> None:
+        self.parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
+        self.parser = PlainParser(**self._options(maker))
+        self.parser.row = maker.lineno
+        self.reads = 0
+        self.body = self._body(maker)
+        self._made(maker, self.parser)
+        if self.reads == 0:
+            raise Unclear
+
+    @staticmethod
+    def _options(maker: ast.Call) -> dict[str, Any]:
+        given: dict[str | None, Any] = {each.arg: constant(each.value) for each in maker.keywords}
+        if not given.keys() <= _PLAIN or len(maker.args) > 3:
+            raise Unclear
+        switches: dict[str, Any] = {name: given[name] for name in ("add_help", "allow_abbrev") if name in given}
+        if not all(isinstance(each, bool) for each in switches.values()):
+            raise Unclear
+        return switches
+
+    def _made(self, node: ast.Call, made: Any) -> None:
+        """What becomes of a parser or a group: it gets a name, of which every use is looked at."""
+        statement = self.parents[node]
+        if isinstance(statement, ast.Attribute):
+            return self._used(statement, made)  # ArgumentParser().parse_args(), add_argument_group().add_argument()
+        if isinstance(statement, ast.Expr):
+            return None
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            raise Unclear
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or self._body(statement) is not self.body:
+            raise Unclear
+        top = self.body
+        while top in self.parents:
+            top = self.parents[top]
+        names = [each for each in ast.walk(top) if isinstance(each, ast.Name) and each.id == target.id]
+        if any(isinstance(each, ast.arg) and each.arg == target.id for each in ast.walk(top)):
+            raise Unclear  # a function of that name's own
+        for each in sorted(names, key=lambda name: (name.lineno, name.col_offset)):
+            if each is target:
+                continue
+            attribute = self.parents[each]
+            if not isinstance(attribute, ast.Attribute):
+                raise Unclear  # given to somebody else, or assigned again
+            self._used(attribute, made)
+        return None
+
+    def _used(self, attribute: ast.Attribute, made: Any) -> None:
+        call = self.parents[attribute]
+        if not isinstance(call, ast.Call) or call.func is not attribute:
+            raise Unclear
+        name = attribute.attr
+        if name == "parse_args" and made is self.parser:
+            if call.args or call.keywords:
+                raise Unclear
+            self.reads += 1
+        elif name == "add_argument":
+            self._always(call)
+            self._add(call, made)
+        elif name in _ADDING:
+            self._always(call)
+            required = any(each.arg == "required" and constant(each.value) is True for each in call.keywords)
+            exclusive = name == "add_mutually_exclusive_group"
+            self._made(call, made.add_mutually_exclusive_group(required=required) if exclusive else made)
+        elif name not in _HARMLESS:
+            raise Unclear
+
+    def _body(self, node: ast.AST) -> ast.AST:
+        """The function, or the file, in whose body a node stands."""
+        at = self.parents[node]
+        while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
+            at = self.parents[at]
+        return at
+
+    def _always(self, call: ast.Call) -> None:
+        """An argument that is added in a branch, a loop or another function may be missing."""
+        at = self.parents[call]
+        while at is not self.body:
+            if isinstance(at, ast.If) and _is_main(at.test):
+                at = self.parents[at]
+                continue
+            if not isinstance(at, ast.Expr | ast.Assign | ast.Attribute | ast.Call):
+                raise Unclear
+            at = self.parents[at]
+
+    @staticmethod
+    def _add(call: ast.Call, made: Any) -> None:
+        names = [constant(each) for each in call.args]
+        if not names or not all(isinstance(each, str) for each in names):
+            raise Unclear
+        options: dict[str, Any] = {}
+        for each in call.keywords:
+            value = constant(each.value)
+            if each.arg is None:
+                raise Unclear
+            if each.arg == "action":
+                if isinstance(each.value, ast.Attribute) and each.value.attr == "BooleanOptionalAction":
+                    options["action"] = argparse.BooleanOptionalAction
+                elif value in _ACTIONS:
+                    options["action"] = value
+                else:
+                    raise Unclear
+            elif each.arg == "nargs":
+                if not isinstance(value, int) and value not in ("?", "*", "+"):
+                    raise Unclear
+                options["nargs"] = value
+            elif each.arg == "required" and value is True:
+                options["required"] = True
+            elif each.arg == "type":
+                name = each.value.id if isinstance(each.value, ast.Name) else ""
+                options["type"] = _TYPES.get(name, _anything)
+            elif each.arg == "choices" and isinstance(each.value, ast.List | ast.Tuple):
+                choices = [constant(one) for one in each.value.elts]
+                if None not in choices:
+                    options["choices"] = choices
+            elif each.arg == "const":
+                options["const"] = 0
+            elif each.arg == "dest" and isinstance(value, str):
+                options["dest"] = value
+        if "choices" in options and options.get("type") is _anything:
+            del options["choices"]
+        if options.get("action") == "version":
+            options["version"] = ""
+        made.add_argument(*names, **options)
+
+
+def _anything(text: str) -> str:
+    return text
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

@@ -1,0 +1,201 @@
+"""The Python program that a command starts, where its file lies in the project, with the modules that it imports."""
+
+import os.path
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import Launcher, python_command, recognise
+from sbatchlint.job.once import once
+from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
+from sbatchlint.source import lookups
+
+# A program is read with so many of its own modules, and a script's programs up to so many.
+_MOST_MODULES = 16
+_MOST_PROGRAMS = 8
+
+
+class PythonProgram:
+    """A program: its own file, and the modules of the project that it imports.
+
+    `path`: of the file, as it is shown. `main`: what it holds. The other modules are read when they are asked for.
+    """
+
+    def __init__(self, path: str, main: Module, root: str) -> None:
+        self.path = os.path.relpath(path, root)
+        self.main = main
+        self._reader = _Reader(path, main, root)
+
+    @cached_property
+    def modules(self) -> list[Module]:
+        """Its own file and its modules."""
+        return self._reader.read()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every module of the project that it imports was read."""
+        return bool(self.modules) and self._reader.complete
+
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """The first names of the modules that are neither the project's nor Python's own."""
+        return frozenset(self._reader.foreign if self.modules else ()) - sys.stdlib_module_names
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        return frozenset(name for each in self.modules for name in each.imports)
+
+    @cached_property
+    def strings(self) -> frozenset[str]:
+        return frozenset(text for each in self.modules for text in each.strings)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for each in self.modules for name in each.names)
+
+    @property
+    def calls(self) -> Iterator[Call]:
+        return (call for each in self.modules for call in each.calls)
+
+    def speaks_of(self, *words: str) -> bool:
+        """Whether one of these words stands in any name, short string or import of the program; letters in any case."""
+        return any(word.lower() in self._words for word in words)
+
+    @cached_property
+    def _words(self) -> str:
+        return "\n".join((*self.names, *self.strings, *self.imports)).lower()
+
+
+@once
+def python_program(job: Job, invocation: Invocation) -> PythonProgram | None:
+    """The program that a command starts by the interpreter, a launcher, or its own name; None where it is not known."""
+    started = _started(invocation)
+    if started is None:
+        return None
+    field, is_module = started
+    path = _module_path(job, invocation, field) if is_module else job.beside.path(invocation, field)
+    if path is None or not path.endswith(".py"):
+        return None
+    known: dict[str, PythonProgram | None] = job.answers.setdefault("Python programs", {})
+    if path not in known:
+        main = None if len(known) >= _MOST_PROGRAMS else _module(path)
+        known[path] = None if main is None else PythonProgram(path, main, job.hooks.files.root)
+    return known[path]
+
+
+def _started(invocation: Invocation) -> tuple[Pieces, bool] | None:
+    """The word that names a program, and whether it is a module's name."""
+    argv = invocation.argv
+    if not argv or invocation.phase is Phase.SUBMIT:
+        return None
+    launcher: Launcher | None = recognise(argv)
+    if launcher is not None:
+        if not launcher.program_certain or launcher.program is None or launcher.program_kind == "command":
+            return None
+        return argv[launcher.program], launcher.program_kind == "module"
+    python = python_command(argv)
+    if python is not None:
+        if python.target is None or python.kind not in ("script", "module"):
+            return None
+        return python.target, python.kind == "module"
+    return (argv[0], False) if (invocation.name or "").endswith(".py") else None
+
+
+def _module_path(job: Job, invocation: Invocation, field: Pieces) -> str | None:
+    name = text_of(field)
+    if name is None or not all(part.isidentifier() for part in name.split(".")):
+        return None
+    folders = name.replace(".", "/")
+    for each in (f"{folders}.py", f"{folders}/__main__.py", f"src/{folders}.py", f"src/{folders}/__main__.py"):
+        path = job.beside.named(invocation, each)
+        if path is not None:
+            return path
+    return None
+
+
+# --- the modules of a program --------------------------------------------------------------------------
+
+
+def _module(path: str) -> Module | None:
+    data = lookups.read(path, MOST_BYTES + 1)
+    return module_of(data) if data is not None and len(data) <= MOST_BYTES else None
+
+
+class _Reader:
+    """Reads the modules of the project that a program imports."""
+
+    def __init__(self, path: str, main: Module, root: str) -> None:
+        self.root = root
+        # where Python looks, and what is usually put on its path
+        self.folders = list(dict.fromkeys([os.path.dirname(path), root, os.path.join(root, "src")]))
+        self.names: dict[str, list[str]] = {}
+        self.modules = {path: main}
+        self.waiting = [path]
+        self.complete = True
+        self.foreign: set[str] = set()
+
+    def read(self) -> list[Module]:
+        for path in self.waiting:
+            for name in sorted(self.modules[path].imports):
+                self._import(name)
+            for dots, name, names in sorted(self.modules[path].relative):
+                folder = os.path.normpath(os.path.join(os.path.dirname(path), *[".."] * (dots - 1)))
+                self._import_beside(folder, name, names)
+        return list(self.modules.values())
+
+    def _import(self, name: str) -> None:
+        """`import a.b`, which reads the files of a and of a.b, in the first folder that has any."""
+        parts = name.split(".")
+        for folder in self.folders:
+            found = [self._file(folder, parts[:count]) for count in range(1, len(parts) + 1)]
+            if any(found):
+                self._add(*found)
+                return
+            if parts[0] in self._listed(folder):
+                inner = self._listed(os.path.join(folder, parts[0]))
+                if any(each.endswith(".py") for each in inner):
+                    self.complete = False  # a package of the project, of which the part is not found
+                    return
+        self.foreign.add(parts[0])
+
+    def _import_beside(self, folder: str, name: str, names: tuple[str, ...]) -> None:
+        """`from .a import b`: the files of a, and of b if that is a module."""
+        parts = name.split(".") if name else []
+        own = self._file(folder, parts) if parts else None
+        inner = [self._file(folder, [*parts, each]) for each in names]
+        if parts and own is None and not any(inner):
+            self.complete = False
+        self._add(own, *inner)
+
+    def _add(self, *paths: str | None) -> None:
+        for path in paths:
+            if path is None or path in self.modules:
+                continue
+            inside = lookups.real_path(path).startswith(lookups.real_path(self.root) + os.sep)
+            module = _module(path) if inside and len(self.modules) < _MOST_MODULES else None
+            if module is None:
+                self.complete = False
+            else:
+                self.modules[path] = module
+                self.waiting.append(path)
+
+    def _listed(self, folder: str) -> list[str]:
+        if folder not in self.names:
+            self.names[folder] = list(lookups.names_in(folder))
+        return self.names[folder]
+
+    def _file(self, folder: str, parts: list[str]) -> str | None:
+        """The file of a module below a folder."""
+        *parents, last = parts
+        for parent in parents:
+            if parent not in self._listed(folder):
+                return None
+            folder = os.path.join(folder, parent)
+        if f"{last}.py" in self._listed(folder):
+            return os.path.join(folder, f"{last}.py")
+        if last in self._listed(folder) and "__init__.py" in self._listed(os.path.join(folder, last)):
+            return os.path.join(folder, last, "__init__.py")
+        return None

@@ -1,0 +1,43 @@
+"""What tools that keep findings over time know them by: a path from the top of the project, and a fingerprint."""
+
+import os
+
+from sbatchlint.diagnostics import Diagnostic
+
+
+def repository_path(path: str) -> str:
+    """The path relative to the workspace of a CI run, or to the current folder; `/` between its parts."""
+    if path.startswith("<"):
+        return path
+    full = os.path.abspath(path)
+    top = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or os.getcwd()
+    relative = os.path.relpath(full, top)
+    return full if relative.startswith("..") else relative.replace(os.sep, "/")
+
+
+def uri(path: str) -> str:
+    """The same path as a relative reference (RFC 3986); bytes that are not UTF-8 stay what they are."""
+    from urllib.parse import quote
+
+    shown = repository_path(path)
+    reference = quote(os.fsencode(shown), safe="/-._~")
+    return f"file://{reference}" if os.path.isabs(shown) else reference
+
+
+def fingerprints(found: list[Diagnostic]) -> list[str]:
+    """For each finding a text that stays the same when other lines of its file change.
+
+    It is made of the check, the path, the text of the line, and the number of the finding among those that agree in
+    these.
+    """
+    from hashlib import sha256
+
+    counts: dict[str, int] = {}
+    prints = []
+    for each in found:
+        line = each.source.slice(each.source.line_of(each.span.start)).strip()
+        key = "\0".join((each.code, repository_path(each.source.path), line))
+        counts[key] = counts.get(key, 0) + 1
+        text = f"{key}\0{counts[key]}"
+        prints.append(sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32])
+    return prints

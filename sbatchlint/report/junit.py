@@ -1,0 +1,30 @@
+"""JUnit XML: a test suite for each file with findings, and a failed test for each finding.
+
+https://github.com/testmoapp/junitxml
+"""
+
+from sbatchlint.report.cells import escape
+from sbatchlint.report.identity import repository_path
+from sbatchlint.report.model import Report, by_file
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.report.xml import document, element
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    found = report.diagnostics
+    root = element("testsuites", name="sbatchlint", tests=len(found) or 1, failures=len(found), errors=0)
+    if not found:
+        suite = element("testsuite", root, name="sbatchlint", tests=1, failures=0, errors=0, skipped=0)
+        element("testcase", suite, name=f"no findings in {report.scripts} scripts", classname="sbatchlint")
+        return document(root)
+    for path, members in by_file(found).items():
+        shown = repository_path(path)
+        numbers = {"tests": len(members), "failures": len(members), "errors": 0, "skipped": 0}
+        suite = element("testsuite", root, name=shown, **numbers)
+        for each in members:
+            row, column = each.source.position(each.span.start)
+            name = f"{each.code} {each.name} ({row}:{column})"
+            case = element("testcase", suite, name=name, classname=shown, file=shown, line=row)
+            failure = element("failure", case, message=escape(each.message), type=each.severity)
+            failure.text = escape(f"{shown}:{row}:{column}: {each.severity} {each.code} {each.name} {each.message}")
+    return document(root)

@@ -1,0 +1,32 @@
+"""A table in Markdown, for the summary of a CI step or a comment on a pull request."""
+
+import re
+
+from sbatchlint.report.cells import escape
+from sbatchlint.report.identity import repository_path
+from sbatchlint.report.model import Report
+from sbatchlint.report.summary import summary
+from sbatchlint.report.terminal import Terminal
+
+# GitHub cuts a summary at 1 MiB; a reader is lost long before.
+MOST_ROWS = 500
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~&@])")
+
+
+def render(report: Report, terminal: Terminal) -> str:
+    lines = [f"**sbatchlint**: {_text(summary(report, Terminal(), wrapped=False).rstrip())}"]
+    found = report.diagnostics
+    if found:
+        lines += ["", "| | where | check | |", "|---|---|---|---|"]
+    for each in found[:MOST_ROWS]:
+        place = f"{repository_path(each.source.path)}:{each.source.row(each.span.start)}"
+        check = f"[{each.code} {each.name}]({each.url})"
+        lines.append(f"| {each.severity} | {_text(place)} | {check} | {_text(each.message)} |")
+    if len(found) > MOST_ROWS:
+        lines += ["", f"{len(found) - MOST_ROWS} more are not shown."]
+    return "\n".join(lines) + "\n"
+
+
+def _text(text: str) -> str:
+    """A text on one line that Markdown and HTML show as it is."""
+    return _MARKUP.sub(r"\\\1", escape(text))

@@ -1,0 +1,192 @@
+"""A script inside a document, as a source of its own whose characters know their places in the document."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from sbatchlint.source.edits import Edit, apply
+from sbatchlint.source.text import Source, Span
+
+
+class OuterRow(int):
+    """A row of a snippet; in a message it is that of the document."""
+
+    outer: int
+
+    @classmethod
+    def of(cls, row: int, outer: int) -> "OuterRow":
+        found = cls(row)
+        found.outer = outer
+        return found
+
+    def __str__(self) -> str:
+        return str(self.outer)
+
+    def __format__(self, form: str) -> str:
+        return format(self.outer, form)
+
+
+class Embedded(Source):
+    """The text of a script in a document. `is_fragment`: it is a piece of one."""
+
+    __slots__ = ("_fragment",)
+
+    def __init__(self, text: str, path: str, is_fragment: bool) -> None:
+        super().__init__(text, path)
+        self._fragment = is_fragment
+
+    @property
+    def is_fragment(self) -> bool:
+        return self._fragment
+
+    @property
+    def has_files_beside(self) -> bool:
+        return False
+
+    def with_text(self, text: str) -> Source:
+        return Embedded(text, self.path, self._fragment)
+
+
+class Snippet(Embedded):
+    """The text of some lines of `outer`, each without what the document puts before it.
+
+    `lines`: where their characters stand, without the line's end; None where they do not stand there as they are
+    (a string with escapes), so that nothing can be written back. `special`: characters that mean something else there.
+    `open_end`: the text ends in its last line, and not with the end of that.
+    """
+
+    __slots__ = ("_places", "_starts", "lines", "outer", "special")
+
+    def __init__(
+        self, outer: Source, lines: Sequence[Span], is_fragment: bool, *, text: str | None = None,
+        places: Sequence[tuple[int, Span]] = (), special: str = "", open_end: bool = False,
+    ) -> None:  # fmt: skip
+        self.outer = outer
+        self.special = special
+        self.lines: Sequence[Span] | None = lines if text is None else None
+        found = list(places)
+        if text is None:
+            text, found = _joined(outer.text, lines, open_end)
+        super().__init__(text, outer.path, is_fragment)
+        self._starts = [start for start, _ in found]
+        self._places = [place for _, place in found]
+
+    def row(self, offset: int) -> int:
+        return OuterRow.of(super().row(offset), self.outer.row(self.place(offset)))
+
+    # --- from the snippet to the document -----------------------------------------------------
+
+    def place(self, offset: int) -> int:
+        """Where a character stands in the document; the end of the text maps behind its last character."""
+        if offset >= len(self.text) or not self._places:
+            return self._places[-1].end if self._places else 0
+        number = bisect_right(self._starts, offset) - 1
+        start, end = self._places[number]
+        one_to_one = self._size(number) == end - start
+        return start + offset - self._starts[number] if one_to_one else start
+
+    def span(self, span: Span) -> Span:
+        """Where a range stands in the document, from its first to its last character."""
+        first = self.place(span.start)
+        if span.end <= span.start:
+            return Span(first, first)
+        number = bisect_right(self._starts, span.end - 1) - 1
+        start, end = self._places[number]
+        one_to_one = self._size(number) == end - start
+        return Span(first, min(start + span.end - self._starts[number], end) if one_to_one else end)
+
+    def _size(self, number: int) -> int:
+        """How many characters a run has."""
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self.text)
+        return end - self._starts[number]
+
+    # --- writing back --------------------------------------------------------------------------
+
+    def edits(self, edits: Sequence[Edit]) -> list[Edit] | None:
+        """The edits of the document that make edits of this snippet; None where they cannot be written."""
+        if self.lines is None:
+            return None
+        if any("\n" in each.content or "\n" in self.slice(each.span) for each in edits):
+            return self.rewriting(apply(self.text, edits))
+        if any(set(self.special) & set(each.content) for each in edits):
+            return None
+        return [Edit(self.span(each.span), each.content) for each in edits]
+
+    def rewriting(self, text: str) -> list[Edit] | None:
+        """The edits of the document that make another text of this snippet; None where that cannot be written.
+
+        Only the lines change that are others; new ones begin as those around them.
+        """
+        if self.lines is None:
+            return None
+        from difflib import SequenceMatcher  # heavy, and used for fixes only
+
+        before, after = self.text.split("\n"), text.split("\n")
+        if len(before) != len(self.lines) + self.text.endswith("\n"):
+            return None
+        edits = []
+        for kind, low, high, new_low, new_high in SequenceMatcher(None, before, after, False).get_opcodes():
+            if kind != "equal":
+                edit = self._replacing(low, high, after[new_low:new_high])
+                if edit is None or set(self.special) & set(edit.content):
+                    return None
+                edits.append(edit)
+        return edits
+
+    def _replacing(self, low: int, high: int, new: list[str]) -> Edit | None:
+        """The edit that puts lines in the place of those from `low` to before `high`."""
+        assert self.lines is not None
+        count = len(self.lines)
+        if high > count or low == count and not self.text.endswith("\n"):
+            return None  # the end of the last line is the document's
+        old = self.lines[low:high]
+        if not new:  # whole lines go
+            begin = self._line_start(low)
+            end = self._line_start(high) if high < count else self._behind(high - 1)
+            return Edit(Span(begin, end), "")
+        common = min(len(old), len(new))
+        rest = [self._prefix(low) + line if line else self._prefix(low).rstrip() for line in new[common:]]
+        if not old:
+            begin = self._line_start(low) if low < count else self._behind(count - 1)
+            return Edit(Span(begin, begin), "".join(line + self.outer.newline for line in rest))
+        parts = []
+        for number in range(common):
+            if number:
+                parts.append(self.outer.text[old[number - 1].end : old[number].start])
+            parts.append(new[number])
+        content = "".join(parts) + "".join(self.outer.newline + line for line in rest)
+        return Edit(Span(old[0].start, old[-1].end), content)
+
+    def _line_start(self, number: int) -> int:
+        assert self.lines is not None
+        return self.outer.line_of(self.lines[number].start).start
+
+    def _behind(self, number: int) -> int:
+        """Where the line behind a line begins."""
+        assert self.lines is not None
+        return self.outer.full_line(Source.row(self.outer, self.lines[number].end)).end
+
+    def _prefix(self, near: int) -> str:
+        """What stands before the text of a line, at the nearest one that has any."""
+        assert self.lines is not None
+        order = sorted(range(len(self.lines)), key=lambda number: abs(number - near))
+        chosen = next((number for number in order if self.lines[number].start < self.lines[number].end), near)
+        line = self.lines[min(chosen, len(self.lines) - 1)]
+        return self.outer.text[self.outer.line_of(line.start).start : line.start]
+
+
+def _joined(text: str, lines: Sequence[Span], open_end: bool) -> tuple[str, list[tuple[int, Span]]]:
+    """The text of some lines of a document, and where each part of it stands."""
+    parts: list[str] = []
+    places: list[tuple[int, Span]] = []
+    at = 0
+    for number, line in enumerate(lines):
+        if line.end > line.start:
+            parts.append(text[line.start : line.end])
+            places.append((at, line))
+            at += line.end - line.start
+        newline = text.find("\n", line.end)
+        if number + 1 < len(lines) or newline >= 0 and not open_end:
+            parts.append("\n")
+            places.append((at, Span(line.end, newline + 1)))
+            at += 1
+    return "".join(parts), places

@@ -1,0 +1,75 @@
+"""How a job ends: what it leaves behind, what it says of its failures, and when its handlers run."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from sbatchlint.engine import inspect
+from sbatchlint.settings import Settings
+from sbatchlint.source.text import Source
+
+from .local_slurm import LocalSlurm
+
+WORK = "srun python3 -m timeit -n1 -r1 -s 'import time' 'time.sleep(3)'"
+FAILING = "srun ./no_such_solver"
+ASKED = """\
+trap 'echo "handled after $SECONDS s"' USR1
+(sleep 1; scancel --batch --signal=USR1 "$SLURM_JOB_ID") &
+"""
+
+
+class Ending(NamedTuple):
+    """The commands of a job of one task, and what comes of them: its state, and what its output has and has not.
+
+    `there`: a regular expression; `missing`: a string.
+    `code`: the check that reports it, among CODES; '' for none.
+    """
+
+    commands: str
+    code: str
+    state: str
+    there: str = ""
+    missing: str = "\0"
+
+
+CODES = ("SB710", "SB711", "SB720", "SB801", "SB805", "SB820")
+ENDINGS = {
+    "killed": Ending(f"{WORK} &\n", "SB801", "COMPLETED", missing="1 loop"),
+    "awaited": Ending(f"{WORK} &\nwait $!\n", "", "COMPLETED", "1 loop"),
+    "lost in a pipe": Ending(f"{FAILING} | cat\n", "SB710", "COMPLETED", "No such file"),
+    "seen through a pipe": Ending(f"set -o pipefail\n{FAILING} | cat\n", "", "FAILED", "No such file"),
+    "lost by the last command": Ending(f"{FAILING}\necho end\n", "SB710", "COMPLETED", "end"),
+    "seen in time": Ending(f"set -e\n{FAILING}\necho end\n", "", "FAILED", missing="end\n"),
+    "lost by wait": Ending(f"{FAILING} &\nwait\n", "SB711", "COMPLETED", "No such file"),
+    "kept by wait": Ending(f"{FAILING} &\nwait $!\n", "", "FAILED", "No such file"),
+    "kept by a second wait": Ending(f"{FAILING} &\npid=$!\nwait $pid\nwait $pid\n", "", "FAILED", "No such file"),
+    "looked at too late": Ending(
+        f"{FAILING}\necho end\nif [ $? -ne 0 ]; then\n    exit 1\nfi\n", "SB720", "COMPLETED", "end"
+    ),
+    "waiting for a number": Ending(f"{WORK}\nwait 20\n", "SB820", "FAILED", "not a child of this shell"),
+    "handled too late": Ending(f"{ASKED}{WORK}\n", "SB805", "COMPLETED", "handled after [3-9] s"),
+    "handled in time": Ending(f"{ASKED}{WORK} &\nwait\n", "", "FAILED", "handled after [12] s"),
+}
+
+
+def script_of(name: str) -> str:
+    return f"#!/bin/bash\n#SBATCH --ntasks=1 --signal=B:USR1@60\n{ENDINGS[name].commands}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ahead(slurm: LocalSlurm) -> None:
+    slurm.run_ahead(map(script_of, ENDINGS))
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_job_ends_as_the_checks_say(slurm: LocalSlurm, name: str) -> None:
+    ending, script = ENDINGS[name], script_of(name)
+    settings = Settings.of_table({"slurm-version": slurm.version})
+    found = {each.code for each in inspect(Source(script, "job.sbatch"), settings).diagnostics}
+    assert found & set(CODES) == ({ending.code} if ending.code else set())
+    outcome = slurm.run(script)
+    assert outcome.state == ending.state, outcome
+    assert re.search(ending.there, outcome.output) and ending.missing not in outcome.output, outcome

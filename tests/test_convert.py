@@ -1,0 +1,276 @@
+"""`convert`: what becomes of a script or a command, that it is proven, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from convert_cases import CASES
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command line over the real checks, with an empty folder as the current one."""
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_conversion(command: Command, name: str) -> None:
+    case = CASES[name]
+    path = command.write("job.sh", case.before)
+    if case.file is not None:
+        command.write(*case.file)
+    result = command("convert", *case.options.split(), "job.sh")
+    assert (result.out, result.code) == (case.after, case.code), result.err
+    assert path.read_text() == case.before
+    command.write("done.sh", result.out)
+    again = command("convert", *case.options.split(), "done.sh")
+    assert again.out == case.after and again.code in (0, case.code), again.err
+
+
+def test_to_tasks_and_back_is_the_same_job(command: Command) -> None:
+    command.write("job.sh", CASES["torchrun"].after)
+    options = ["--nodes", "2", "--output-format", "json", "--to"]
+    native = json.loads(command("convert", *options, "srun", "job.sh").out)
+    assert native["script"].count("export MASTER_ADDR=") == native["script"].count("export MASTER_PORT=") == 1
+    command.write("native.sh", native["script"])
+    back = json.loads(command("convert", *options, "torchrun", "native.sh").out)
+    (before,), (after,) = native["before"]["steps"], back["after"]["steps"]
+    for key in ("nodes", "tasks", "processes", "program", "argv"):
+        assert before[key] == after[key], key
+    assert native["before"]["request"]["components"][0]["cpus_per_task"] == 4
+    assert back["after"]["request"]["components"][0]["cpus_per_task"] == 4
+
+
+def test_a_command_line(command: Command) -> None:
+    result = command("convert", "--nodes", "2", "--", "torchrun", "--nproc-per-node=8", "train.py", "--name", "a b")
+    assert result.code == 1
+    assert "--nproc-per-node=8 train.py --name 'a b'\n" in result.out
+    assert "##SBATCH --time=HH:MM:SS\n" in result.out and "##SBATCH --cpus-per-task=CPUS\n" in result.out
+    assert "to do: fill in, and write #SBATCH: --time=HH:MM:SS" in result.err
+
+
+def test_the_configuration_file_of_accelerate_has_no_say_in_nodes(command: Command) -> None:
+    command.write(
+        "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8\naccelerate launch --config_file a.yaml --num_processes 8 a.py\n"
+    )
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0, result.err
+    assert "--deepspeed_multinode_launcher=standard --rdzv_backend=static " in result.out
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_the_cpus_that_only_an_srun_asks_for_stay(command: Command) -> None:
+    text = "#!/bin/bash\n#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4 -t5\nsrun -c 8 python train.py\n"
+    command.write("job.sh", text)
+    assert command("convert", "--nodes", "2", "job.sh").out == text.replace("-N1", "-N2")
+    command.write("one.sh", text.replace("python", "torchrun --nproc-per-node=4").replace("node=4 --g", "node=1 --g"))
+    assert "srun -c 8 bash -c " in command("convert", "--nodes", "2", "one.sh").out
+
+
+def test_the_cpus_of_all_tasks_of_the_node_count(command: Command) -> None:
+    header = "#SBATCH --ntasks=2 --ntasks-per-node=2 --cpus-per-task=4 --gpus-per-node=2 -t5"
+    command.write("job.sh", f"#!/bin/bash\n{header}\nsrun python train.py\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert "--ntasks-per-node=2 --cpus-per-task=4 --gpus-per-node=2 -t5" in result.out, result.err
+
+
+def test_what_is_left_to_do_is_not_written(command: Command) -> None:
+    path = command.write("job.sh", "#!/bin/bash\ntorchrun --nproc-per-node=8 train.py\n")
+    out = path.with_name("out.sbatch")
+    assert command("convert", "--nodes", "2", "job.sh", "-o", "out.sbatch").code == 1
+    assert not out.exists()
+    assert command("convert", "--nodes", "2", "job.sh", "-o", "out.sbatch", "--allow-todo").code == 1
+    assert out.read_text().startswith("#!/bin/bash\n#SBATCH --nodes=2\n")
+    before = out.read_text()
+    assert command("convert", "--nodes", "4", "job.sh", "-o", "out.sbatch", "--allow-todo").code == 2
+    assert out.read_text() == before
+
+
+def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH --gpus-per-node=8 --cpus-per-task=64\n#SBATCH --time=5\n"
+                  "module load cuda\ntorchrun --nproc-per-node=8 train.py\n")  # fmt: skip
+    result = command("convert", "--nodes", "2", "--diff", "job.sh")
+    changed = [line for line in result.out.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert result.code == 0 and len(changed) < 12
+    assert command("convert", "--nodes", "2", "--check", "job.sh").out == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "reason"),
+    [
+        ("echo hello\n", "", "it starts no launcher that is known"),
+        ("python train.py\n", "", "its file cannot be read here"),
+        ("python a.py\npython b.py\n", "", "several programs (line 2, 3)"),
+        ("python train.py trainer.devices=8\n", "--to torchrun", "becomes tasks of srun"),
+        ("torchrun train.py\n", "", "how many GPUs a node has is not known"),
+        ("deepspeed --num_gpus 8 --autotuning run train.py\n", "", "torchrun has no counterpart of --autotuning"),
+        ("ray start --head\npython train.py\n", "", "ray start is not converted"),
+        ("torchrun --nproc-per-node=8 $ARGS\n", "", "not all words of torchrun on line 2 are known"),
+        ("torchrun --nproc-per-node=8 a.py\ntorchrun --nproc-per-node=8 b.py\n", "", "several groups"),
+        ("for i in 1 2; do torchrun --nproc-per-node=8 a.py $i; done\n", "", "the launcher on line 2 stands in a loop"),
+        ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "docker is converted to pyxis or apptainer only"),
+        ("accelerate launch --config_file a.yaml --num_processes 8 --rdzv_backend etcd a.py\n", "", "are not known"),
+        ("#PBS -l walltime=1:00:00\ntorchrun --nproc-per-node=8 a.py\n", "", "another scheduler"),
+        ("#SBATCH -w node[1-2]\ntorchrun --nproc-per-node=8 a.py\n", "", "--nodelist places it"),
+        ("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntorchrun --nproc-per-node=8 a.py\n", "", "heterogeneous"),
+        ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "no counterpart of --max_restarts"),
+        ("accelerate launch --num_processes 8 --mixed_precision bf16 a.py\n", "--to torchrun", "of --mixed_precision"),
+        ("mpirun -np 8 --map-by ppr:4:socket ./a\n", "", "told by -map-by"),
+        ("if true; then\n", "", "not all of it can be read"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted(command: Command, script: str, options: str, reason: str) -> None:
+    command.write("job.sh", f"#!/bin/bash\n{script}")
+    result = command("convert", "--nodes", "2", *options.split(), "job.sh")
+    assert result.code == 4 and reason in result.err, result.out + result.err
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "--nodes 0 a.sh", "--nodes 2", "--nodes 2 no-such.sh", "--nodes 2 a.sh --set tim=5", "--nodes 2 --",
+     "--nodes 2 a.sh --diff --check"],
+)  # fmt: skip
+def test_wrong_usage(command: Command, arguments: str) -> None:
+    command.write("a.sh", "#!/bin/bash\ntorchrun --nproc-per-node=8 a.py\n")
+    assert command("convert", *arguments.split()).code == 2
+
+
+def test_what_a_script_includes_stays_where_it_is(command: Command) -> None:
+    command.write("env.sh", "export HF_HOME=/shared/hf\n")
+    command.write(
+        "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nsource env.sh\ntorchrun --nproc_per_node=2 a.py\n"
+    )
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "HF_HOME" not in result.out, result.out + result.err
+
+
+@pytest.mark.parametrize("start", ["mpirun ./solve in", "mpirun -np 32 ./solve in", "srun ./solve in"])
+def test_processes_of_cpus_are_tasks_without_gpus(command: Command, start: str) -> None:
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -N1 -n32\n{start}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == ("mpirun" in start), result.err
+    assert "#SBATCH --ntasks-per-node=32\n" in result.out and "gpu" not in result.out and "-n32" not in result.out
+    assert "64 tasks, 64 processes" in result.err and "cpus-per-task" not in result.out
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_how_many_processes_of_cpus_may_be_told(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1\nmpirun ./solve in\n")
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "say --set ntasks-per-node=N" in refused.err
+    result = command("convert", "--nodes", "2", "--set", "ntasks-per-node=16", "job.sh")
+    assert "32 tasks, 32 processes" in result.err and "#SBATCH --ntasks-per-node=16\n" in result.out
+    command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1\nmpirun -n 1000000 ./solve in\n")
+    assert "more than a node has CPUs" in command("convert", "--nodes", "2", "job.sh").err
+
+
+def test_an_array_that_is_set_nowhere_is_empty(command: Command) -> None:
+    text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\ntorchrun --nproc_per_node=2 "${EXTRA[@]}" train.py\n'
+    command.write("job.sh", text)
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "none of these is set: EXTRA" in result.err and '"${EXTRA[@]}" train.py' in result.out
+    command.write("job.sh", text.replace('"${EXTRA[@]}"', "$EXTRA"))
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "EXTRA may hold options: set it in the script" in refused.err
+    command.write("job.sh", text.replace('"${EXTRA[@]}"', "$EXTRA").replace("torchrun", "EXTRA=\ntorchrun"))
+    assert command("convert", "--nodes", "2", "job.sh").code == 0
+
+
+def test_another_launcher_in_a_string_is_written_out(command: Command) -> None:
+    text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nL="deepspeed --num_gpus 2"\n$L train.py\n'
+    command.write("job.sh", text)
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "in a string that is split into words: write its words where it" in refused.err
+    command.write("job.sh", text.replace("$L", "deepspeed --num_gpus 2"))
+    assert command("convert", "--nodes", "2", "job.sh").code == 0
+
+
+@pytest.mark.parametrize(("start", "said"), [("$CMD", True), ('eval "$CMD"', False)])
+def test_what_prints_the_command_as_it_was_is_told(command: Command, start: str, said: bool) -> None:
+    text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nCMD="torchrun --nproc_per_node=2 a.py"\necho $CMD\n'
+    command.write("job.sh", f"{text}{start}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and ("prints the command as it was" in result.err) is said, result.err
+
+
+@pytest.mark.parametrize(
+    ("option", "made"),
+    [
+        ("--nproc_per_node=$SLURM_NTASKS_PER_NODE", "--nproc_per_node=2 a.py"),
+        ('--nproc_per_node "$(nvidia-smi -L | wc -l)"', "--nproc_per_node 2 a.py"),
+        ("--nproc_per_node ${N} --master_addr=$(hostname)", '--nproc_per_node 2 --master_addr="$MASTER_ADDR" a.py'),
+    ],
+)
+def test_a_number_that_the_job_reckons_is_written_out(command: Command, option: str, made: str) -> None:
+    header = "#!/bin/bash\n#SBATCH -t5 -c4 -N1 -n2 --gpus-per-node=2\nN=$(($SLURM_NTASKS / $SLURM_NNODES))\n"
+    command.write("job.sh", f"{header}torchrun --nnodes 1 {option} a.py\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and made in result.out, result.out + result.err
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_workers_that_start_again_meet_by_c10d(command: Command) -> None:
+    command.write(
+        "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\ntorchrun --max-restarts=3 --nproc-per-node=2 a.py\n"
+    )
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "--rdzv-backend=c10d" in result.out and "node-rank" not in result.out, result.err
+
+
+def test_the_processes_of_a_loop_are_counted_once(command: Command) -> None:
+    loop = "for c in 2,1; do\n    IFS=, read -r A B <<< $c\n    torchrun --nproc_per_node=2 a.py --a $A\ndone\n"
+    text = f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{loop}"
+    command.write("job.sh", text)
+    assert "2 processes become 4" in command("convert", "--nodes", "2", "job.sh").err
+
+
+def test_tasks_of_several_commands_grow_and_get_no_launcher(command: Command) -> None:
+    header = "#!/bin/bash\n#SBATCH -t5 -N1 --exclusive --gpus-per-node=8 --ntasks-per-node=8\n"
+    command.write("job.sh", f'{header}srun -l bash -c "cd /w; python train.py; echo done"\n')
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "8 processes become 16" in result.err, result.err
+    refused = command("convert", "--nodes", "2", "--to", "torchrun", "job.sh")
+    assert refused.code == 4 and "which program the tasks of line 3 run is not known" in refused.err
+
+
+def test_an_option_with_a_line_of_its_own_takes_no_indentation_along(command: Command) -> None:
+    words = "torchrun \\\n  --nproc_per_node=2 \\\n  --standalone \\\n      train.py \\\n      --lr 1\n"
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{words}")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert "  --nproc_per_node=2 \\\n      train.py \\\n      --lr 1\n" in result.out, result.err
+
+
+def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Command) -> None:
+    header = "#!/bin/bash\n#SBATCH -t5 --ntasks=2 --ntasks-per-node=2 --cpus-per-task=4 --gpus-per-task=l40s:1\n"
+    command.write("job.sh", f'{header}export MASTER_PORT=29500\nexport MASTER_ADDR="127.0.0.1"\nsrun python main.py\n')
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "4 tasks, 4 processes" in result.err, result.err
+    assert "--gpus-per-node=l40s:2\n" in result.out and "127.0.0.1" not in result.out
+    assert 'export MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"\n' in result.out
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command: Command) -> None:
+    text = "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:4\nGPUS_PER_NODE=4\n"
+    text += "accelerate launch --num_processes $GPUS_PER_NODE a.py\n"
+    command.write("job.sh", text)
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "\nGPUS_PER_NODE=4\n" in result.out, result.err
+    assert '--num_processes "$((SLURM_NNODES * GPUS_PER_NODE))" a.py' in result.out
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_a_shell_under_mpirun_is_no_other_program(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun bash -c 'export A=1; ./solve in'\n")
+    assert "look at" not in command("convert", "--nodes", "2", "job.sh").err

@@ -1,0 +1,191 @@
+"""`sbatchlint diagnose` of programs that it has never heard of: their last words, and what these speak of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sbatchlint.diagnose.joining import rows_of
+from sbatchlint.diagnose.run import Run, judged
+from sbatchlint.settings import Overrides
+
+# Each log: the decisive lines marked `> `, then where it lies.
+LOGS = {
+    "an exception of no known name, below its frames": (
+        """\
+Traceback (most recent call last):
+  File "fit.py", line 3, in <module>
+    fit(rows)
+  File "/opt/lib/python3.11/site-packages/fitting/core.py", line 9, in fit
+    raise NoConvergence("after 40 rounds")
+> fitting.core.NoConvergence: after 40 rounds
+srun: error: n1: task 0: Exited with exit code 1
+""",
+        "code",
+    ),
+    "a look-up that failed, and what it was for": (
+        """\
+Traceback (most recent call last):
+  File "load.py", line 3, in find
+    return KNOWN[name]
+KeyError: 'resnet7'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "load.py", line 5, in find
+    raise ValueError(f"no such model: {name}")
+> ValueError: no such model: resnet7
+""",
+        "code",
+    ),
+    "the first of two exceptions": (
+        """\
+Traceback (most recent call last):
+  File "load.py", line 3, in find
+    step(rows)
+> FloatingPointError: overflow in step 9
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "load.py", line 5, in find
+    save()
+RuntimeError: no state to save
+""",
+        "code",
+    ),
+    "an exception that a logger prints": (
+        """\
+ERROR 11-24 08:50:34 [core.py:842] Traceback (most recent call last):
+ERROR 11-24 08:50:34 [core.py:842]   File "core.py", line 7, in run
+> ERROR 11-24 08:50:34 [core.py:842] ValueError: no blocks are left
+""",
+        "code",
+    ),
+    "an error that only points elsewhere": (
+        """\
+> solver: error: the grid has no points
+RuntimeError: worker 3 failed, see the log above for the root cause
+""",
+        "code",
+    ),
+    "a failure that the program goes on after": (
+        """\
+fuse: failed to clone device fd: Inappropriate ioctl for device
+fuse: trying to continue without -o clone_fd.
+> Fatal error: the box is smaller than the cut-off
+""",
+        "code",
+    ),
+    "a heading, and the message below": (
+        """\
+-------------------------------------------------------
+Program:     mdcode, version 3
+
+> Fatal error:
+> The number of ranks (31) cannot be cut into a grid of 3 dimensions
+-------------------------------------------------------
+""",
+        "submission",
+    ),
+    "an input that is cut short": ("> reader: error: mesh.dat: unexpected end of file in block 3\n", "data"),
+    "an input that is not there": ("> cannot open the input file: orbit.nc does not exist\n", "data"),
+    "an option": ("> solver: error: unknown keyword argument 'cut_of'\n", "submission"),
+    "an account of the node": ("> FATAL: cannot find user information: user id 4711 is not known\n", "cluster"),
+    "a peer that went": ("> [7] ERROR: connection reset by peer\n", "code"),
+    "a server": ("> worker: error: connection refused: 10.0.0.3\n", "cluster"),
+    "a program that submits": ("> RuntimeError: sbatch said: invalid partition\n", "submission"),
+    "C++": (
+        "> terminate called after throwing an instance of 'geo::Bad'\n>   what():  the mesh has no cells\n",
+        "code",
+    ),
+    "C": ("> a.out: grid.c:12: build: Assertion `n > 0' failed.\nsrun: error: n1: task 0: Aborted\n", "code"),
+    "Fortran": ("> STOP negative density\n", "code"),
+    "Fortran, by its library": (
+        "> At line 12 of file in.f90 (unit = 10)\n> Fortran runtime error: End of file\nError termination.\n",
+        "data",
+    ),
+    "R": ("> Error in fit(x, y) : \n>   the columns differ\nCalls: main -> fit\nExecution halted\n", "code"),
+    "Julia": (
+        "ERROR: LoadError: TaskFailedException\n\n>     nested task error: BoundsError: attempt to access 3\n",
+        "code",
+    ),
+    "Java": (
+        '> Exception in thread "main" java.lang.IllegalStateException: no reads\n\tat x.Main(Main.java:3)\n',
+        "code",
+    ),
+    "MATLAB": ("> Error using chol\n> Matrix must be positive definite.\nError in fit (line 4)\n", "code"),
+    "Perl": ("> the table has no rows at /opt/bin/sum.pl line 12.\n", "code"),
+    "a renamed srun": ("> yhrun: error: cn7: task 0: Segmentation fault (core dumped)\n", "code"),
+    "a setting of Slurm's that heals itself": (
+        """\
+slurmstepd: error: Unable to create TMPDIR [/data/tmp]: No such file or directory
+slurmstepd: error: Setting TMPDIR to /tmp
+> solver: error: the grid has no points
+""",
+        "code",
+    ),
+    "capitals among a logger's words": (
+        "2024-05-01 10:00:00,120 - trainer - INFO - start\n> 2024-05-01 10:00:09,120 - trainer - ERROR - no batch\n",
+        "code",
+    ),
+}
+# A script (lines to blame marked `> `), and the log.
+SCRIPTS = {
+    "a path of the script": (
+        "#!/bin/bash\n#SBATCH --ntasks=1\n> srun solver --mesh inputs/box.msh\n",
+        "solver: cannot open inputs/box.msh\n",
+    ),
+    "an option of the script": (
+        "#!/bin/bash\n#SBATCH --ntasks=1\nmodule load solver\n> srun solver --cut-of=3\n",
+        "ERROR: unknown option '--cut-of=3'\n",
+    ),
+    "the number of processes": (
+        "#!/bin/bash\n> #SBATCH --ntasks=31\nmodule load md\n> srun md run.in\n",
+        "Fatal error: there is no domain decomposition for 31 ranks\n",
+    ),
+    "nothing was loaded": (
+        "#!/bin/bash\n#SBATCH --ntasks=1\n> srun md -in run.in\n",
+        "/opt/md/bin/md: error while loading shared libraries: libfftw3.so.3: cannot open shared object file\n",
+    ),
+    "a step in a job of one task": (
+        "#!/bin/bash\nmodule load mpi\n> srun -n 2 ./a.out\n",
+        "srun: error: Unable to create job step: More processors requested than permitted\n",
+    ),
+}
+
+
+def _judged(folder: Path, log: str, script: str | None = None) -> Run:
+    (folder / "job.log").write_text(log)
+    if script is not None:
+        (folder / "job.sh").write_text(script)
+    path = None if script is None else str(folder / "job.sh")
+    return judged([str(folder / "job.log")], path, options=Overrides(isolated=True), searching=False)
+
+
+def _marked(text: str) -> tuple[str, set[int]]:
+    lines = text.split("\n")
+    return "\n".join(each.removeprefix("> ") for each in lines), {
+        row for row, each in enumerate(lines, 1) if each.startswith("> ")
+    }
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_last_words_of_a_program(name: str, tmp_path: Path) -> None:
+    log, where = LOGS[name]
+    text, marked = _marked(log)
+    best = _judged(tmp_path, text).diagnosis.answers[0]
+    assert set(best.event.rows) <= marked, best
+    assert (best.cause.where, best.confidence == "certain") == (where, False), best
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_script_has_the_word_of_the_message(name: str, tmp_path: Path) -> None:
+    script, log = SCRIPTS[name]
+    text, marked = _marked(script)
+    run = _judged(tmp_path, log, text)
+    best = run.diagnosis.answers[0]
+    assert best.cause.where == "script", best
+    assert marked <= set(rows_of(best, run.source)), best
