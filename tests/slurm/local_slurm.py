@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -37,7 +37,7 @@ PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel", "sinfo", "unshare", "mount")
 FINISHED = re.compile("BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT")
 GIVEN_UP = re.compile("aborted before step completely launched|Job credential revoked")
-START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 90.0
+START_SECONDS, COMMAND_SECONDS, JOB_SECONDS = 40.0, 20.0, 240.0
 # Jobs at a time: the controller starts jobs once a second, however many wait.
 AHEAD = 12
 # The number of the first job: too long to be met by chance in another text.
@@ -89,8 +89,9 @@ class Unavailable(Exception):
 
 
 class Outcome(NamedTuple):
-    """A job that has ended: its state (`COMPLETED`), `code:signal`, its output, and what sbatch said."""
+    """A job that has ended: its number, its state (`COMPLETED`), `code:signal`, its output, and what sbatch said."""
 
+    job: str
     state: str
     exit_code: str
     output: str
@@ -404,11 +405,16 @@ class LocalSlurm:
     def run(self, script: str) -> Outcome:
         """Submits a script and waits for its end. Raises RuntimeError where it is refused, or does not end.
 
-        On a busy machine it happens that Slurm itself gives a step up while it starts: such a job runs once more.
+        On a busy machine it happens that Slurm itself gives a step up while it starts: such a job runs once more. It
+        and all jobs that were not begun by `run_ahead` run alone, when those that were have ended.
         """
         ahead = self._ahead.pop(script, None)
-        outcome = self._run(script) if ahead is None else ahead.result()
-        return self._run(script) if GIVEN_UP.search(outcome.output) else outcome
+        outcome = self._run_alone(script) if ahead is None else ahead.result()
+        return self._run_alone(script) if GIVEN_UP.search(outcome.output) else outcome
+
+    def _run_alone(self, script: str) -> Outcome:
+        wait(self._ahead.values())
+        return self._run(script)
 
     def run_through(self, script: str, meanwhile: Callable[[str], object]) -> Future[Outcome]:
         """Begins to run a script; `meanwhile` is called with the job's number when the job has printed something."""
@@ -437,7 +443,7 @@ class LocalSlurm:
             self.client("scancel", job)
             raise RuntimeError(f"job {job} did not end: {record.get('JobState')} {record.get('Reason')}")
         text = output.read_text(errors="replace") if output.exists() else ""
-        return Outcome(record["JobState"], record["ExitCode"], text, done.stderr)
+        return Outcome(job, record["JobState"], record["ExitCode"], text, done.stderr)
 
 
 def _read_terminal(output: IO[bytes], seconds: float) -> bytes:

@@ -21,7 +21,7 @@ from test_convert_programs import CASES as PROGRAMS
 
 from .conftest import selected
 from .local_slurm import LocalSlurm, Unavailable
-from .test_launchers_live import HERE, NODES, Run, interpreters, is_program, is_there
+from .test_launchers_live import HERE, NODES, Run, interpreters, is_program, is_there, read_once
 
 # What takes long to import; these run where SBATCHLINT_ALL_LAUNCHES is set.
 EXTRA = ("lightning", "to-accelerate", "to-deepspeed")
@@ -72,6 +72,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         pytest.skip(f"no Slurm: {error}")
     try:
         shutil.copytree(HERE / "programs", cluster.work, dirs_exist_ok=True)
+        read_once(module for name in names for module in RUNNING[name].needs.split())
         found = {name: converted(folder, name, cluster) for name in names}
         cluster.run_ahead(run.script(interpreters()) for run in found.values())
         yield found
@@ -84,8 +85,8 @@ class Converted(Run):
 
     cluster: LocalSlurm
 
-    def script(self, interpreters: Path) -> str:
-        found = super().script(interpreters)
+    def script(self, interpreters: Path, again: bool = False) -> str:
+        found = super().script(interpreters, again)
         return found.replace("export PATH=", f"export REAL_SRUN=$(command -v srun) PATH={HERE}/containers:", 1)
 
     def told(self) -> list[str]:
@@ -103,7 +104,6 @@ def converted(folder: Path, name: str, cluster: LocalSlurm) -> Run:
     path.write_text(f"{case.after}# right: plan 0; starts 0; processes {case.processes}; worlds 0; COMPLETED\n")
     run = Converted(path, cluster.root)
     run.cluster = cluster
-    run.records.mkdir(parents=True)
     return run
 
 
@@ -113,10 +113,7 @@ def test_what_was_converted_runs(runs: dict[str, Run], name: str, request: pytes
         pytest.skip(f"not installed: {RUNNING[name].needs}")
     run = runs[name]
     assert isinstance(run, Converted)
-    if getattr(request.node, "execution_count", 1) > 1:  # it failed, and left its records
-        for path in run.records.iterdir():
-            path.unlink()
-    outcome = run.cluster.run(run.script(interpreters()))
+    outcome = run.outcome(run.cluster, request)
     programs = [each for each in run.started() if is_program(each)]
     assert outcome.state == "COMPLETED", outcome.output
     told = TOLD.get(name, "").format(work=run.cluster.work, home=os.environ["HOME"])

@@ -10,9 +10,11 @@ comes of it:
 
 `plan`: the processes of all steps that the plan foresees. `starts`: how often the launcher really started (a program
 without one: itself); `processes`: how many programs; `worlds`: how many of them found each other, world by world; then
-the job's state. `2|4` is one or the other. What `hangs` does so for a few seconds, as its time-out is set here. The
-launchers are those of the environment that SBATCHLINT_LAUNCHERS names, or that runs this; scripts whose launcher is not
-there are skipped. Those marked `extra` ask what others ask as well, in another way; they run where
+the job's state. `2|4` is one or the other. What `hangs` does so for a few seconds, as its time-out is set here; a test
+that failed runs again with more patience, as on a busy machine processes need longer to find each other.
+
+The launchers are those of the environment that SBATCHLINT_LAUNCHERS names, or that runs this; scripts whose launcher
+is not there are skipped. Those marked `extra` ask what others ask as well, in another way; they run where
 SBATCHLINT_ALL_LAUNCHES is set, which takes half as long again.
 """
 
@@ -25,7 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,14 +42,15 @@ from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
 from .conftest import selected
-from .local_slurm import LocalSlurm, Unavailable
+from .local_slurm import LocalSlurm, Outcome, Unavailable
 from .test_plan_live import best, groups_of, known, with_lines
 
 HERE = Path(__file__).parent / "launchers"
 EXTRA = "\n# extra\n"
 SCRIPTS = sorted((HERE / "scripts").glob("*.sbatch"), key=lambda path: path.name)
 NODES = 16
-HANG_SECONDS = 6
+# How long processes wait for each other: where they never meet, where they do, and how many times that in a second try.
+HANG_SECONDS, MEET_SECONDS, PATIENCE = 6, 20, 5
 EXPECTED = re.compile(
     r"^# (right|wrong) ?(?P<codes>[\w ]*?)(?P<hangs>hangs)?: plan (?P<plan>.*); starts (?P<starts>\d+); "
     r"processes (?P<processes>[\d|]+); worlds (?P<worlds>.*); (?P<state>[\w|]+)$",
@@ -69,20 +72,30 @@ class Run:
     def __init__(self, path: Path, root: Path) -> None:
         self.path = path
         self.text = path.read_text()
-        self.records = root / "records" / path.stem
+        self.root = root / "records" / path.stem
         (expected,) = EXPECTED.finditer(self.text)
         self.expected = expected.groupdict()
         self.right = expected.group(1) == "right"
         self.codes = self.expected["codes"].split()
 
-    def script(self, interpreters: Path) -> str:
-        hangs = [f"export PET_RDZV_CONF=timeout={HANG_SECONDS},join_timeout={HANG_SECONDS} MEET_SECONDS={HANG_SECONDS}"]
+    def script(self, interpreters: Path, again: bool = False) -> str:
+        """The script with what it needs here; `again`: it has failed, and gets more time."""
+        hangs = self.expected["hangs"]
+        seconds = (HANG_SECONDS if hangs else MEET_SECONDS) * (PATIENCE if again else 1)
         return with_lines(
             self.text,
             f"export PATH={interpreters}:$PATH PYTHONPATH=$PWD/site:$PWD {' '.join(VARIABLES)}",
-            f"export SBATCHLINT_RECORDS={self.records}",
-            *(hangs if self.expected["hangs"] else []),
+            f"export SBATCHLINT_RECORDS={self.root}/$SLURM_JOB_ID MEET_SECONDS={seconds}",
+            'mkdir -p "$SBATCHLINT_RECORDS"',
+            *([f"export PET_RDZV_CONF=timeout={seconds},join_timeout={seconds}"] if hangs else []),
         )
+
+    def outcome(self, cluster: LocalSlurm, request: pytest.FixtureRequest) -> Outcome:
+        """Runs the script, and knows from then on what this job wrote down."""
+        again = getattr(request.node, "execution_count", 1) > 1
+        found = cluster.run(self.script(interpreters(), again))
+        self.records = self.root / found.job
+        return found
 
     def started(self) -> list[Record]:
         """Every launcher and program that started; what a launcher starts to start its workers is left out."""
@@ -130,12 +143,22 @@ def is_there(name: str) -> bool:
     return module or shutil.which(name) is not None
 
 
+def needed(path: Path) -> list[str]:
+    """The modules, commands and libraries of a script."""
+    return [name for names in NEEDS.findall(path.read_text()) for name in names.split()] or ["torch"]
+
+
 def missing(path: Path) -> list[str]:
     """What a script needs and is not there."""
     if EXTRA in path.read_text() and "SBATCHLINT_ALL_LAUNCHES" not in os.environ:
         return ["SBATCHLINT_ALL_LAUNCHES"]
-    needed = [name for names in NEEDS.findall(path.read_text()) for name in names.split()]
-    return [name for name in needed or ["torch"] if not is_there(name)]
+    return [name for name in needed(path) if not is_there(name)]
+
+
+def read_once(names: Iterable[str]) -> None:
+    """Imports what there is of some modules: a dozen jobs that read torch from a cold disk together take minutes."""
+    for name in sorted(set(names)):
+        subprocess.run([interpreters() / "python", "-c", f"import {name}"], capture_output=True)
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +176,8 @@ def runs(request: pytest.FixtureRequest) -> Iterator[tuple[LocalSlurm, dict[Path
         except Unavailable as error:
             pytest.skip(f"no Slurm: {error}")
         shutil.copytree(HERE / "programs", cluster.work, dirs_exist_ok=True)
+        read_once(name for path in paths for name in needed(path))
         found = {path: Run(path, cluster.root) for path in paths}
-        for run in found.values():
-            run.records.mkdir(parents=True)
         # Each process of pytest-xdist has all tests before it, and runs some.
         if "PYTEST_XDIST_WORKER" not in os.environ:
             cluster.run_ahead(run.script(interpreters()) for run in found.values())
@@ -168,12 +190,14 @@ def runs(request: pytest.FixtureRequest) -> Iterator[tuple[LocalSlurm, dict[Path
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_launcher_does_what_is_said(runs: tuple[LocalSlurm, dict[Path, Run]], path: Path) -> None:
+def test_launcher_does_what_is_said(
+    runs: tuple[LocalSlurm, dict[Path, Run]], path: Path, request: pytest.FixtureRequest
+) -> None:
     cluster, of_path = runs
     if path not in of_path:
         pytest.skip(f"not installed, or not set: {', '.join(missing(path))}")
     run = of_path[path]
-    outcome = cluster.run(run.script(interpreters()))
+    outcome = run.outcome(cluster, request)
     source = Source(run.text, "job.sbatch")
     steps = steps_of(Job.from_source(source, Site(slurm_versions=(cluster.version, cluster.version))))
     started = run.started()

@@ -2,7 +2,8 @@
 
 It does what `torch.distributed.init_process_group` does with env://, in a few milliseconds and without torch: rank 0
 listens, the others connect, and each learns who came. It writes that down, and fails where some are missing after
-MEET_SECONDS. With the argument `stay` it then works until a launcher of the job has ended, which is not its own.
+MEET_SECONDS. With the argument `stay` it then works until a launcher of the job has ended, which is not its own, or
+until the others must have given up.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def write(rank: int, size: int, local: int | None, met: list[str]) -> None:
 
 
 def stay() -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 2.5 * SECONDS
     while "stay" in sys.argv and time.monotonic() < deadline:
         if any(each.endswith(".end") for each in os.listdir(os.environ["SBATCHLINT_RECORDS"])):
             break
