@@ -59,4 +59,4 @@ def test_comments_that_the_command_writes_change_no_job(slurm: LocalSlurm) -> No
     slurm.run_ahead([JOB, after])
     plain, commented = slurm.run(JOB), slurm.run(after)
     assert plain.state == "COMPLETED" and plain.output.count("MARK") == 7, plain
-    assert commented == plain
+    assert commented[1:] == plain[1:]  # all but the number
