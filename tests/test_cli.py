@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
+from array import array
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -433,9 +437,25 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
 
 
+def unread(pipe: IO[bytes]) -> int:
+    """How many bytes wait in a pipe."""
+    count = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
 def test_interrupt(tmp_path: Path) -> None:
-    process = started(tmp_path, "-")
-    time.sleep(1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+    try:
+        process = started(tmp_path, "-")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.stdin is not None
+    process.stdin.write(b"#!/bin/bash\n")
+    process.stdin.flush()
+    deadline = time.monotonic() + 30
+    while unread(process.stdin) and time.monotonic() < deadline:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"")
