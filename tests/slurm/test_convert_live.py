@@ -6,7 +6,9 @@ write down what they are told, and run on the node what would run in the contain
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +32,8 @@ RUNNING = {
     for name, case in (CASES | CONTAINERS | BESIDE | PROGRAMS).items()
     if case.processes and (name not in EXTRA or "SBATCHLINT_ALL_LAUNCHES" in os.environ)
 }
+# One of each kind of start, whose program is a process group of torch (or Lightning's, or JAX's), and all-reduces ones.
+COLLECTIVE = ("torchrun", "to-tasks", "accelerate", "deepspeed", "jax", *EXTRA)
 IMAGE = "nvcr.io{}nvidia/pytorch:24.05-py3"
 BIND = "{work}:/workspace{and}{home}/data:/data:ro{and}/etc:/host:ro"
 # What the stand-ins are told: that for srun once, Apptainer's in each task.
@@ -92,6 +96,10 @@ class Converted(Run):
     def told(self) -> list[str]:
         return [" ".join(path.read_text().splitlines()) for path in self.records.glob("*.container")]
 
+    def totals(self) -> list[float | None]:
+        """What an all-reduce of a one from each process gave each of them."""
+        return [json.loads(path.read_text())["total"] for path in sorted(self.records.glob("*.met"))]
+
 
 def converted(folder: Path, name: str, cluster: LocalSlurm) -> Run:
     case = RUNNING[name]
@@ -101,7 +109,9 @@ def converted(folder: Path, name: str, cluster: LocalSlurm) -> Run:
         place = cluster.work / case.file[0]
         if not place.exists():
             place.write_text(case.file[1])
-    path.write_text(f"{case.after}# right: plan 0; starts 0; processes {case.processes}; worlds 0; COMPLETED\n")
+    path.write_text(
+        f"{with_program(name, case.after)}# right: plan 0; starts 0; processes {case.processes}; worlds 0; COMPLETED\n"
+    )
     run = Converted(path, cluster.root)
     run.cluster = cluster
     return run
@@ -116,6 +126,8 @@ def test_what_was_converted_runs(runs: dict[str, Run], name: str, request: pytes
     outcome = run.outcome(run.cluster, request)
     programs = [each for each in run.started() if is_program(each)]
     assert outcome.state == "COMPLETED", outcome.output
+    if name in COLLECTIVE:
+        assert run.totals() == [RUNNING[name].processes] * RUNNING[name].processes, outcome.output
     told = TOLD.get(name, "").format(work=run.cluster.work, home=os.environ["HOME"])
     assert run.told() == [told] * (told != "") * TIMES.get(name, 1), outcome.output
     assert run.worlds() == [RUNNING[name].processes], outcome.output
@@ -126,6 +138,10 @@ def test_what_was_converted_runs(runs: dict[str, Run], name: str, request: pytes
     assert " ".join(given) in case_words(name), outcome.output
 
 
+def with_program(name: str, script: str) -> str:
+    return re.sub(r"(?<= )train\.py", "train_torch.py", script) if name in COLLECTIVE else script
+
+
 def is_own(word: str) -> bool:
     """Whether a word of a program is written in the script, and not that of the interpreter or of DeepSpeed."""
     return word not in ("python", "-u") and not word.startswith("--local_rank=")
@@ -133,5 +149,5 @@ def is_own(word: str) -> bool:
 
 def case_words(name: str) -> str:
     """The script as it was, without quotes and continuations; Lightning is told of the nodes in the program's words."""
-    before = RUNNING[name].before.replace("num_nodes 1", "num_nodes 2")
+    before = with_program(name, RUNNING[name].before).replace("num_nodes 1", "num_nodes 2")
     return before.replace("'", "").replace('\\"', "").replace("\\\n", "")

@@ -21,9 +21,9 @@ def name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def write(rank: int, size: int, local: int | None, met: list[str]) -> None:
-    """What this process knows of its world. `met`: all processes of it."""
-    found = {"rank": rank, "size": size, "local": local, "met": sorted(met)}
+def write(rank: int, size: int, local: int | None, met: list[str], total: float | None = None) -> None:
+    """What this process knows of its world. `met`: all processes of it; `total`: an all-reduce of a one from each."""
+    found = {"rank": rank, "size": size, "local": local, "met": sorted(met), "total": total}
     with open(os.path.join(os.environ["SBATCHLINT_RECORDS"], f"{name()}.met"), "w", encoding="utf-8") as file:
         json.dump(found, file)
     print(f"{name()} rank {rank} of {size} met {len(met)}", flush=True)

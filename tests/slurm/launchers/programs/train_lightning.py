@@ -11,5 +11,7 @@ fabric = Fabric(accelerator="cpu", devices=devices, num_nodes=nodes, strategy="d
 fabric.launch()
 names = [None] * fabric.world_size
 torch.distributed.all_gather_object(names, name())
-write(fabric.global_rank, fabric.world_size, fabric.local_rank, names)
+total = torch.ones(1)
+torch.distributed.all_reduce(total)
+write(fabric.global_rank, fabric.world_size, fabric.local_rank, names, total.item())
 torch.distributed.destroy_process_group()  # gloo, left to the end of the interpreter, aborts now and then

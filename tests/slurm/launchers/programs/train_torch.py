@@ -14,6 +14,6 @@ torch.distributed.all_reduce(total)
 assert total.item() == size
 names = [None] * size
 torch.distributed.all_gather_object(names, name())
-write(rank, size, int(os.environ["LOCAL_RANK"]), names)
+write(rank, size, int(os.environ["LOCAL_RANK"]), names, total.item())
 stay()
 torch.distributed.destroy_process_group()
