@@ -21,7 +21,8 @@ RANKS = (
 class Case(NamedTuple):
     """`needs`: what has to be installed to run the conversion; `processes`: how many find each other then.
 
-    `code`: 1 where something is left to do. `file`: name and text of one beside the script.
+    `code`: 1 where something is left to do. `file`: name and text of one beside the script. `starts`: how often such
+    processes start, one group after the other.
     """
 
     before: str
@@ -31,6 +32,7 @@ class Case(NamedTuple):
     processes: int = 4
     code: int = 0
     file: tuple[str, str] | None = None
+    starts: int = 1
 
 
 CASES = {
@@ -49,6 +51,35 @@ CASES = {
 train.py --config base.yaml --tag 'run 1'
 """,
         "torch",
+    ),
+    "one-after-the-other": Case(
+        """\
+#!/bin/bash
+#SBATCH --gres=gpu:2 -c 4 --time=5
+ARGS=(--nproc_per_node=2 --nnodes 1 --master_addr localhost)
+torchrun "${ARGS[@]}" train.py --lr 1
+for part in 1 2; do
+    echo part $part
+    torchrun "${ARGS[@]}" train.py --evaluate
+done
+""",
+        "--nodes 2",
+        f"""\
+#!/bin/bash
+#SBATCH --gres=gpu:2 -c 4 --time=5
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+{MEETING}ARGS=(--nproc_per_node=2 --nnodes "$SLURM_NNODES" --master_addr "$MASTER_ADDR")
+srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
+    torchrun --master_port="$MASTER_PORT" "${{ARGS[@]}}" train.py --lr 1
+for part in 1 2; do
+    echo part $part
+    srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODEID" "$@"' \\
+        torchrun --master_port="$MASTER_PORT" "${{ARGS[@]}}" train.py --evaluate
+done
+""",
+        "torch",
+        starts=3,
     ),
     "c10d": Case(
         """\

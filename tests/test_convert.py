@@ -110,10 +110,12 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("python train.py trainer.devices=8\n", "--to torchrun", "becomes tasks of srun"),
         ("torchrun train.py\n", "", "how many GPUs a node has is not known"),
         ("deepspeed --num_gpus 8 --autotuning run train.py\n", "", "torchrun has no counterpart of --autotuning"),
-        ("ray start --head\npython train.py\n", "", "ray start is not converted"),
+        ("ray start --head\npython train.py\n", "", "ray start on line 2 is not converted"),
         ("torchrun --nproc-per-node=8 $ARGS\n", "", "not all words of torchrun on line 2 are known"),
-        ("torchrun --nproc-per-node=8 a.py\ntorchrun --nproc-per-node=8 b.py\n", "", "several groups"),
-        ("for i in 1 2; do torchrun --nproc-per-node=8 a.py $i; done\n", "", "the launcher on line 2 stands in a loop"),
+        ("torchrun --nproc-per-node=8 a.py\ntorchrun --nproc-per-node=1 b.py\n", "", "line 2 and line 3 start"),
+        ("torchrun --nproc-per-node=8 a.py &\ntorchrun --nproc-per-node=8 b.py\n", "", "in the background"),
+        ("for i in 1 2; do torchrun --nproc-per-node=$i a.py; done\n", "", "others in each turn of its loop"),
+        ("C='torchrun --nproc-per-node=8 a'\n[ $X ] && C='torchrun --nproc-per-node=8 b'\n$C\n", "", "one command"),
         ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "docker is converted to pyxis or apptainer only"),
         ("accelerate launch --config_file a.yaml --num_processes 8 --rdzv_backend etcd a.py\n", "", "are not known"),
         ("#PBS -l walltime=1:00:00\ntorchrun --nproc-per-node=8 a.py\n", "", "another scheduler"),
@@ -122,7 +124,7 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "no counterpart of --max_restarts"),
         ("accelerate launch --num_processes 8 --mixed_precision bf16 a.py\n", "--to torchrun", "of --mixed_precision"),
         ("mpirun -np 8 --map-by ppr:4:socket ./a\n", "", "told by -map-by"),
-        ("if true; then\n", "", "not all of it can be read"),
+        ("if true; then\n", "", "a syntax error on line 2"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_converted(command: Command, script: str, options: str, reason: str) -> None:
@@ -274,3 +276,47 @@ def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command
 def test_a_shell_under_mpirun_is_no_other_program(command: Command) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun bash -c 'export A=1; ./solve in'\n")
     assert "look at" not in command("convert", "--nodes", "2", "job.sh").err
+
+
+DOCKER = "docker run -w /w -v /w:/w x/y torchrun --nproc_per_node=2"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "steps"),
+    [
+        ("torchrun --nproc_per_node=2 a.py && torchrun --nproc_per_node=2 b.py", "", 2),
+        ("if [ $1 ]; then\ntorchrun --nproc_per_node=2 a.py\nelse\ntorchrun --nproc_per_node=gpu b.py\nfi", "", 2),
+        ("run() { torchrun --nproc_per_node=2 $@; }\nrun a.py\nrun b.py", "", 1),
+        ("L='torchrun --nproc_per_node=2'\n$L a.py\n$L b.py", "", 2),
+        ('L=(torchrun --nproc_per_node=2)\n"${L[@]}" a.py\n"${L[@]}" b.py', "", 1),
+        ('A="torchrun --nproc_per_node=2 a.py"\nB="torchrun --nproc_per_node=2 b.py"\neval $A\neval $B', "", 2),
+        ("accelerate launch --num_processes 2 a.py\naccelerate launch --num_processes 2 b.py", "", 2),
+        ("until torchrun --nproc_per_node=2 a.py; do sleep 5; done", "", 1),
+        ("while read f; do\n  torchrun --nproc_per_node=2 a.py $f\ndone < list", "", 1),
+        ("for f in *.yaml; do\n  torchrun --nproc_per_node=2 a.py $f\ndone", "--to srun", 1),
+        ("torchrun --nproc_per_node=2 a.py\ntorchrun --nproc_per_node=2 b.py", "--to accelerate", 2),
+        ("srun -n2 python a.py\nsrun -n2 python b.py", "", 2),
+        (f"{DOCKER} a.py\n{DOCKER} b.py", "--container apptainer", 2),
+    ],
+)  # fmt: skip
+def test_each_of_several_starts_is_converted(command: Command, body: str, options: str, steps: int) -> None:
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{body}\n")
+    result = command("convert", "--nodes", "2", *options.split(), "job.sh")
+    assert result.code == 0 and result.out.count("srun ") == steps, result.out + result.err
+    assert result.out.count("export MASTER_ADDR=") == ("-n2" not in body)
+    processes = {line.split(",")[-1] for line in result.err.splitlines() if line.startswith("after")}
+    assert processes == {" 4 processes"}
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", *options.split(), "done.sh").out == result.out
+
+
+def test_several_starts_to_tasks_and_back_are_the_same_job(command: Command) -> None:
+    body = "torchrun --nproc_per_node=2 a.py --lr 1\nfor i in 1 2; do\n  torchrun --nproc_per_node=2 b.py\ndone\n"
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{body}")
+    plans = []
+    for target in ("torchrun", "srun", "torchrun"):
+        made = json.loads(command("convert", "--nodes", "2", "--output-format", "json", "--to", target, "job.sh").out)
+        command.write("job.sh", made["script"])
+        plans.append(made["after"])
+    here, _, there = ([{**step, "line": 0, "launcher": 0} for step in plan["steps"]] for plan in plans)
+    assert len(here) == 2 and here == there

@@ -348,7 +348,7 @@ def test_the_example_of_the_documentation(command: Command) -> None:
 def test_lines_that_differ_in_more_than_the_node_stay_several(command: Command) -> None:
     lines = [f"torchrun --nnodes 2 --node_rank {n} --nproc_per_node 2 train.py --seed {s}" for n, s in ((0, 7), (1, 9))]
     command.write("job.sh", HEADER + "\n".join(lines) + "\n")
-    assert "several groups of processes may start (line 3, 4)" in command("convert", "--nodes", "2", "job.sh").err
+    assert "line 4 starts one node of several" in command("convert", "--nodes", "2", "job.sh").err
 
 
 def test_lines_for_one_node_each_without_a_container(command: Command) -> None:

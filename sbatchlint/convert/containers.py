@@ -43,18 +43,15 @@ def contained(job: Job, wish: Wish, read: Callable[[Source], Job]) -> Contained:
     made = _without_docker(job, wish)
     job = job if made.source is job.source.own else read(made.source)
     places = _places(job)
-    if len(places) != 1:
-        return made
-    (launch,) = places
-    if launch.container is None and wish.container is not None:
+    if len(places) == 1 and places[0].container is None and wish.container is not None:
         if wish.image is None:
             raise NotConvertible("it runs in no container: say --image, and --mounts")
-        entered = Entered(job, launch, wish)
+        entered = Entered(job, places[0], wish)
         source = Source(apply(job.source.own.text, entered.edits), job.source.path)
         made = Contained(source, [*made.decisions, *entered.decisions], [*made.todos, *entered.todos])
         job = read(source)
-        launch = next(iter(_places(job)), launch)
-    if wish.nodes > 1 and (edits := list(synced(job, launch))):
+        places = _places(job)
+    if wish.nodes > 1 and (edits := [edit for each in places for edit in synced(job, each)]):
         source = Source(apply(job.source.own.text, edits), job.source.path)
         made = Contained(
             source, [*made.decisions, "uv makes its environment once, before all nodes use it"], made.todos

@@ -1,7 +1,7 @@
 """A script in, the script for more nodes out, with its proof and with what is left to the user."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.trace import Invocation
@@ -11,13 +11,14 @@ from sbatchlint.convert.containers import contained, has_container
 from sbatchlint.convert.environment import start_told
 from sbatchlint.convert.header import gpus_of, header, tasks_of
 from sbatchlint.convert.inside import is_beside, on_every_node
-from sbatchlint.convert.kept import container_of_start, differences
-from sbatchlint.convert.launcher import Start, start_everywhere, start_of_step, the_start, workers_of
+from sbatchlint.convert.kept import containers_of_starts, differences
+from sbatchlint.convert.launcher import start_everywhere
 from sbatchlint.convert.merging import merged
 from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
+from sbatchlint.convert.starts import Start, start_again, the_starts, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import without_geometry
@@ -79,9 +80,9 @@ class _Script:
         inside = contained(original, wish, lambda each: _as_job(each, settings))
         self.job = original if inside.source is original.source.own else _as_job(inside.source, settings)
         if self.job is not original:
-            the_start(original)  # what it refuses stands in the lines of the script
-        self.container = container_of_start(self.job)
-        lost = differences(container_of_start(original), self.container)
+            the_starts(original)  # what it refuses stands in the lines of the script
+        self.containers = containers_of_starts(self.job)
+        lost = differences(containers_of_starts(original), self.containers)
         if lost:
             raise NotConvertible("; ".join(lost))
         self.text = inside.source
@@ -97,12 +98,15 @@ class _Script:
         base = Source(apply(self.text.text, head.edits), self.path)
         return Job.from_source(base, self.settings.site)
 
-    def proven(self, job: Job, edits: Iterable[Edit], workers: int, ranks: bool) -> tuple[Source, Proof, list[str]]:
-        """The job so changed, with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
+    def changed(self, job: Job, edits: Iterable[Edit]) -> Job:
         source = Source(apply(job.source.own.text, list(edits)), job.source.path)
+        return Job.from_source(source, self.settings.site)
+
+    def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
+        """The job with its proof and what was repaired; see `Proof`. Raises `NotConvertible`."""
         return proven(
-            source,
-            lambda each: Proof(each, self.settings, self.wish, workers, ranks, self.container),
+            job.source.own,
+            lambda each: Proof(each, self.settings, self.wish, workers, ranks, self.containers, starts),
             self.findings,
             self.settings,
         )
@@ -120,13 +124,14 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     done = _as_wanted(script.text, wish, settings, script.job)
     if done is not None:
         return script.conversion(script.text, done, ["it is the wanted job already"])
-    start = the_start(script.job)
-    if start is None:
+    starts = the_starts(script.job)
+    if not starts:
         return _of_program(script)
     _has_wanted_container(script)
-    told = None if start.launch is None else workers_of(start.launch)
-    target = wish.launcher or _TARGETS.get(start.kind, start.kind)
-    cpu_only = target == "srun" and start.kind in ("mpi", "srun") and _is_cpu_only(script.job, wish)
+    kind = starts[0].kind
+    told = next((workers for each in starts if each.launch and (workers := workers_of(each.launch))), None)
+    target = wish.launcher or _TARGETS.get(kind, kind)
+    cpu_only = target == "srun" and kind in ("mpi", "srun") and _is_cpu_only(script.job, wish)
     # `gpus`: processes of a node, one for each GPU where it has some
     gpus = wish.gpus or told or (tasks_of(script.job, wish) if cpu_only else gpus_of(script.job))
     if not gpus:
@@ -138,31 +143,38 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     if gpus > _MOST:
         raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs")
     job = script.asking_for(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
-    # With other counts a step may look like one of single tasks.
-    same = (the_start(job) if start.launch is not None else None) or start_of_step(job, start.number)
-    base = job.source.own
+    first, base = job, job.source.own
     done = _as_wanted(base, wish, settings, job)
     if done is not None and not any(done.new(script.findings)):
         return script.conversion(base, done, ["it needs another option block only", _grown(before, done.plan)])
-    ranks = start.kind != "mpi" and (start.kind, target) != ("srun", "srun")
-    beside = None
-    if same.launch is not None and is_beside(job, same.launch):
-        beside = _beside(job, same.launch, target, gpus)
-    edits = _edits(job, same, target, wish, gpus) if beside is None else beside.started()
-    after, proof, repairs = script.proven(job, edits, gpus, ranks)
-    todos = []
-    if start.kind == "mpi":
+    how, todos, printed = list[str](), list[str](), list[tuple[Job, Launch]]()
+    for left in range(len(starts), 0, -1):
+        start = start_again(job, starts[-left], left, first)
+        if start is None:
+            continue
+        launch = start.launch
+        if launch is not None and is_beside(job, launch):
+            beside = _beside(job, launch, target, gpus)
+            edits = beside.started()
+            how.append(beside.said)
+        else:
+            edits = _edits(job, start, target, wish, gpus)
+        if launch is not None:
+            todos += on_every_node(job, launch)
+            printed.append((job, launch))
+        job = script.changed(job, edits)
+    ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
+    after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
+    if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
     if target == "deepspeed":
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _other_words(before, proof.plan)
-    if same.launch is not None:
-        todos += on_every_node(job, same.launch)
-        repairs += _printed(job, same.launch, Job.from_source(after, settings.site))
+    made = Job.from_source(after, settings.site)
+    repairs += dict.fromkeys(said for each in printed for said in _printed(*each, made))
     said = (_OF_CPUS if cpu_only else _SAID[target]).format(
         nodes=wish.nodes, gpus=gpus, workers=f"{gpus} worker{'s' * (gpus > 1)}"
     )
-    how = [] if beside is None else [beside.said]
     return script.conversion(after, proof, [said, *how, _grown(before, proof.plan), *repairs], todos)
 
 
@@ -183,7 +195,9 @@ def _of_program(script: _Script) -> Conversion:
     each = gpus if program.each else 1
     job = script.asking_for(each, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
-    after, proof, repairs = script.proven(job, start_program(job, the_program(job), wish, gpus), each, ranks)
+    after, proof, repairs = script.proven(
+        script.changed(job, start_program(job, the_program(job), wish, gpus)), each, ranks
+    )
     said = (
         f"a task for each of the {gpus} GPUs" if program.each else "a task, which uses all GPUs,"
     ) + f" of {wish.nodes} nodes: {program.sign.words}"
@@ -246,19 +260,26 @@ def _beside(job: Job, launch: Launch, target: str, gpus: int) -> LauncherBeside:
 
 
 def _grown(before: Plan, after: Plan) -> str:
-    old, new = (
-        # a place in a loop, or of a value that is not known, may be there several times
-        list({(step["line"], step.get("path")): step["processes"] for step in groups(plan)}.values())
-        for plan in (before, after)
-    )
+    old, new = ([step["processes"] for step in _by_place(plan)] for plan in (before, after))
+    if len(new) > 1:
+        return f"each of {len(new)} starts has {new[0]} processes; batch sizes stay as they are written"
     count = sum(old) if old and None not in old else "?"
     one = "process becomes" if count == 1 else "processes become"
     return f"{count} {one} {new[0]}; batch sizes stay as they are written"
 
 
+def _by_place(plan: Plan) -> list[dict[str, Any]]:
+    """Each start once: one in a loop, or of a value that is not known, may be there several times."""
+    return list({(step["line"], step.get("path")): step for step in groups(plan)}.values())
+
+
 def _other_words(before: Plan, after: Plan) -> list[str]:
     """Words of the program that are others now, as far as both are known."""
-    first, then = ((groups(plan) or [{}])[0] for plan in (before, after))
+    starts = zip(_by_place(before) or [{}], _by_place(after) or [{}], strict=False)
+    return list(dict.fromkeys(said for first, then in starts for said in _other_words_of(first, then)))
+
+
+def _other_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     if first.get("program") != then.get("program"):
         return []  # a shell, and what it runs
     old, new = (each.get("argv") or [] for each in (first, then))

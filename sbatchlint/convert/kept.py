@@ -1,29 +1,44 @@
 """Whether the program still runs in the container in which it ran, with the same folders and variables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
+from sbatchlint.source.text import Span
 
 
-def container_of_start(job: Job) -> Container | None:
-    """The container in which the processes of a job start, by a launcher or as the tasks of a step."""
+def written_at(command: Invocation) -> Span:
+    """Where the command of the script stands that runs this one, which may hold its words or read them."""
+    return [command, *command.ancestors()][-1].span
+
+
+def containers_of_starts(job: Job) -> list[Container | None]:
+    """The container of each place in which processes of a job start, by a launcher or as the tasks of a step."""
+    found: dict[object, Container | None] = {}
     for launch in job.launches:
         if launch.launcher.spawns:
-            return launch.container
-    found = (container_of(each) for step in job.steps for each in step.program if step.tasks_per_node != 1)
-    return next((each for each in found if each is not None), None)
+            found.setdefault((launch.launcher.span, written_at(launch.invocation)), launch.container)
+    if found:
+        return list(found.values())
+    for step in job.steps:
+        if step.tasks_per_node != 1:
+            inside = (container_of(each) for each in step.program)
+            key = step.span, written_at(step.invocation)
+            found[key] = found.get(key) or next((each for each in inside if each is not None), None)
+    return list(found.values())
 
 
-def differences(before: Container | None, after: Container | None) -> list[str]:
-    """What a container had that the other has not."""
-    if before is None:
-        return []
-    if after is None:
-        return ["the program would not run in its container"]
-    return list(_differences(before, after))
+def differences(before: Sequence[Container | None], after: Sequence[Container | None]) -> list[str]:
+    """What containers had that those have not which stand in their places; several may have become one."""
+    lost: list[str] = []
+    for at, container in enumerate(before):
+        other = after[min(at, len(after) - 1)] if after else None
+        if container is not None:
+            lost += ["the program would not run in its container"] if other is None else _differences(container, other)
+    return list(dict.fromkeys(lost))
 
 
 def _differences(before: Container, after: Container) -> Iterator[str]:

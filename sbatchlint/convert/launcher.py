@@ -8,15 +8,12 @@ Slurm's variables.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.convert.inside import InsideWords, is_inside
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, lines_before, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher, Setting
-from sbatchlint.job.steps import Step
-from sbatchlint.job.worlds import by_place, find_worlds
 from sbatchlint.source.edits import Edit
 
 
@@ -36,85 +33,6 @@ NAMES = {
     "swift": Names("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node"),
     "accelerate": Names("num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_processes"),
 }
-
-
-class Start(NamedTuple):
-    """What starts the program: a launcher, or a step (the `number`-th) whose tasks are its processes, `program`."""
-
-    launch: Launch | None
-    number: int = -1
-    step: Step | None = None
-    program: Invocation | None = None
-
-    @property
-    def kind(self) -> str:
-        return "srun" if self.launch is None else self.launch.launcher.kind
-
-
-def the_start(job: Job) -> Start | None:
-    """The one place of a job that starts several processes; None without one. Raises `NotConvertible`."""
-    if job.program.errors or job.limits.exhausted:
-        raise NotConvertible("not all of it can be read")
-    places = [
-        place for place in by_place(find_worlds(job)) if place[0].launcher.spawns or place[0].launcher.kind == "mpi"
-    ]
-    of_launches = {each.step.span for each in job.launches if each.step is not None}
-    steps = [step for step in job.steps if step.tasks_per_node != 1 and step.span not in of_launches]
-    if len(places) + len(steps) != 1 or places and any(world.invocation.context.looped for world in places[0]):
-        spans = [world.span for place in places for world in place] + [step.span for step in steps]
-        lines = ", ".join(sorted({str(job.line(span.start)) for span in spans}))
-        if not lines:
-            return None
-        if len(places) + len(steps) == 1:
-            raise NotConvertible(f"the launcher on line {lines} stands in a loop, or in one of several branches")
-        raise NotConvertible(f"several groups of processes may start (line {lines}), and which is to grow is not known")
-    if steps:
-        return start_of_step(job, job.steps.index(steps[0]))
-    launch = places[0][0].launch
-    launcher = launch.launcher
-    if launcher.kind not in (*NAMES, "mpi", "deepspeed"):
-        raise NotConvertible(f"{launcher.name} is not converted")
-    if not launcher.certain or not launcher.program_certain:
-        reason = f"not all words of {launcher.name} on line {job.line(launcher.span.start)} are known"
-        raise NotConvertible(reason + _what_hides(launcher))
-    if launch.step is not None and not launch.step.certain:
-        raise NotConvertible(f"not all options of the srun on line {job.line(launch.step.span.start)} are known")
-    return Start(launch)
-
-
-def _what_hides(launcher: Launcher) -> str:
-    """Which variable may hold options of a launcher."""
-    for field in launcher.argv[launcher.index + 1 :]:
-        for piece in field:
-            if piece.open and piece.expansion is not None and piece.expansion.name.isidentifier():
-                return f": {piece.expansion.name} may hold options: set it in the script, also to nothing"
-    return ""
-
-
-def start_of_step(job: Job, number: int) -> Start:
-    """The start of the program by a step, which is the one of this number."""
-    return Start(None, number, job.steps[number], _program_of(job, job.steps[number]))
-
-
-def _program_of(job: Job, step: Step) -> Invocation | None:
-    """What the tasks of a step run; None where that is not one command."""
-    inside = [each for each in job.invocations if any(parent is step.invocation for parent in each.ancestors())]
-    parents = {id(each.context.parent) for each in inside}
-    found = [each for each in inside if id(each) not in parents]
-    return found[0] if len(found) == 1 else None
-
-
-def workers_of(launch: Launch) -> int | None:
-    """How many workers a node has, where the launcher is told a number."""
-    launcher = launch.launcher
-    if launcher.kind == "mpi":
-        processes = launcher.total_processes
-        return None if processes is None else processes.number
-    count, total = launcher.processes_per_task, launcher.total_processes
-    if launcher.kind == "accelerate" and launcher.config_file is not None and launcher.machines is None:
-        return None if total is None else total.number  # on the one node that the script has
-    told = ("num_gpus", "include") if launcher.kind == "deepspeed" else (NAMES[launcher.kind].workers,)
-    return count if isinstance(count, int) and launcher.setting(*told) else None
 
 
 def setting_of(launcher: Launcher, name: str) -> Setting | None:

@@ -1,12 +1,13 @@
 """Whether a script starts what was wanted: read from its plan and its findings, as for any script."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
-from sbatchlint.convert.kept import container_of_start, differences
+from sbatchlint.convert.kept import containers_of_starts, differences
+from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.wish import Wish
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
@@ -22,20 +23,23 @@ class Proof:
     """`plan`: of the script; `faults`: what keeps it from being the wanted job; `findings`: errors and warnings.
 
     `ranks`: whether each process has to have a RANK; those of MPI and of Slurm may learn it in another way.
-    `container`: in which the program ran before; None where it was in none.
+    `containers`: in which the programs ran before, one for each place that starts processes; None: in none.
+    `starts`: how many such places there are; None: as many as the script has.
     """
 
     def __init__(
         self, source: Source, settings: Settings, wish: Wish, gpus: int, ranks: bool = True,
-        container: Container | None = None,
+        containers: Sequence[Container | None] = (), starts: int | None = None,
     ) -> None:  # fmt: skip
         # the script itself has to say where its processes meet
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
         job = Job.from_source(source, settings.site)
         self.plan: Plan = plan_of(job)
-        self.faults = list(_faults(self.plan, wish, gpus, ranks))
+        launchers, tasks = places_of(job)
+        places = len(launchers) + len(tasks)
+        self.faults = list(_faults(self.plan, wish, gpus, ranks, places, starts))
         self.faults += _apart(job, wish.nodes * gpus, wish.nodes)
-        self.faults += differences(container, container_of_start(job))
+        self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
             each for each in inspect_job(job, source, settings).diagnostics if each.severity in ("error", "warning")
         ]
@@ -86,7 +90,7 @@ def groups(plan: Plan) -> list[dict[str, Any]]:
     return several or [step for step in steps if (step.get("program") or "").startswith("python")]
 
 
-def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
+def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool, places: int, starts: int | None) -> Iterator[str]:
     request = plan["request"]
     by_version = request.get("by_version", {"": request})
     refusing: dict[str, list[str]] = {}
@@ -99,10 +103,16 @@ def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
     if component["nodes"] != {"min": wish.nodes, "max": wish.nodes}:
         yield f"it does not ask for {wish.nodes} nodes"
     found = groups(plan)
-    if len(found) != 1:
-        yield f"it starts {len(found)} groups of processes"
+    # tasks of which each node has one are no place of several processes
+    number = places or len({(step["line"], step.get("path")) for step in found})
+    if not found or number != (starts or places or 1):
+        yield f"it starts {number} groups of processes"
         return
-    step = found[0]
+    for step in found:
+        yield from _faults_of_step(step, wish, gpus, ranks)
+
+
+def _faults_of_step(step: dict[str, Any], wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
     wanted = wish.nodes * gpus
     if step["nodes"] != wish.nodes:
         yield f"the program is started on {step['nodes'] or 'an unknown number of'} nodes"

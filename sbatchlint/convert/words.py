@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from sbatchlint.analysis.launch.launcher_options import line_before, name_span, place_of
 from sbatchlint.analysis.launch.step_options import remove_step_option
 from sbatchlint.bash.interpreter.programs import SHELLS
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, span_of
 from sbatchlint.convert.strings import Holder, told_in_front
 from sbatchlint.convert.wish import NotConvertible
@@ -72,13 +72,23 @@ def _follows(step: Step, name: str) -> bool:
 
 
 def lines_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edit] = ()) -> Iterator[Edit]:
-    """Lines in front of the command and of the edits that read what they set. Raises `NotConvertible`."""
+    """Lines in front of the command and of the edits that read what they set. Raises `NotConvertible`.
+
+    What another command's lines export already is not exported again.
+    """
+    lines = [each for each in lines if not _is_exported(job, launch.invocation, each)]
     if lines:
         edit = line_before(job, launch, "LINES", [each.span.start for each in edits if "$MASTER_" in each.content])
         if edit is None:
             raise NotConvertible("the launcher stands inside of another command, where no line can be put before it")
         blanks = edit.content.removesuffix("LINES\n")
         yield edit._replace(content="".join(f"{blanks}{line}\n" for line in lines))
+
+
+def _is_exported(job: Job, command: Invocation, line: str) -> bool:
+    name, _, value = line.removeprefix("export ").partition("=")
+    known = exported(command, name)
+    return known is not None and job.source.slice(span_of(known)) == value
 
 
 def is_of_daemon(container: object) -> bool:
@@ -328,6 +338,11 @@ class CommandWords:
         if self.holder.quote and self.holder.reader is None:
             raise NotConvertible(
                 f"{self.launcher.name} stands in a string that is split into words: write its words where it is started"
+            )
+        if "\n" in gap.replace("\\\n", ""):
+            raise NotConvertible(
+                f"{self.launcher.name} and its program are written in two places (line "
+                f"{self.job.line(self.prefix.start)}, {self.job.line(end)}): write them as one command"
             )
         made = f"{self.srun}{before}{shell}"
         return Edit(Span(self.prefix.start, end), self.holder.escaped(made) if self.holder.quote else made)

@@ -1,0 +1,175 @@
+"""What starts the processes of a script: launchers and steps, each as often as it is written."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
+from sbatchlint.convert.kept import written_at
+from sbatchlint.convert.launcher import NAMES
+from sbatchlint.convert.wish import NotConvertible
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.launchers import Launcher
+from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import LaunchWorld, find_worlds
+
+_MOST = 32
+
+
+class Start(NamedTuple):
+    """What starts the program: a launcher, or a step (the `number`-th) whose tasks are its processes, `program`."""
+
+    launch: Launch | None
+    number: int = -1
+    step: Step | None = None
+    program: Invocation | None = None
+
+    @property
+    def kind(self) -> str:
+        return "srun" if self.launch is None else self.launch.launcher.kind
+
+    def line(self, job: Job) -> int:
+        if self.launch is not None:
+            return job.line(self.launch.launcher.span.start)
+        assert self.step is not None
+        return job.line(self.step.span.start)
+
+
+def places_of(job: Job) -> tuple[list[list[LaunchWorld]], list[Step]]:
+    """The launchers of several processes, by where they are started, and the steps of several tasks, once each."""
+    found: dict[object, list[LaunchWorld]] = {}
+    for world in find_worlds(job):
+        if world.launcher.spawns or world.launcher.kind == "mpi":
+            found.setdefault((world.launcher.span, written_at(world.invocation)), []).append(world)
+    of_launches = {each.step.span for each in job.launches if each.step is not None}
+    steps: dict[object, Step] = {}
+    for step in job.steps:
+        if step.tasks_per_node != 1 and step.span not in of_launches:
+            steps.setdefault((step.span, written_at(step.invocation)), step)
+    return list(found.values()), list(steps.values())
+
+
+def the_starts(job: Job) -> list[Start]:
+    """The places of a job that start several processes, all in one way, in their order. Raises `NotConvertible`."""
+    if job.program.errors:
+        line = job.line(job.span(*job.program.errors[0]).start)
+        raise NotConvertible(f"bash cannot read it: a syntax error on line {line}")
+    if job.limits.exhausted:
+        raise NotConvertible("not all of it can be read")
+    places, steps = places_of(job)
+    starts = [_start_of_launch(job, each) for each in places]
+    starts += [start_of_step(job, job.steps.index(each)) for each in steps]
+    if len(starts) > 1:
+        _refuse_different(job, starts)
+        around = [world.invocation for place in places for world in place] + [step.invocation for step in steps]
+    else:
+        around = [world.invocation for place in places for world in place if world.invocation.context.looped]
+    for each in around:
+        if each.context.background is not None:
+            line = job.line(each.span.start)
+            raise NotConvertible(
+                f"what line {line} starts in the background runs beside others: convert each by itself"
+            )
+    return starts
+
+
+def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
+    """Raises `NotConvertible` where one option block cannot be right for all of them."""
+
+    def lines(which: Iterable[Start]) -> str:
+        return ", ".join(map(str, sorted({each.line(job) for each in which})))
+
+    if len(starts) > _MOST:
+        raise NotConvertible(f"it starts processes in {len(starts)} places")
+    told = [None if each.launch is None else workers_of(each.launch) for each in starts]
+    number = next((each for each in told if each is not None), None)
+    ways: dict[object, list[Start]] = {}
+    for each, workers in zip(starts, told, strict=True):
+        ways.setdefault((each.kind, workers or number), []).append(each)
+    if len(ways) > 1:
+        said = " and ".join(f"line {lines(each)}" for each in ways.values())
+        raise NotConvertible(
+            f"{said} start different numbers of processes, or in different ways: convert each as a script of its own"
+        )
+    commands = [written_at(each.launch.invocation) for each in starts if each.launch is not None]
+    if len(set(commands)) < len(commands):
+        raise NotConvertible(f"line {lines(starts)} holds what one command may run: write a command for each of them")
+    numbered = [
+        each
+        for each in starts
+        if each.launch is not None
+        and (rank := each.launch.launcher.setting("node_rank", "machine_rank")) is not None
+        and (rank.text or "0").strip("0")
+    ]
+    if numbered:
+        raise NotConvertible(
+            f"line {lines(numbered)} starts one node of several, and differs from the others in more than its number: "
+            "write the command of the first node alone"
+        )
+
+
+def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
+    for world in worlds:
+        launch, launcher = world.launch, world.launcher
+        line = job.line(launcher.span.start)
+        if launcher.kind not in (*NAMES, "mpi", "deepspeed"):
+            others = "torchrun, accelerate, deepspeed, swift, mpirun and srun"
+            raise NotConvertible(f"{launcher.name} on line {line} is not converted, only {others} are")
+        if not launcher.certain or not launcher.program_certain:
+            raise NotConvertible(f"not all words of {launcher.name} on line {line} are known{_what_hides(launcher)}")
+        if launch.step is not None and not launch.step.certain:
+            raise NotConvertible(f"not all options of the srun on line {job.line(launch.step.span.start)} are known")
+    words = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in worlds}
+    if len(words) > 1 and any(each.invocation.context.looped for each in worlds):
+        raise NotConvertible(f"the options of {launcher.name} on line {line} are others in each turn of its loop")
+    return Start(worlds[0].launch)
+
+
+def _what_hides(launcher: Launcher) -> str:
+    """Which variable may hold options of a launcher."""
+    for field in launcher.argv[launcher.index + 1 :]:
+        for piece in field:
+            if piece.open and piece.expansion is not None and piece.expansion.name.isidentifier():
+                return f": {piece.expansion.name} may hold options: set it in the script, also to nothing"
+    return ""
+
+
+def start_of_step(job: Job, number: int) -> Start:
+    """The start of the program by a step, which is the one of this number."""
+    return Start(None, number, job.steps[number], _program_of(job, job.steps[number]))
+
+
+def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
+    """The same start in a job with other counts, in which `left` launchers, this the first of them, are to be changed.
+
+    `first`: that job before any was. None where words that it shares with those, as of an array, have started it as
+    tasks of a step, which it was not before.
+    """
+    if start.launch is None:  # with other counts a step may look like one of single tasks
+        return start_of_step(job, start.number)
+    places, were = places_of(job)[0], places_of(first)[0]
+    if len(places) < left:
+        return None
+    now, before = places[-left][0].launch, were[-left][0].launch
+    return None if now.step is not None and before.step is None else Start(now)
+
+
+def _program_of(job: Job, step: Step) -> Invocation | None:
+    """What the tasks of a step run; None where that is not one command."""
+    inside = [each for each in job.invocations if any(parent is step.invocation for parent in each.ancestors())]
+    parents = {id(each.context.parent) for each in inside}
+    found = [each for each in inside if id(each) not in parents]
+    return found[0] if len(found) == 1 else None
+
+
+def workers_of(launch: Launch) -> int | None:
+    """How many workers a node has, where the launcher is told a number."""
+    launcher = launch.launcher
+    if launcher.kind == "mpi":
+        processes = launcher.total_processes
+        return None if processes is None else processes.number
+    count, total = launcher.processes_per_task, launcher.total_processes
+    if launcher.kind == "accelerate" and launcher.config_file is not None and launcher.machines is None:
+        return None if total is None else total.number  # on the one node that the script has
+    told = ("num_gpus", "include") if launcher.kind == "deepspeed" else (NAMES[launcher.kind].workers,)
+    return count if isinstance(count, int) and launcher.setting(*told) else None
