@@ -320,3 +320,40 @@ def test_several_starts_to_tasks_and_back_are_the_same_job(command: Command) -> 
         plans.append(made["after"])
     here, _, there = ([{**step, "line": 0, "launcher": 0} for step in plan["steps"]] for plan in plans)
     assert len(here) == 2 and here == there
+
+
+ON_16 = "#!/bin/bash\n#SBATCH -t5 -c64\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "processes"),
+    [
+        ("torchrun --nproc_per_node=${2:-16} a.py $1\n", 32),
+        ("G=$1\nG=${G:-4}\ntorchrun --nproc_per_node=$G a.py\n", 8),
+        ("if [ $# -ge 1 ]; then G=$1; else G=8; fi\ntorchrun --nproc_per_node=$G a.py\n", 16),
+    ],
+)
+def test_the_default_of_an_argument_counts(command: Command, script: str, processes: int) -> None:
+    command.write("job.sh", f"{ON_16}{script}")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and f"2 tasks, {processes} processes" in result.err, result.err
+    assert f"#SBATCH --gpus-per-node={processes // 2}\n" in result.out
+    assert "its arguments are left out, so that their defaults count" in result.err
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_an_argument_without_a_default_is_asked_for(command: Command) -> None:
+    command.write("job.sh", f"{ON_16}G=$2\ntorchrun --nproc_per_node=$G a.py $1\n")
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "line 4 takes it from an argument of the script; say --gpus-per-node" in refused.err
+    result = command("convert", "--nodes", "2", "--gpus-per-node", "8", "job.sh")
+    assert result.code == 0 and "--nproc_per_node=8 a.py $1\n" in result.out, result.err
+
+
+@pytest.mark.parametrize("modes", ["${1:-train}", "${MODE:-train}"])
+def test_what_starts_with_other_values_is_not_left_out(command: Command, modes: str) -> None:
+    starts = "if [ $M = eval ]; then\ntorchrun --nproc_per_node=$G b.py\nelse\ntorchrun --nproc_per_node=$G a.py\nfi\n"
+    command.write("job.sh", f"{ON_16}M={modes}\nG=${{2:-8}}\n{starts}")
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "would run python b.py is not known: write their number" in refused.err

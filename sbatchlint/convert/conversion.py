@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text
+from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.convert.beside import LauncherBeside
 from sbatchlint.convert.containers import contained, has_container
 from sbatchlint.convert.environment import start_told
@@ -18,7 +18,7 @@ from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
-from sbatchlint.convert.starts import Start, start_again, the_starts, workers_of
+from sbatchlint.convert.starts import Start, places_of, start_again, the_starts, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import without_geometry
@@ -45,19 +45,37 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
     """Raises `NotConvertible`.
 
     Of a script that reads variables with a default (`${NNODES:-1}`) the defaults count, where it cannot be converted
-    for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then.
+    for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then. Where that is not enough, it
+    gets no arguments.
     """
     try:
         return _converted(source, wish, settings)
-    except NotConvertible:
-        job = _as_job(source, settings)
-        names = frozenset(_DEFAULT.findall(job.source.text))
-        names |= frozenset(_ARRAY.findall(job.source.text)) - {each.name for each in job.assignments}
-        if not names:
-            raise
-        made = _converted(source, wish, without_variables(settings, names))
-    said = f"where it is submitted none of these is set: {', '.join(sorted(names))}"
-    return made._replace(decisions=[*made.decisions, said])
+    except NotConvertible as error:
+        first = error
+    job = _as_job(source, settings)
+    names = frozenset(_DEFAULT.findall(job.source.text))
+    names |= frozenset(_ARRAY.findall(job.source.text)) - {each.name for each in job.assignments}
+    assumed = {names: f"where it is submitted none of these is set: {', '.join(sorted(names))}"} if names else {}
+    if _ARGUMENT.search(job.source.text):
+        said = (
+            "its arguments are left out, so that their defaults count: with others, see to the numbers in #SBATCH lines"
+        )
+        assumed[names | {"@"}] = "; ".join([said, *assumed.values()])
+    for each, said in assumed.items():
+        assuming = without_variables(settings, each)
+        if not _lines_of_starts(job) <= _lines_of_starts(_as_job(source, assuming)):
+            continue  # what starts with other values would stay as it is
+        try:
+            made = _converted(source, wish, assuming)
+        except NotConvertible:
+            continue
+        return made._replace(decisions=[*made.decisions, said])
+    raise first
+
+
+def _lines_of_starts(job: Job) -> set[int]:
+    launches, steps = places_of(job)
+    return {job.line(each[0].span.start) for each in launches} | {job.line(each.span.start) for each in steps}
 
 
 class _Script:
@@ -138,7 +156,7 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
         raise NotConvertible(
             "how many processes a node has is not known; say --set ntasks-per-node=N, or --gpus-per-node"
             if cpu_only
-            else "how many GPUs a node has is not known; say --gpus-per-node"
+            else f"how many GPUs a node has is not known{_counted_by(script.job, starts)}; say --gpus-per-node"
         )
     if gpus > _MOST:
         raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs")
@@ -204,6 +222,7 @@ def _of_program(script: _Script) -> Conversion:
     return script.conversion(after, proof, [said, _grown(script.before, proof.plan), *repairs])
 
 
+_ARGUMENT = Regex(r"\$(?:[1-9#]|\{#?[1-9])")
 _ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
 _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
 # Where nothing else is wished: mpirun and DeepSpeed's runner have other ways to reach nodes than Slurm.
@@ -216,6 +235,17 @@ _SAID = {
     "accelerate": "one accelerate launch on each of {nodes} nodes, told its node by Slurm, with {workers}",
     "srun": "a task for each of the {gpus} GPUs of {nodes} nodes, which gets its rank from Slurm",
 }
+
+
+def _counted_by(job: Job, starts: list[Start]) -> str:
+    """Which value, that is not known, is the number of processes of a launcher."""
+    for launcher in (each.launch.launcher for each in starts if each.launch is not None):
+        for option in launcher.given:
+            names = [each.name for each in expansions(option.value or ()) if each.name]
+            if names and option.name in ("nproc_per_node", "num_processes", "num_gpus", "np"):
+                what = "an argument of the script" if names[0].isdigit() else names[0]
+                return f", as line {job.line(launcher.span.start)} takes it from {what}"
+    return ""
 
 
 _MOST = 4096

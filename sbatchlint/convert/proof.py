@@ -113,12 +113,14 @@ def _faults(plan: Plan, wish: Wish, gpus: int, ranks: bool, places: int, starts:
 
 
 def _faults_of_step(step: dict[str, Any], wish: Wish, gpus: int, ranks: bool) -> Iterator[str]:
-    wanted = wish.nodes * gpus
+    wanted, what = wish.nodes * gpus, step.get("program") or "the program"
     if step["nodes"] != wish.nodes:
-        yield f"the program is started on {step['nodes'] or 'an unknown number of'} nodes"
+        yield f"{what} would be started on {step['nodes'] or 'an unknown number of'} nodes"
     if step["processes"] != wanted:
-        started = "an unknown number of" if step["processes"] is None else step["processes"] or "no"
-        yield f"{started} processes start, not {wanted}"
+        if step["processes"] is None:
+            yield f"how many processes would run {what} is not known: write their number where it is started"
+        else:
+            yield f"{step['processes'] or 'no'} processes would run {what}, not {wanted}"
     launcher = step.get("launcher") or {}
     for who, each in (("srun", step), ("the launcher", launcher)):
         if each.get("refused"):

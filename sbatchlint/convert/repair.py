@@ -43,7 +43,7 @@ def proven(
             source, proof = changed, after
             said.append(f"{new[0].code} repaired: {_title(new[0])}")
     if proof.faults:
-        raise NotConvertible("; ".join(proof.faults))
+        raise NotConvertible("; ".join(dict.fromkeys(proof.faults)))
     return source, proof, said
 
 

@@ -126,11 +126,14 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
 
 
 def _what_hides(launcher: Launcher) -> str:
-    """Which variable may hold options of a launcher."""
+    """Which variable, or argument, may hold options of a launcher."""
     for field in launcher.argv[launcher.index + 1 :]:
         for piece in field:
-            if piece.open and piece.expansion is not None and piece.expansion.name.isidentifier():
-                return f": {piece.expansion.name} may hold options: set it in the script, also to nothing"
+            name = piece.expansion.name if piece.open and piece.expansion is not None else ""
+            if name.isidentifier():
+                return f": {name} may hold options: set it in the script, also to nothing"
+            if name in ("@", "*") or name.isdigit():
+                return ": arguments of the script may be options: write the program in front of them"
     return ""
 
 

@@ -108,6 +108,8 @@ class Job:
     def first_state(self) -> State:
         """What its shell knows at its start: the options of the first line, what the submitting script has exported."""
         state = State()
+        if "@" in self.site.unset:
+            state.positional = ()
         submission = self.submission
         command = None if submission is None or not submission.alone else submission.command
         if command is not None and (self.request.text("export") or "ALL").startswith("ALL"):

@@ -9,7 +9,7 @@ class Site:
     GPUs without asking. `pyxis_in_sbatch`: whether sbatch takes pyxis options. `container_home_mounted`: whether
     enroot mounts the home folder when no option says so. `plugin_options`: further options of the site's SPANK plugins;
     `plugins_listed`: whether they are all there are, because sbatch itself listed them. `unset`: variables that jobs
-    are taken not to get from where they are submitted; no setting says so.
+    are taken not to get from where they are submitted, `@` for arguments; no setting says so.
     """
 
     __slots__ = (
