@@ -109,21 +109,24 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("python a.py\npython b.py\n", "", "several programs (line 2, 3)"),
         ("python train.py trainer.devices=8\n", "--to torchrun", "becomes tasks of srun"),
         ("torchrun train.py\n", "", "how many GPUs a node has is not known"),
-        ("deepspeed --num_gpus 8 --autotuning run train.py\n", "", "torchrun has no counterpart of --autotuning"),
+        ("deepspeed --num_gpus 8 --autotuning run train.py\n", "", "line 2: torchrun has no counterpart"),
         ("ray start --head\npython train.py\n", "", "ray start on line 2 is not converted"),
         ("torchrun --nproc-per-node=8 $ARGS\n", "", "not all words of torchrun on line 2 are known"),
         ("torchrun --nproc-per-node=8 a.py\ntorchrun --nproc-per-node=1 b.py\n", "", "line 2 and line 3 start"),
         ("torchrun --nproc-per-node=8 a.py &\ntorchrun --nproc-per-node=8 b.py\n", "", "in the background"),
         ("for i in 1 2; do torchrun --nproc-per-node=$i a.py; done\n", "", "others in each turn of its loop"),
         ("C='torchrun --nproc-per-node=8 a'\n[ $X ] && C='torchrun --nproc-per-node=8 b'\n$C\n", "", "one command"),
-        ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "docker is converted to pyxis or apptainer only"),
+        ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "line 2: docker is converted to"),
         ("accelerate launch --config_file a.yaml --num_processes 8 --rdzv_backend etcd a.py\n", "", "are not known"),
         ("#PBS -l walltime=1:00:00\ntorchrun --nproc-per-node=8 a.py\n", "", "another scheduler"),
-        ("#SBATCH -w node[1-2]\ntorchrun --nproc-per-node=8 a.py\n", "", "--nodelist places it"),
+        ("#SBATCH -w node[1-2]\ntorchrun --nproc-per-node=8 a.py\n", "", "--nodelist on line 2 places it"),
         ("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntorchrun --nproc-per-node=8 a.py\n", "", "heterogeneous"),
-        ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "no counterpart of --max_restarts"),
+        ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "of torchrun: leave it out"),
         ("accelerate launch --num_processes 8 --mixed_precision bf16 a.py\n", "--to torchrun", "of --mixed_precision"),
-        ("mpirun -np 8 --map-by ppr:4:socket ./a\n", "", "told by -map-by"),
+        ("mpirun -np 8 -mca pml ob1 ./a\n", "", "OMPI_MCA_NAME=VALUE in the environment"),
+        ("mpirun -np 8 -H other ./a\n", "", "told by -host is not converted"),
+        ("mpirun -np 1 ./a\nmpirun -np 1 ./b\n", "", "lines 2, 3 start one process each"),
+        ("mpirun -np 8 --map-by ppr:4:socket ./a\n", "", "line 2: what mpirun is told by -map-by is"),
         ("if true; then\n", "", "a syntax error on line 2"),
     ],
 )  # fmt: skip
@@ -241,7 +244,7 @@ def test_tasks_of_several_commands_grow_and_get_no_launcher(command: Command) ->
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "8 processes become 16" in result.err, result.err
     refused = command("convert", "--nodes", "2", "--to", "torchrun", "job.sh")
-    assert refused.code == 4 and "which program the tasks of line 3 run is not known" in refused.err
+    assert refused.code == 4 and "line 3: which program the tasks run is not known" in refused.err
 
 
 def test_an_option_with_a_line_of_its_own_takes_no_indentation_along(command: Command) -> None:
@@ -357,3 +360,15 @@ def test_what_starts_with_other_values_is_not_left_out(command: Command, modes: 
     command.write("job.sh", f"{ON_16}M={modes}\nG=${{2:-8}}\n{starts}")
     refused = command("convert", "--nodes", "2", "job.sh")
     assert refused.code == 4 and "would run python b.py is not known: write their number" in refused.err
+
+
+def test_what_mpirun_runs_once_stays(command: Command) -> None:
+    solve = "mpirun -np 4 -bind-to none -map-by slot -x LD_LIBRARY_PATH -H localhost:4 ./solve in\n"
+    text = f"#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun -n 1 ./prepare in\n{solve}mpirun -n 1 ./collect out\n"
+    command.write("job.sh", text)
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "after: 2 nodes, 8 tasks, 8 processes\n" in result.err, result.err
+    made = "srun --kill-on-bad-exit=1 --mpi=pmix --cpu-bind=none ./solve in\n"
+    assert result.out.endswith(f"mpirun -n 1 ./prepare in\n{made}mpirun -n 1 ./collect out\n")
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "2", "done.sh").out == result.out

@@ -106,7 +106,7 @@ class LauncherBeside:
     def _is_quoted(self, span: Span) -> bool:
         before = self.job.source.text[span.start - 1 : span.start]
         if before == "'":
-            raise NotConvertible("a value that has to change stands in single quotes")
+            raise NotConvertible("a value that has to change stands in single quotes: write double ones")
         return before == '"'
 
     def _before(self, span: Span) -> str:
@@ -132,7 +132,7 @@ class LauncherBeside:
         if self.lines:
             edit = line_before_statement(job, [self.first.span.start], "\n".join(self.lines))
             if edit is None:
-                raise NotConvertible(f"no line can be put before {self.first.name} on line {job.line(first)}")
+                raise NotConvertible(f"no line can be put before {self.first.name}: write it on a line of its own")
             yield edit
         srun = "" if self.launch.step is not None else f"{srun_of(job)} "
         shell = f'bash -c \'export {self.rank}="$SLURM_NODEID"; exec "$@"\' bash ' if self.rank else ""

@@ -20,7 +20,7 @@ from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
 from sbatchlint.convert.starts import Start, places_of, start_again, the_starts, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
-from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch, has_directives
@@ -159,7 +159,7 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
             else f"how many GPUs a node has is not known{_counted_by(script.job, starts)}; say --gpus-per-node"
         )
     if gpus > _MOST:
-        raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs")
+        raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs: say --gpus-per-node")
     job = script.asking_for(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
     first, base = job, job.source.own
     done = _as_wanted(base, wish, settings, job)
@@ -167,20 +167,21 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
         return script.conversion(base, done, ["it needs another option block only", _grown(before, done.plan)])
     how, todos, printed = list[str](), list[str](), list[tuple[Job, Launch]]()
     for left in range(len(starts), 0, -1):
-        start = start_again(job, starts[-left], left, first)
-        if start is None:
-            continue
-        launch = start.launch
-        if launch is not None and is_beside(job, launch):
-            beside = _beside(job, launch, target, gpus)
-            edits = beside.started()
-            how.append(beside.said)
-        else:
-            edits = _edits(job, start, target, wish, gpus)
-        if launch is not None:
-            todos += on_every_node(job, launch)
-            printed.append((job, launch))
-        job = script.changed(job, edits)
+        with told_of_line(starts[-left].line(script.job)):
+            start = start_again(job, starts[-left], left, first)
+            if start is None:
+                continue
+            launch = start.launch
+            if launch is not None and is_beside(job, launch):
+                beside = _beside(job, launch, target, gpus)
+                edits = beside.started()
+                how.append(beside.said)
+            else:
+                edits = _edits(job, start, target, wish, gpus)
+            if launch is not None:
+                todos += on_every_node(job, launch)
+                printed.append((job, launch))
+            job = script.changed(job, edits)
     ranks = kind != "mpi" and (kind, target) != ("srun", "srun")
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
@@ -198,7 +199,7 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
 
 def _has_wanted_container(script: _Script) -> None:
     if script.wish.container is not None and not has_container(script.job):
-        raise NotConvertible("it runs in no container, and one launcher alone is put into one")
+        raise NotConvertible("it runs in no container, and one launcher alone is put into one: leave out --container")
 
 
 def _of_program(script: _Script) -> Conversion:
@@ -213,9 +214,9 @@ def _of_program(script: _Script) -> Conversion:
     each = gpus if program.each else 1
     job = script.asking_for(each, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
-    after, proof, repairs = script.proven(
-        script.changed(job, start_program(job, the_program(job), wish, gpus)), each, ranks
-    )
+    with told_of_line(script.job.line(program.invocation.name_span.start)):
+        changed = script.changed(job, start_program(job, the_program(job), wish, gpus))
+    after, proof, repairs = script.proven(changed, each, ranks)
     said = (
         f"a task for each of the {gpus} GPUs" if program.each else "a task, which uses all GPUs,"
     ) + f" of {wish.nodes} nodes: {program.sign.words}"
@@ -265,8 +266,7 @@ def _edits(job: Job, start: Start, target: str, wish: Wish, gpus: int) -> Iterat
             yield from without_geometry(job, start.step)
             yield from shared_address(job, start.step)
         elif start.program is None:
-            line = job.line(start.step.span.start)
-            raise NotConvertible(f"which program the tasks of line {line} run is not known")
+            raise NotConvertible("which program the tasks run is not known: start one command, behind srun or bash -c")
         else:
             yield from start_launcher(job, start.step, start.program, target, gpus)
     elif start.kind == "mpi" and target == "srun":

@@ -24,7 +24,7 @@ def start_told(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
         elif _is_other(setting, option, value) and (edit := words.other_value(setting, value)):
             edits.append(edit)
     if words.holder.quote:
-        raise NotConvertible("the words of the launcher stand in a string")
+        raise NotConvertible("the words of the launcher stand in a string: write them as a command")
     yield from edits
     yield from lines_before(job, launch, lines, edits)
     yield from words.told('export NODE_RANK="$SLURM_NODEID"; ')

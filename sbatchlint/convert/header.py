@@ -32,14 +32,15 @@ def header(job: Job, wish: Wish, tasks: int, gpus: int) -> Header:
     """Asks for the wanted nodes, with so many tasks and GPUs on each. Raises `NotConvertible`."""
     request, directives = job.request, job.directives
     if request.heterogeneous:
-        raise NotConvertible("a heterogeneous job has components of different kinds")
+        raise NotConvertible("a heterogeneous job has components of different kinds: write one of one component")
     if directives.foreign is not None and directives.foreign.settings:
-        raise NotConvertible("its options stand in lines of another scheduler")
+        raise NotConvertible("its options stand in lines of another scheduler: write them as #SBATCH lines")
     if not directives.certain:
-        raise NotConvertible("its #SBATCH lines cannot all be read")
+        raise NotConvertible("its #SBATCH lines cannot all be read: see what sbatchlint says of them")
     for name in _PLACING:
-        if request.asked(name):
-            raise NotConvertible(f"--{name} places it on nodes of its own choice")
+        if (given := request.given(name)) is not None:
+            line = job.line(given.span.start)
+            raise NotConvertible(f"--{name} on line {line} places it on nodes of its own choice: leave it out")
     own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
     cpus, todos = _cpus(request, wish, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
     if not gpus:
@@ -103,7 +104,7 @@ def _removed(job: Job, wanted: Mapping[str, str]) -> list[Edit]:
     gres = job.request.given("gres")
     if "gpus-per-node" in wanted and gres is not None:
         if "," in (gres.text or ","):
-            raise NotConvertible("--gres asks for more than GPUs")
+            raise NotConvertible("--gres asks for more than GPUs: ask for these by --gpus-per-node")
         gone.append(gres)
     return removal(job.directives, gone) if gone else []
 

@@ -32,7 +32,7 @@ class InsideWords(CommandWords):
 
     def start(self, command: Invocation, name: Span) -> int:
         if name.end > len(self.text):
-            raise NotConvertible("the launcher does not stand in the script itself")
+            raise NotConvertible("the launcher does not stand in the script itself: write it there")
         if self.launch.container is not None and not self.launch.container.passes("SLURM_NODEID"):
             raise NotConvertible("its container does not get the environment of the job, and cannot know its node")
         return command.name_span.start
@@ -41,7 +41,7 @@ class InsideWords(CommandWords):
         """The option's own value, as what stands in the string runs on all nodes."""
         piece = self._literal(setting.value)
         if piece is None:
-            raise NotConvertible(f"the value of {setting.name} is put together of several parts")
+            raise NotConvertible(f"the value of {setting.name} is put together of several parts: write it as one")
         return self._replaced(piece, variable) if self.job.in_quoted_text(piece.start) else super().origin(
             setting, value, variable
         )  # fmt: skip
@@ -72,7 +72,7 @@ class InsideWords(CommandWords):
         raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
 
     def replaced(self, shell: str, end: int) -> Edit:
-        raise NotConvertible(f"{self.launcher.name} stands inside of a string")
+        raise NotConvertible(f"{self.launcher.name} stands inside of a string: start it by itself")
 
 
 def is_inside(job: Job, launch: Launch) -> bool:

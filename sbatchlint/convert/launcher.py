@@ -104,7 +104,7 @@ def _started(words: CommandWords, wish: Wish, gpus: int, lines: list[str]) -> It
         yield from _over_configuration(words, added)
     backend = wish.rendezvous or ("c10d" if elastic else "static")
     if launcher.kind == "accelerate" and backend != "static":
-        raise NotConvertible("accelerate is converted to a static rendezvous only")
+        raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
     dropped = ["standalone", names.rank, *(each.name for each in launcher.given if each.name.startswith("rdzv_"))]
     for name in dropped:
         if name in launcher.options or name in launcher.flags:

@@ -50,9 +50,13 @@ def the_program(job: Job) -> Program:
     if not found:
         raise NotConvertible(_unknown_start(job))
     if len({each.span for _, each in found}) == 1 and found[0][1].context.looped:
-        raise NotConvertible(f"the program on line {lines} is started several times, in a loop")
+        raise NotConvertible(
+            f"the program on line {lines} is started several times, in a loop: convert it with one turn"
+        )
     if len({each.span for _, each in found}) > 1:
-        raise NotConvertible(f"it starts no launcher, but several programs (line {lines})")
+        raise NotConvertible(
+            f"it starts no launcher, but several programs (line {lines}): convert each as a script of its own"
+        )
     number, invocation = found[0]
     sign = rank_sign(job, invocation)
     each, words = _of_jax(job, invocation)
@@ -124,7 +128,7 @@ def _start(job: Job, command: Invocation) -> int:
     inside = command.span.start <= start < command.span.end
     start = start if inside else command.span.start
     if start >= len(job.source.own.text):
-        raise NotConvertible("the program is not started by the script itself")
+        raise NotConvertible("the program is not started by the script itself: start it there")
     return start
 
 
@@ -150,7 +154,9 @@ def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Ed
         name = last[0].rpartition("devices")[0] or last[0].rpartition("gpus")[0]
         end = span_of(last[1]).end
         if end > len(job.source.own.text):
-            raise NotConvertible("the number of nodes cannot be added to the words of the program")
+            raise NotConvertible(
+                "the number of nodes cannot be added to the words of the program: write them where it is started"
+            )
         end += job.source.text[end : end + 1] in ('"', "'")
         between = "=" if "=" in (text_of(last[2]) or "=") else " "
         yield Edit(Span(end, end), f' {name}num_nodes{between}"$SLURM_NNODES"')
@@ -159,5 +165,5 @@ def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Ed
 def _changed(job: Job, value: Pieces, content: str) -> Edit:
     span, text = span_of(value), job.source.own.text
     if span.end > len(text) or text[span.start : span.end] != text_of(value):
-        raise NotConvertible("a number of the program's words stands elsewhere than behind its option")
+        raise NotConvertible("a number of the program's words stands elsewhere than behind its option: write it there")
     return Edit(span, content if text[span.start - 1] not in "\"'" else content.strip('"'))

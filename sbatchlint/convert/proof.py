@@ -86,7 +86,9 @@ def groups(plan: Plan) -> list[dict[str, Any]]:
     These are all but those of one process on each node or less; where there are no others, those of a Python program.
     """
     steps: list[dict[str, Any]] = plan["steps"]
-    several = [step for step in steps if step.get("launcher") or (step.get("tasks_per_node") or 0) != 1]
+    several = [
+        step for step in steps if step.get("launcher") or 1 not in (step.get("tasks_per_node"), step.get("tasks"))
+    ]
     return several or [step for step in steps if (step.get("program") or "").startswith("python")]
 
 

@@ -73,9 +73,9 @@ def start_other(job: Job, launch: Launch, target: str, wish: Wish, gpus: int) ->
         raise NotConvertible(f"from {launcher.name} to {target} is not converted")
     others = sorted({each.name for each in launcher.given} - {*geometry.split(), *_PROGRAM})
     if others:
-        raise NotConvertible(f"{target} has no counterpart of --{others[0]} of {launcher.name}")
+        raise NotConvertible(f"{target} has no counterpart of --{others[0]} of {launcher.name}: leave it out")
     if wish.rendezvous == "c10d":
-        raise NotConvertible("a launcher in the place of another meets by a static rendezvous only")
+        raise NotConvertible("a launcher in the place of another meets by a static rendezvous only: leave out --rdzv")
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)
     lines = meeting(launch.invocation, _port(launch))
@@ -120,7 +120,7 @@ def _port(launch: Launch) -> str:
     names = {each.name for each in expansions(setting.value)}
     if len(names) == 1 and (name := names.pop()).isidentifier():
         return f'"${name}"'
-    raise NotConvertible("the port of the launcher is put together of several parts")
+    raise NotConvertible("the port of the launcher is put together of several parts: write it as one")
 
 
 def _values(field: Pieces) -> list[tuple[str | None, Expansion | None]]:

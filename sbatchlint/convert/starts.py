@@ -36,7 +36,10 @@ class Start(NamedTuple):
 
 
 def places_of(job: Job) -> tuple[list[list[LaunchWorld]], list[Step]]:
-    """The launchers of several processes, by where they are started, and the steps of several tasks, once each."""
+    """The launchers of several processes, by where they are started, and the steps of several tasks, once each.
+
+    What an mpirun runs once, as before or after a computation, is not one of several.
+    """
     found: dict[object, list[LaunchWorld]] = {}
     for world in find_worlds(job):
         if world.launcher.spawns or world.launcher.kind == "mpi":
@@ -46,7 +49,12 @@ def places_of(job: Job) -> tuple[list[list[LaunchWorld]], list[Step]]:
     for step in job.steps:
         if step.tasks_per_node != 1 and step.span not in of_launches:
             steps.setdefault((step.span, written_at(step.invocation)), step)
-    return list(found.values()), list(steps.values())
+    several = [place for place in found.values() if any(not _is_once(world) for world in place)]
+    return several if several or steps else list(found.values()), list(steps.values())
+
+
+def _is_once(world: LaunchWorld) -> bool:
+    return world.launcher.kind == "mpi" and workers_of(world.launch) == 1
 
 
 def the_starts(job: Job) -> list[Start]:
@@ -91,6 +99,8 @@ def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
         raise NotConvertible(
             f"{said} start different numbers of processes, or in different ways: convert each as a script of its own"
         )
+    if starts[0].kind == "mpi" and number == 1:
+        raise NotConvertible(f"lines {lines(starts)} start one process each, and which is to grow is not known")
     commands = [written_at(each.launch.invocation) for each in starts if each.launch is not None]
     if len(set(commands)) < len(commands):
         raise NotConvertible(f"line {lines(starts)} holds what one command may run: write a command for each of them")
@@ -149,6 +159,8 @@ def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
     tasks of a step, which it was not before.
     """
     if start.launch is None:  # with other counts a step may look like one of single tasks
+        if start.number >= len(job.steps):
+            raise NotConvertible("which steps it starts depends on how many nodes and tasks it has")
         return start_of_step(job, start.number)
     places, were = places_of(job)[0], places_of(first)[0]
     if len(places) < left:

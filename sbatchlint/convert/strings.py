@@ -67,7 +67,7 @@ def told_in_front(command: Invocation, end: int, options: str) -> str:
     """A shell that hands on the words of a command, with options behind the first that stand before `end`."""
     count = next((at for at, field in enumerate(command.argv, 1) if span_of(field).end == end), 0)
     if not count:
-        raise NotConvertible("the words that name the launcher are put together of several strings")
+        raise NotConvertible("the words that name the launcher are put together of several strings: write them as one")
     if count == 1:
         return f'bash -c \'exec "$0" {options} "$@"\' '
     return f'bash -c \'exec "${{@:1:{count}}}" {options} "${{@:{count + 1}}}"\' bash '

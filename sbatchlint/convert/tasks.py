@@ -30,7 +30,7 @@ _VARIABLES = {
 }
 RANKS = "export " + " ".join(f"{name}={value}" for name, value in _VARIABLES.items())
 # Options of mpirun that srun needs no counterpart of.
-_OF_MPIRUN = frozenset({"np", "allow-run-as-root", "oversubscribe"})
+_OF_MPIRUN = frozenset({"np", "allow-run-as-root", "oversubscribe", "bind-to-none"})
 
 
 def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
@@ -55,15 +55,25 @@ def shared_address(job: Job, step: Step) -> Iterator[Edit]:
 
 def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
     """The edits that start the processes of an mpirun by srun. Raises `NotConvertible`."""
-    others = sorted({each.name for each in launch.launcher.given} - _OF_MPIRUN)
-    if others or launch.step is not None:
-        raise NotConvertible(
-            f"what {launch.launcher.name} is told by -{others[0]} is not converted"
-            if others
-            else f"{launch.launcher.name} stands under srun"
-        )
+    launcher = launch.launcher
+    others = sorted({each.name for each in launcher.given if not _is_needless(each.name, text_of(each.value or ()))})
+    if others:
+        told = f"-{others[0]}" if others[0] != "mca" else "-mca (OMPI_MCA_NAME=VALUE in the environment says the same)"
+        raise NotConvertible(f"what {launcher.name} is told by {told} is not converted: leave it out")
+    if launch.step is not None:
+        raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
     words = CommandWords(job, launch)
-    yield words.replaced("--mpi=pmix ", words.program_start)
+    bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.given) else ""
+    yield words.replaced(f"--mpi=pmix {bound}", words.program_start)
+
+
+def _is_needless(name: str, value: str | None) -> bool:
+    """Whether srun needs no word for an option of mpirun, or one that is known."""
+    if name == "host":
+        return value is not None and all(each.partition(":")[0] in LOOPBACK for each in value.split(","))
+    if name == "x":  # the environment is that of the job
+        return value is not None and "=" not in value
+    return name in _OF_MPIRUN or (name, value) in (("map-by", "slot"), ("bind-to", "none"))
 
 
 def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus: int) -> Iterator[Edit]:
@@ -73,12 +83,14 @@ def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus:
         raise NotConvertible("only a step that runs a Python program can be started by a launcher")
     own = {name for name, _ in program.variables} - _VARIABLES.keys()
     if own:
-        raise NotConvertible(f"the tasks set {sorted(own)[0]} for the program, which would be lost")
+        raise NotConvertible(
+            f"the tasks set {sorted(own)[0]} for the program, which would be lost: export it before the srun"
+        )
     texts = [text_of(word) for word in program.argv[python.at :]]
     whole = Span(step.invocation.name_span.start, step.invocation.span.end)
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
-        raise NotConvertible("not all words of the program are known")
+        raise NotConvertible("not all words of the program are known: set its variables in the script")
     kind = "-m " if python.kind == "module" else ""
     yield from lines_above(job, step.invocation.span.start, meeting(step.invocation))
     yield Edit(whole, f"{srun_of(job)} {launch_words(target, gpus)} {kind}{join(known)}")

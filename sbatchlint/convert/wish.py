@@ -1,11 +1,21 @@
 """What is asked of a conversion, and why one cannot be made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 
 class NotConvertible(Exception):
     """Why a script cannot be converted, as a sentence without its full stop."""
+
+
+@contextmanager
+def told_of_line(line: int) -> Iterator[None]:
+    """Reasons that are found meanwhile begin with a line of the script as it was written."""
+    try:
+        yield
+    except NotConvertible as error:
+        raise NotConvertible(f"line {line}: {error}") from None
 
 
 class Wish(NamedTuple):

@@ -60,7 +60,7 @@ def without_geometry(job: Job, step: Step | None) -> Iterator[Edit]:
         if option is not None and not _follows(step, name):
             edit = remove_step_option(job, step, option)
             if edit is None:
-                raise NotConvertible(f"--{name} cannot be taken out of the srun on line {job.line(step.span.start)}")
+                raise NotConvertible(f"--{name} cannot be taken out of its srun: leave it to the #SBATCH lines")
             yield edit
 
 
@@ -80,7 +80,9 @@ def lines_before(job: Job, launch: Launch, lines: list[str], edits: Iterable[Edi
     if lines:
         edit = line_before(job, launch, "LINES", [each.span.start for each in edits if "$MASTER_" in each.content])
         if edit is None:
-            raise NotConvertible("the launcher stands inside of another command, where no line can be put before it")
+            raise NotConvertible(
+                "no line can be put before the launcher, inside of another command: start it by itself"
+            )
         blanks = edit.content.removesuffix("LINES\n")
         yield edit._replace(content="".join(f"{blanks}{line}\n" for line in lines))
 
@@ -108,7 +110,7 @@ def lines_above(job: Job, start: int, lines: list[str]) -> Iterator[Edit]:
         line = job.source.line_of(start)
         if job.source.text[line.start : start].strip():
             raise NotConvertible(
-                f"no line can be put before the command on line {job.line(start)}, as it does not begin it"
+                "no line can be put before the command, which does not begin its own: write it on a line of its own"
             )
         yield Edit(Span(line.start, line.start), "".join(f"{each}\n" for each in lines))
 
@@ -138,7 +140,9 @@ class CommandWords:
     def start(self, command: Invocation, name: Span) -> int:
         """Where the command begins that starts the launcher."""
         if not command.name_span.start <= name.start < name.end <= len(self.text):
-            raise NotConvertible("the launcher's words stand elsewhere than in the command that starts it")
+            raise NotConvertible(
+                "the launcher's words stand elsewhere than in the command that starts it: write them there"
+            )
         if self.written(command.name_span) in ("exec", "time", "command"):
             return name.start if command is self.launch.invocation else command.argv[1][0].start
         return command.name_span.start
@@ -171,7 +175,7 @@ class CommandWords:
         if piece is None:
             whole = self._expanded(setting)
             if whole is None:
-                raise NotConvertible(f"the value of {setting.name} is put together of several parts")
+                raise NotConvertible(f"the value of {setting.name} is put together of several parts: write it as one")
             return self._replaced(whole, variable)
         line = self.job.source.line_of(piece.start)
         if _DEFAULT.search(self.text[line.start : piece.start]):
@@ -190,7 +194,7 @@ class CommandWords:
                 return None
             piece = self._expanded(setting)
         if piece is None:
-            raise NotConvertible(f"the value of {setting.name} does not stand in the script as a number")
+            raise NotConvertible(f"the value of {setting.name} does not stand in the script: write it as a number")
         return self._replaced(piece, value)
 
     def times_nodes(self, setting: Setting) -> Edit | None:
@@ -214,7 +218,7 @@ class CommandWords:
         quote = self.text[piece.start - 1 : piece.start]
         around = self.holder.around(piece.start)
         if "'" in (quote, around) and (self.holder.reader is None or around != self.holder.quote):
-            raise NotConvertible("a value that has to change stands in single quotes")
+            raise NotConvertible("a value that has to change stands in single quotes: write double ones")
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
     def _literal(self, field: Pieces | None) -> Span | None:
@@ -229,7 +233,7 @@ class CommandWords:
         """Takes an option and its value out, up to the next word."""
         given = [each for each in self.launcher.given if each.name == name]
         if len(given) != 1:
-            raise NotConvertible(f"--{name} is given several times")
+            raise NotConvertible(f"--{name} is given several times: write it once")
         option, argv = given[0], self.launcher.argv
         start = place_of(self.launcher, Setting(option.value, option.span, option.at, name)).start
         after = argv[max(option.at, option.value_at) + 1]
@@ -242,7 +246,7 @@ class CommandWords:
             end = self._end_of(span_of(option.value or argv[option.at]))
             start = len(self.text[:start].rstrip(" "))
         if not self._is_gap(start, end):
-            raise NotConvertible(f"--{name} cannot be taken out")
+            raise NotConvertible(f"--{name}, which is for one node alone, cannot be taken out: leave it out")
         if self.text[end - 1] in "\"'" and self.holder.around(start):
             end -= 1
         lines = self.job.source.line_of(start).start, self.job.source.line_of(end).start
@@ -290,7 +294,9 @@ class CommandWords:
 
     def _must_be_plain(self, prefix: Span) -> None:
         if _SPECIAL & set(self.written(prefix)):
-            raise NotConvertible("the command of the launcher is written with quotes or variables")
+            raise NotConvertible(
+                "the command of the launcher is written with quotes or variables: write its name as it is"
+            )
 
     def _inside(self) -> int | None:
         """Where the last command begins that a shell may stand in front of; None: that is the whole command."""
@@ -311,7 +317,9 @@ class CommandWords:
         if holder.reader is None:
             start = self.command.span.start
             if not self.srun or self.command.context.parent is not None:
-                raise NotConvertible("the words of the srun and of the launcher stand in different places")
+                raise NotConvertible(
+                    "the words of the srun and of the launcher stand in different places: write both where they start"
+                )
             return Edit(Span(start, start), self.srun + told_in_front(self.command, self.prefix.end, options))
         if not self.srun or plain:
             end = Span(self.prefix.end, self.prefix.end)
@@ -324,16 +332,16 @@ class CommandWords:
     def replaced(self, shell: str, end: int) -> Edit:
         """The launcher and its options replaced by another start of the program, whose first word stands at `end`."""
         if not self.prefix.end < end <= len(self.text):
-            raise NotConvertible("the program is named elsewhere than behind the launcher")
+            raise NotConvertible("the program is named elsewhere than behind the launcher: write both as one command")
         gap = self.text[self.prefix.end : end]
         if self.text[end - 1] in "\"'":
             end -= 1
         if "$(" in gap.replace("$((", "") or "`" in gap:
-            raise NotConvertible("the options of the launcher run commands")
+            raise NotConvertible("the options of the launcher run commands: set variables to what they print, before")
         before = self.written(Span(self.prefix.start, name_span(self.launch).start))
         if self.command.name in SHELLS:
             if before.replace("'", " ").replace('"', " ").split()[1:] not in (["-c"], ["-c", "exec"]):
-                raise NotConvertible(f"{self.command.name} does more than to start the launcher")
+                raise NotConvertible(f"{self.command.name} does more than to start the launcher: start that by itself")
             before = ""
         if self.holder.quote and self.holder.reader is None:
             raise NotConvertible(
@@ -341,8 +349,7 @@ class CommandWords:
             )
         if "\n" in gap.replace("\\\n", ""):
             raise NotConvertible(
-                f"{self.launcher.name} and its program are written in two places (line "
-                f"{self.job.line(self.prefix.start)}, {self.job.line(end)}): write them as one command"
+                f"{self.launcher.name} and its program are written in two places: write them as one command"
             )
         made = f"{self.srun}{before}{shell}"
         return Edit(Span(self.prefix.start, end), self.holder.escaped(made) if self.holder.quote else made)
