@@ -362,6 +362,12 @@ def test_what_starts_with_other_values_is_not_left_out(command: Command, modes: 
     assert refused.code == 4 and "would run python b.py is not known: write their number" in refused.err
 
 
+def test_an_mpirun_in_a_container_gives_srun_its_options(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1 -n4\napptainer exec a.sif mpirun -np 4 ./solve in\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.out.endswith("srun --kill-on-bad-exit=1 --mpi=pmix apptainer exec a.sif ./solve in\n"), result.err
+
+
 def test_what_mpirun_runs_once_stays(command: Command) -> None:
     solve = "mpirun -np 4 -bind-to none -map-by slot -x LD_LIBRARY_PATH -H localhost:4 ./solve in\n"
     text = f"#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun -n 1 ./prepare in\n{solve}mpirun -n 1 ./collect out\n"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
+from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.convert.beside import LauncherBeside
@@ -304,13 +305,17 @@ def _by_place(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _other_words(before: Plan, after: Plan) -> list[str]:
-    """Words of the program that are others now, as far as both are known."""
-    starts = zip(_by_place(before) or [{}], _by_place(after) or [{}], strict=False)
+    """Words of the program that are others now, as far as both are known. Raises `NotConvertible` for another one."""
+    old, new = _by_place(before), _by_place(after)
+    starts = zip(old, new, strict=True) if len(old) == len(new) else ()
     return list(dict.fromkeys(said for first, then in starts for said in _other_words_of(first, then)))
 
 
 def _other_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
-    if first.get("program") != then.get("program"):
+    was, now = first.get("program"), then.get("program")
+    if was != now:
+        if was and now and SHELLS.isdisjoint((was.split()[0], now.split()[0])) and was.split()[-1] != now.split()[-1]:
+            raise NotConvertible(f"{now} would run in the place of {was}")
         return []  # a shell, and what it runs
     old, new = (each.get("argv") or [] for each in (first, then))
     least = min(len(old), len(new))

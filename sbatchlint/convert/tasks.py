@@ -64,7 +64,8 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
         raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
     words = CommandWords(job, launch)
     bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.given) else ""
-    yield words.replaced(f"--mpi=pmix {bound}", words.program_start)
+    words.srun += f"--mpi=pmix {bound}"
+    yield words.replaced("", words.program_start)
 
 
 def _is_needless(name: str, value: str | None) -> bool:
