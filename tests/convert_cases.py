@@ -217,6 +217,18 @@ srun --kill-on-bad-exit=1 {CPUS} bash -c 'exec torchrun --node_rank="$SLURM_NODE
 """,
         "torch",
     ),
+    "deepspeed-to-tasks": Case(
+        "#!/bin/bash\n#SBATCH --gres=gpu:2 -c 4 --time=5\ndeepspeed --num_gpus 2 train.py --deepspeed ds.json\n",
+        "--nodes 2 --to srun",
+        f"""\
+#!/bin/bash
+#SBATCH --gres=gpu:2 -c 2 --time=5
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+{MEETING}srun --kill-on-bad-exit=1 {CPUS} {RANKS.partition("exec")[0]}exec python -u "$0" \
+--local_rank="$LOCAL_RANK" "$@"\' train.py --deepspeed ds.json
+""",
+    ),
     "to-deepspeed": Case(
         "#!/bin/bash\n#SBATCH -c 4 --time=5\ntorchrun --nproc_per_node=2 train.py --lr 1\n",
         "--nodes 2 --to deepspeed",

@@ -368,6 +368,22 @@ def test_an_mpirun_in_a_container_gives_srun_its_options(command: Command) -> No
     assert result.out.endswith("srun --kill-on-bad-exit=1 --mpi=pmix apptainer exec a.sif ./solve in\n"), result.err
 
 
+@pytest.mark.parametrize(("option", "code"), [("", 1), ("--use_env ", 0)])
+def test_the_local_rank_that_only_a_launcher_gives_is_left_to_do(command: Command, option: str, code: int) -> None:
+    words = f"python -m torch.distributed.launch {option}--nproc_per_node=2 train.py"
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{words}\n")
+    result = command("convert", "--nodes", "2", "--to", "srun", "job.sh")
+    assert result.code == code and ("see that the program reads LOCAL_RANK" in result.err) is bool(code), result.err
+
+
+@pytest.mark.parametrize("word", ["--local_rank=$SLURM_LOCALID", "--rank $RANK"])
+def test_words_that_differ_between_tasks_are_none_of_a_launcher(command: Command, word: str) -> None:
+    words = f"srun bash -c 'export RANK=$SLURM_PROCID; exec python train.py {word}'"
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c2 -N1 -n2 --gres=gpu:2\n{words}\n")
+    refused = command("convert", "--nodes", "2", "--to", "torchrun", "job.sh")
+    assert refused.code == 4 and "line 3: a word of the program is another in each task" in refused.err, refused.out
+
+
 def test_what_mpirun_runs_once_stays(command: Command) -> None:
     solve = "mpirun -np 4 -bind-to none -map-by slot -x LD_LIBRARY_PATH -H localhost:4 ./solve in\n"
     text = f"#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun -n 1 ./prepare in\n{solve}mpirun -n 1 ./collect out\n"

@@ -187,6 +187,9 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
+    telling = any(each.launch is not None and "use_env" not in each.launch.launcher.flags for each in starts)
+    if (kind, target) == ("torch.distributed.launch", "srun") and telling:
+        todos.append("see that the program reads LOCAL_RANK: the launcher gave it --local-rank=N, srun does not")
     if target == "deepspeed":
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _other_words(before, proof.plan)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import join
 
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.bash.values import expansions, span_of, text_of
 from sbatchlint.convert.replacing import launch_words, meeting
 from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.convert.words import (
@@ -17,6 +17,7 @@ from sbatchlint.convert.words import (
     without_geometry,
 )
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
@@ -37,9 +38,12 @@ def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
     """The edits that start a task for each GPU in the place of the launcher. Raises `NotConvertible`."""
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)
-    interpreter = {"module": "python -m ", "script": "python -u "}.get(launch.launcher.program_kind, "")
+    launcher = launch.launcher
+    interpreter = {"module": "python -m ", "script": "python -u "}.get(launcher.program_kind, "")
     yield from lines_before(job, launch, meeting(launch.invocation))
     shell = f"bash -c '{RANKS}; exec \"$@\"' bash {interpreter}"
+    if launcher.kind == "deepspeed" and "no_local_rank" not in launcher.flags:
+        shell = f'bash -c \'{RANKS}; exec {interpreter}"$0" --local_rank="$LOCAL_RANK" "$@"\' '
     yield words.replaced(shell, words.program_start)
 
 
@@ -87,6 +91,10 @@ def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus:
         raise NotConvertible(
             f"the tasks set {sorted(own)[0]} for the program, which would be lost: export it before the srun"
         )
+    of_task = TASK_VARIABLES | _VARIABLES.keys()
+    for word in program.argv[python.at :]:
+        if names := of_task.intersection(each.name for each in expansions(word)):
+            raise NotConvertible(f"a word of the program is another in each task, by {min(names)}: leave it out")
     texts = [text_of(word) for word in program.argv[python.at :]]
     whole = Span(step.invocation.name_span.start, step.invocation.span.end)
     known = [text for text in texts if text is not None]
