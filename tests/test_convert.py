@@ -384,6 +384,33 @@ def test_words_that_differ_between_tasks_are_none_of_a_launcher(command: Command
     assert refused.code == 4 and "line 3: a word of the program is another in each task" in refused.err, refused.out
 
 
+STRINGS = """\
+#!/bin/bash
+#SBATCH --nodes=4 --ntasks-per-node=1 --gres=gpu:4 -c 8 -t 5
+MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+NNODES=4
+export CMD="train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2"
+export LAUNCHER="torchrun --nproc_per_node 4 --nnodes $NNODES --master_addr $MASTER_ADDR --master_port 6000"
+srun bash -c '$LAUNCHER --node_rank $SLURM_PROCID $CMD'
+"""
+
+
+def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: Command) -> None:
+    command.write("job.sh", STRINGS)
+    result = command("convert", "--nodes", "8", "job.sh")
+    assert result.code == 0 and "32 processes" in result.err, result.err
+    assert result.out == STRINGS.replace("--nodes=4", "--nodes=8").replace("NNODES=4", "NNODES=$SLURM_NNODES")
+    command.write("done.sh", result.out)
+    assert command("convert", "--nodes", "8", "done.sh").out == result.out
+
+
+def test_what_the_new_number_of_nodes_makes_wrong_is_left_to_do(command: Command) -> None:
+    command.write("job.sh", STRINGS.replace("size 2", "size 4"))
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "NNODES=$SLURM_NNODES\n" in result.out
+    assert "SB325 world-size-not-divisible: the 8 processes" in result.err, result.err
+
+
 def test_what_mpirun_runs_once_stays(command: Command) -> None:
     solve = "mpirun -np 4 -bind-to none -map-by slot -x LD_LIBRARY_PATH -H localhost:4 ./solve in\n"
     text = f"#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun -n 1 ./prepare in\n{solve}mpirun -n 1 ./collect out\n"

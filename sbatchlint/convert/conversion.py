@@ -19,7 +19,7 @@ from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
-from sbatchlint.convert.starts import Start, places_of, start_again, the_starts, workers_of
+from sbatchlint.convert.starts import Start, count_by_slurm, places_of, start_again, the_starts, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
@@ -162,10 +162,30 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     if gpus > _MOST:
         raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs: say --gpus-per-node")
     job = script.asking_for(gpus if target == "srun" else 1, 0 if cpu_only else gpus)
-    first, base = job, job.source.own
-    done = _as_wanted(base, wish, settings, job)
-    if done is not None and not any(done.new(script.findings)):
-        return script.conversion(base, done, ["it needs another option block only", _grown(before, done.plan)])
+    only_counted = None
+    for source, said in (
+        (job.source.own, "it needs another option block only"),
+        (
+            script.changed(job, count_by_slurm(job)).source.own,
+            "it needs another option block, and Slurm's number of nodes",
+        ),
+    ):
+        done = _as_wanted(source, wish, settings, job)
+        if done is not None:
+            only_counted = script.conversion(source, done, [said, _grown(before, done.plan)])
+            if not any(done.new(script.findings)):
+                return only_counted
+    try:
+        return _changed(script, starts, job, target, gpus, cpu_only)
+    except NotConvertible:
+        if only_counted is None:
+            raise
+        return only_counted
+
+
+def _changed(script: _Script, starts: list[Start], job: Job, target: str, gpus: int, cpu_only: bool) -> Conversion:
+    """What becomes of a script each of whose launchers has to be told; `job`: it with the wanted option block."""
+    first, wish, before, kind = job, script.wish, script.before, starts[0].kind
     how, todos, printed = list[str](), list[str](), list[tuple[Job, Launch]]()
     for left in range(len(starts), 0, -1):
         with told_of_line(starts[-left].line(script.job)):
@@ -193,7 +213,7 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     if target == "deepspeed":
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _other_words(before, proof.plan)
-    made = Job.from_source(after, settings.site)
+    made = Job.from_source(after, script.settings.site)
     repairs += dict.fromkeys(said for each in printed for said in _printed(*each, made))
     said = (_OF_CPUS if cpu_only else _SAID[target]).format(
         nodes=wish.nodes, gpus=gpus, workers=f"{gpus} worker{'s' * (gpus > 1)}"

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text
+from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.convert.kept import written_at
-from sbatchlint.convert.launcher import NAMES
+from sbatchlint.convert.launcher import NAMES, setting_of
 from sbatchlint.convert.wish import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, find_worlds
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
 
 _MOST = 32
 
@@ -167,6 +169,18 @@ def start_again(job: Job, start: Start, left: int, first: Job) -> Start | None:
         return None
     now, before = places[-left][0].launch, were[-left][0].launch
     return None if now.step is not None and before.step is None else Start(now)
+
+
+def count_by_slurm(job: Job) -> set[Edit]:
+    """The edits that take the number of nodes from Slurm where launchers read it as it is written in the script."""
+    found, text = set(), job.source.own.text
+    for worlds in places_of(job)[0]:
+        launcher = worlds[0].launcher
+        setting = setting_of(launcher, NAMES[launcher.kind].nodes) if launcher.kind in NAMES else None
+        span = span_of(setting.value) if setting is not None and setting.value else Span(0, 0)
+        if setting is not None and setting.number is not None and text[span.start : span.end] == setting.text:
+            found.add(Edit(span, "$SLURM_NNODES"))
+    return found
 
 
 def _program_of(job: Job, step: Step) -> Invocation | None:
