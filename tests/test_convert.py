@@ -421,3 +421,9 @@ def test_what_mpirun_runs_once_stays(command: Command) -> None:
     assert result.out.endswith(f"mpirun -n 1 ./prepare in\n{made}mpirun -n 1 ./collect out\n")
     command.write("done.sh", result.out)
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
+
+
+def test_the_places_of_a_script_are_bounded(command: Command) -> None:
+    command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -c8\n" + "torchrun --nproc_per_node=2 a.py\n" * 40)
+    refused = command("convert", "--nodes", "2", "job.sh")
+    assert refused.code == 4 and "in 40 places, more than 32: convert parts of it" in refused.err

@@ -90,7 +90,7 @@ def _refuse_different(job: Job, starts: Sequence[Start]) -> None:
         return ", ".join(map(str, sorted({each.line(job) for each in which})))
 
     if len(starts) > _MOST:
-        raise NotConvertible(f"it starts processes in {len(starts)} places")
+        raise NotConvertible(f"it starts processes in {len(starts)} places, more than {_MOST}: convert parts of it")
     told = [None if each.launch is None else workers_of(each.launch) for each in starts]
     number = next((each for each in told if each is not None), None)
     ways: dict[object, list[Start]] = {}
