@@ -88,11 +88,81 @@ Program:     mdcode, version 3
 > The number of ranks (31) cannot be cut into a grid of 3 dimensions
 -------------------------------------------------------
 """,
-        "submission",
+        "script",
     ),
     "an input that is cut short": ("> reader: error: mesh.dat: unexpected end of file in block 3\n", "data"),
     "an input that is not there": ("> cannot open the input file: orbit.nc does not exist\n", "data"),
-    "an option": ("> solver: error: unknown keyword argument 'cut_of'\n", "submission"),
+    "an option": ("> solver: error: unknown keyword argument 'cut_of'\n", "script"),
+    "an argument of a call": ("> TypeError: fit() got an unexpected keyword argument 'cut_of'\n", "code"),
+    "a variable of the environment": (
+        """\
+Traceback (most recent call last):
+  File "fit.py", line 3, in <module>
+    root = os.environ["MESH_ROOT"]
+  File "/opt/lib/python3.11/os.py", line 675, in __getitem__
+    raise KeyError(key) from None
+> KeyError: 'MESH_ROOT'
+""",
+        "script",
+    ),
+    "an input of a Python program": (
+        "> FileNotFoundError: [Errno 2] No such file or directory: 'mesh/box.npz'\n",
+        "data",
+    ),
+    "settings of a Python program": (
+        "> FileNotFoundError: [Errno 2] No such file or directory: 'box.yaml'\n",
+        "script",
+    ),
+    "a program that another one starts": ("> solver: execvp failed: No such file or directory\n", "script"),
+    "memory of the node": ("> solver: ERROR: cannot allocate 12 GB\n", "script"),
+    "memory of the GPU": ("> solver: ERROR: cannot allocate 12 GB of device memory\n", "code"),
+    "a path with the name of a file system": ("> solver: ERROR: cannot find /lustre/ada/box.msh\n", "data"),
+    "a library of a module": (
+        "> ./solver: error while loading shared libraries: libhdf5.so.200: cannot open shared object file\n",
+        "script",
+    ),
+    "a library of the driver": (
+        "> ./solver: error while loading shared libraries: libcuda.so.1: cannot open shared object file\n",
+        "cluster",
+    ),
+    "a file of the system": ("> PermissionError: [Errno 13] Permission denied: '/var/log/x'\n", "cluster"),
+    "a refusal": ("> sbatch: error: Batch job submission failed: Invalid qos specification\n", "script"),
+    "a refusal that is not for the job": (
+        "> sbatch: error: Batch job submission failed: Transport endpoint is not connected\n",
+        "cluster",
+    ),
+    "a script that was submitted by its name": (
+        "$ sbatch job.sh\n> sbatch: error: Batch job submission failed: Invalid qos specification\n",
+        "script",
+    ),
+    "a command line with options": (
+        "$ sbatch -q a job.sh\n> sbatch: error: Batch job submission failed: Invalid qos specification\n",
+        "submission",
+    ),
+    "a job without a script": (
+        "> srun: error: Unable to allocate resources: Invalid account or account/partition combination specified\n",
+        "submission",
+    ),
+    "memory of a step of a workflow": (
+        """\
+localrule align:
+    jobid: 0
+> slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.
+""",
+        "submission",
+    ),
+    "a shell's error in the script": ("> /var/spool/job7/slurm_script: line 3: syntax error near `fi'\n", "script"),
+    "a shell's error in another script": ("> /opt/x/run.sh: line 3: syntax error near unexpected token `fi'\n", "code"),
+    "a library that Slurm wants": ("> slurmd: error: /usr/lib64/slurm/x.so: undefined symbol: run\n", "cluster"),
+    "an option of mpiexec": (
+        "> An unrecognized option was included on the mpiexec command line:\n\n>   Option: --hosts\n",
+        "script",
+    ),
+    "a service": ("> worker: error: the scheduler is down; try later\n", "cluster"),
+    "memory of a job": (
+        "> slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n",
+        "script",
+    ),
     "an account of the node": ("> FATAL: cannot find user information: user id 4711 is not known\n", "cluster"),
     "a peer that went": ("> [7] ERROR: connection reset by peer\n", "code"),
     "a server": ("> worker: error: connection refused: 10.0.0.3\n", "cluster"),
@@ -178,7 +248,7 @@ def test_the_last_words_of_a_program(name: str, tmp_path: Path) -> None:
     text, marked = _marked(log)
     best = _judged(tmp_path, text).diagnosis.answers[0]
     assert set(best.event.rows) <= marked, best
-    assert (best.cause.where, best.confidence == "certain") == (where, False), best
+    assert (best.where, best.confidence == "certain") == (where, False), best
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -187,5 +257,5 @@ def test_the_script_has_the_word_of_the_message(name: str, tmp_path: Path) -> No
     text, marked = _marked(script)
     run = _judged(tmp_path, log, text)
     best = run.diagnosis.answers[0]
-    assert best.cause.where == "script", best
+    assert best.where == "script", best
     assert marked <= set(rows_of(best, run.source)), best

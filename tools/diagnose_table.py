@@ -38,13 +38,11 @@ def score(folder: Path) -> Score:
     best = run.diagnosis.answers[0]
     rows = rows_of(best, run.source)
     said = (
-        f"{best.event.symptom.id}/{best.cause.key} {best.confidence} {best.cause.where} log {best.event.rows} "
+        f"{best.event.symptom.id}/{best.cause.key} {best.confidence} {best.where} log {best.event.rows} "
         f"script {rows} | {case['where']} log {case['log_lines']} script {case['script_lines']} {case['class']}"
     )
     near = any(row in case["log_lines"] for row in best.event.rows)
-    return Score(
-        folder.name, near, best.cause.where == case["where"], bool(wanted & set(rows)) if wanted else None, said
-    )
+    return Score(folder.name, near, best.where == case["where"], bool(wanted & set(rows)) if wanted else None, said)
 
 
 def scores(folder: Path) -> Iterator[Score]:

@@ -35,7 +35,7 @@ def _answer(answer: Answer, run: Run, diff: Callable[[Answer], str]) -> dict[str
         "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _said(event.text)},
         "count": event.count,
         "tasks": sorted(event.tasks)[:100],
-        "where": answer.cause.where,
+        "where": answer.where,
         "confidence": answer.confidence,
         "cause": _said(answer.says),
         "script_rows": rows_of(answer, run.source),

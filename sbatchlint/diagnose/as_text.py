@@ -47,7 +47,7 @@ def render(run: Run, terminal: Terminal) -> str:
     if len(found) > 1:
         lines.append("")
     for other in found[1:]:
-        said = f"{_shown(other.says)} ({escape(_SHORT[other.cause.where])}): {_shown(other.advice)}"
+        said = f"{_shown(other.says)} ({escape(_SHORT[other.where])}): {_shown(other.advice)}"
         lines.extend(_field("or", said, terminal))
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
     return "\n".join(lines) + "\n"
@@ -88,11 +88,13 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
 
 
 def _where(answer: Answer, run: Run) -> str:
-    said = _WHERE[answer.cause.where]
+    said = _WHERE[answer.where]
     if run.source is None:
-        return said if answer.cause.where != "script" else f"{said}, which was not given (--script SCRIPT)"
+        if answer.cause.where == "asked" and answer.where == "script":
+            return f"{said}, or the command line that submitted it (--script SCRIPT tells them apart)"
+        return said if answer.where != "script" else f"{said}, which was not given (--script SCRIPT)"
     name = escape(shown_path(run.source.path))
-    if answer.cause.where != "script":
+    if answer.where != "script":
         return f"{said}; nothing in {name} explains it"
     if not answer.proven:
         return f"{said}, {name}, though nothing that is seen in it shows that"

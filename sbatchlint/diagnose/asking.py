@@ -3,6 +3,7 @@
 The first ones answer with places. Those below them make a `Cause.script` of a question: `script=asks("account")`.
 """
 
+import re
 from collections.abc import Callable
 
 from sbatchlint.bash.values import known_prefix, text_of
@@ -22,8 +23,14 @@ _LETTERS = {
 _WORKFLOW = Regex(
     r"(?i)(?:error|failed|fail\w*) (?:while )?submitting|submit\w* (?:the )?(?:job ?)?script|jobscript|workflow ?error"
     r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
-    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster "
+    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.* sbatch: error:"
 )
+# A command that asks for a job by itself, and its prompt; what srun and salloc say where they get none.
+_TYPED = Regex(
+    r"[$#>%] ?(?:srun|salloc) [^:]|(?:^|[$#>%] ?)sbatch -|^salloc: |^srun: (?:error: )?(?:lua|cli_filter|Unable to all)"
+)
+# How workflow programs begin to report a step of theirs.
+_STEP = Regex(r"^\s*(?:(?:local)?rule [\w.-]+:|Error in rule |Command (?:executed|error|exit status):)")
 
 _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")
 
@@ -103,6 +110,15 @@ def by_program(event: Event) -> bool | None:
     if any(_WORKFLOW.search(line) for line in (event.text, *event.above[-4:], *event.below[:4])):
         return True
     return None
+
+
+def asked_by_others(event: Event) -> bool:
+    """Whether the log shows that somebody else than a batch script asks: a command line, a program that submits jobs,
+    or a step of a workflow."""
+    lines = (event.text, *event.above[-12:], *event.below)
+    if any(_TYPED.search(line) for line in lines[-len(event.below) - 5 :]) or any(_STEP.search(line) for line in lines):
+        return True
+    return re.search("sbatch|submi", event.text) is not None and by_program(event) is True
 
 
 def asks(*names: str, confidence: Confidence = "likely") -> Question:

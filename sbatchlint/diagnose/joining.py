@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from string import Formatter
 from typing import NamedTuple
 
-from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown
+from sbatchlint.diagnose.asking import asked_by_others
+from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown, Where
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
 from sbatchlint.job import Job
@@ -33,6 +34,7 @@ class Answer(NamedTuple):
     confidence: Confidence
     says: str
     advice: str
+    where: Where
     spans: tuple[Span, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     proven: bool = False
@@ -62,7 +64,8 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         told = cause.log(event) if cause.log is not None else None
         if told is False:
             continue
-        answer = Answer(event, cause, cause.unproven, _filled(cause.says, event), _filled(cause.advice, event))
+        says, advice = _filled(cause.says, event), _filled(cause.advice, event)
+        answer = Answer(event, cause, cause.unproven, says, advice, _where(cause, event, picture))
         joined = _joined(answer, picture)
         if isinstance(joined, RuledOut):
             continue
@@ -85,6 +88,12 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
     if confirmed:
         return confirmed + [each._replace(confidence="possible") for each in left]
     return left[:1] + [each._replace(confidence="possible") for each in left[1:]]
+
+
+def _where(cause: Cause, event: Event, picture: Picture | None) -> Where:
+    if cause.where != "asked":
+        return cause.where
+    return "submission" if picture is not None or asked_by_others(event) else "script"
 
 
 def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None:

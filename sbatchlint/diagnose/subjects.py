@@ -14,22 +14,22 @@ from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 
 Subject = Literal[
-    "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "file", "data", "program"
+    "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
 ]  # fmt: skip
 
 # In this order: the first that fits is the subject.
 _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # Slurm's own words, which no symptom knows.
-    ("slurm", re.compile(r"^(?:srun|sbatch|salloc|sacct|squeue|scontrol|slurmstepd|slurmd|slurmctld|slurmdbd) ?(?:\[[^\]]*\])?: |^[Ss]lurm accounting")),
+    ("slurm", re.compile(r"(?i:\bslurm\b.{0,40}\bnot\b.{0,20}(?:installed|found|available|running))|^(?:srun|sbatch|salloc|sacct|squeue|scontrol|slurmstepd|slurmd|slurmctld|slurmdbd) ?(?:\[[^\]]*\])?: |^[Ss]lurm accounting")),
     # A program calls the commands of a batch system itself.
     ("submitting", re.compile(r"(?<![\w/.-])(?:/\S*/)?(?:sbatch|srun|salloc|squeue|sacct|scancel|qsub|bsub)(?:\.exe)?(?![\w.-]*[\w-])"
                               r"|submi(?:t|ssion)\w* .*\bfailed|failed to submit|\bjob ?id\b.* from\b")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
-    ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|\b(?:lustre|gpfs|nfs|autofs|infiniband)\b"
+    ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
                           r"|user ?id\b|user account|user information|unknown user|no passwd entry|modulecmd"
-                          r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|(?:server|service) (?:is )?(?:down|unavailable)"
+                          r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|name ?spaces?\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # How many processes there are, and how the work is cut for them.
     ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
@@ -46,6 +46,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # Somebody else was quicker: nothing is missing that the program reads.
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
+    ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file")),
@@ -53,6 +54,11 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                         r"|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 
+# Exceptions of Python that speak of its own words, whatever these sound like.
+_OF_THE_CODE = frozenset(
+    ["TypeError", "AttributeError", "NameError", "UnboundLocalError", "IndexError", "SyntaxError", "IndentationError",
+     "NotImplementedError", "RecursionError", "ZeroDivisionError"]
+)  # fmt: skip
 # Words of a message that a script may hold as well: options, paths, names in quotes, assignments.
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")
 _MARKED = re.compile(
@@ -131,11 +137,15 @@ _HOUSEKEEPERS = frozenset(
     ]
 )
 # Names of files that a user writes, and not a program.
-_WRITTEN = re.compile(r"\.(?:py|sh|bash|sbatch|slurm|r|R|jl|m|pl|lua|nf|smk|ya?ml|toml|cfg|ini|conf|sif|sqsh)\b")
+WRITTEN = re.compile(
+    r"\.(?:py|sh|bash|sbatch|slurm|r|R|jl|m|pl|lua|nf|smk|ya?ml|toml|cfg|ini|conf|sif|simg|img|sqsh)\b"
+)
 
 
 def subject(event: Event) -> Subject:
     """What the message of an event speaks of."""
+    if event.groups.get("type", "").rsplit(".", 1)[-1] in _OF_THE_CODE:
+        return "program"
     text = event.text[:1500]
     return next((name for name, words in _SUBJECTS if words.search(text)), "program")
 
@@ -205,9 +215,27 @@ def memory_asked(job: Job, event: Event) -> Verdict:
     return Shown(spans, None, "likely") if spans else Shown((), None, "likely") if lacks(job, *names) else None
 
 
+def _of_gpu(event: Event) -> bool | None:
+    """Memory, and that of a GPU."""
+    if subject(event) != "memory" or not re.search(
+        r"(?i)cuda|hip|gpu|device memory|hbm|RESOURCE_EXHAUSTED", event.text
+    ):
+        return False
+    return None
+
+
+def _of_environment(event: Event) -> bool | None:
+    """A look-up of Python's that failed, among the variables of the environment."""
+    if not event.groups.get("type", "").endswith("KeyError") or not any(
+        "raise KeyError(key) from None" in each for each in event.above[-2:]
+    ):
+        return False
+    return None
+
+
 def _inputs(event: Event) -> bool | None:
     """A file that holds data, not a program or its settings."""
-    return None if subject(event) == "file" and not _WRITTEN.search(event.text) else False
+    return None if subject(event) == "file" and not WRITTEN.search(event.text) else False
 
 
 # For symptoms of role consequence or teardown whose text is the program's own.
@@ -215,16 +243,19 @@ GENERAL_CAUSES = (
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=speaks_of("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
-    Cause("memory", "code", "the program ran out of memory", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
+    Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
+    Cause("memory", "asked", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
     Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=speaks_of("geometry"), unproven="possible"),
-    Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
+    Cause("geometry", "asked", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
+    Cause("variable", "asked", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),
     Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=speaks_of("words"), unproven="possible"),
-    Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
+    Cause("words", "asked", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=speaks_of("file", "rights"), unproven="possible"),
     Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_housekeeper, unproven="possible"),
-    Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
+    Cause("command", "asked", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=speaks_of("command")),
+    Cause("rights", "asked", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
     Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),
-    Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
+    Cause("file", "asked", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
     Cause("content", "data", "the program does not understand what it reads", "look at the file that the message names: it may be empty, cut short, or of another form", log=speaks_of("data")),
     Cause("system", "cluster", "something of the node or of the site does not work", "submit again with --exclude of that node, and tell the site", log=speaks_of("system")),
     Cause("peer", "code", "the other end of a connection went away: another process of the job, as a rule", "look for the process whose output stops first", log=speaks_of("peer")),

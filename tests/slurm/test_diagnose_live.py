@@ -236,7 +236,7 @@ def test_the_log_of_a_broken_script(cluster: LocalSlurm, path: Path, tmp_path: P
         return
     best = run.diagnosis.answers[0]
     assert expected["symptoms"] == "-" or best.event.symptom.id in expected["symptoms"].split("|"), outcome.output
-    assert expected["where"] in (None, best.cause.where)
+    assert expected["where"] in (None, best.where)
     assert {int(row) for row in expected["rows"].split()} <= set(rows_of(best, run.source))
 
 
@@ -257,5 +257,5 @@ def test_the_log_of_a_job_that_something_befell(
     best = run.diagnosis.answers[0]
     found = best.event.symptom.id
     assert wanted.symptoms == "-" or found in wanted.symptoms.split("|"), (found, outcome)
-    assert best.cause.where == wanted.where, (best.event.symptom.id, best.cause.key, outcome)
+    assert best.where == wanted.where, (best.event.symptom.id, best.cause.key, outcome)
     assert set(wanted.rows) <= set(rows_of(best, run.source)), (best, outcome)

@@ -66,7 +66,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
         causes=(
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
-            Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
+            Cause("image", "asked", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
         ),
         matches="""\
 FATAL:   could not open image /scratch/ada/x.sif: failed to retrieve path for /scratch/ada/x.sif: lstat /scratch/ada/x.sif: no such file or directory
@@ -85,7 +85,7 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
         patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
-            Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
+            Cause("not-in-image-given", "asked", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),
         matches="""\
@@ -122,7 +122,7 @@ Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docke
         causes=(
             Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=lambda event: None if "TTY" in event.text else False),
             Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB514", "SB505"), script=_starts),
-            Cause("daemon", "submission", "docker did not start the container: {error}", "see the message"),
+            Cause("daemon", "asked", "docker did not start the container: {error}", "see the message"),
         ),
         matches="""\
 the input device is not a TTY

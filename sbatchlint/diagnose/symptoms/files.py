@@ -1,6 +1,9 @@
 """Files and file systems: full, gone, locked, not permitted; caches that several ranks write."""
 
+import re
+
 from sbatchlint.diagnose.asking import assigned, shown, worded
+from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -52,6 +55,19 @@ def _named(job: Job, event: Event) -> Verdict:
         each.span for each in job.invocations if path in text[each.span.start : each.span.end]
     )
     return shown(found[:3])
+
+
+def _read_by_program(event: Event) -> bool | None:
+    """A program wants to read it, and it is neither a program nor settings."""
+    return None if event.text.startswith("FileNotFoundError") and not WRITTEN.search(event.text) else False
+
+
+def _of_system(event: Event) -> bool | None:
+    return (
+        None
+        if re.match(r"['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/", event.groups.get("path", ""))
+        else False
+    )
 
 
 _TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|touch|head|tail|sort|rsync|chmod|chown|stat|dirname|readlink|tee|gzip|unzip|diff|wc|install|tr|cut|split)"
@@ -169,9 +185,10 @@ ls: cannot access '/data': Transport endpoint is not connected
         releases="all releases",
         near_end=60,
         role="consequence",
-        literals=("No such file or directory", "can't open file", "No such file:", "cannot open "),
+        literals=("No such file or directory", "can't open file", "can't find '__main__' module", "No such file:", "cannot open "),
         patterns=(
             _TOOLS + r"(?:\[\d+\])?: (?:cannot (?:access|stat|open|create directory|create regular file|touch) |can't (?:read|open) |failed to \w+ )?(?P<path>[^:]+): No such file or directory",
+            r"^\S*python[\d.]*: can't find '__main__' module in '?(?P<path>[^']+)",
             r"^\S*python[\d.]*: can't open file '?(?P<path>[^':]+)'?: \[Errno [2]\]",
             r"^FileNotFoundError: \[Errno [2]\] No such file or directory: (?P<path>.+)",
             r"^(?:Rscript|julia|Fatal error|ERROR): .*(?:cannot open file|could not open file) '?(?P<path>[^']+)'?(?:: No such file|$)",
@@ -180,12 +197,14 @@ ls: cannot access '/data': Transport endpoint is not connected
             Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811")),
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708")),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
-            Cause("submit-folder", "submission", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
+            Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
+            Cause("submit-folder", "asked", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
         ),
         matches="""\
 sed: can't read script: No such file or directory
 cp: cannot stat '/scratch/ada/in.dat': No such file or directory
 python3: can't open file 'train.py': [Errno 2] No such file or directory
+/opt/bin/python3: can't find '__main__' module in '/data/project'
 FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'
 Fatal error: cannot open file 'fit.R': No such file or directory
 """,
@@ -202,7 +221,8 @@ Fatal error: cannot open file 'fit.R': No such file or directory
         patterns=(_TOOLS + r": (?:cannot [\w ]+ )?(?P<path>[^:]+): (?:Permission denied|Operation not permitted)", r"^PermissionError: \[Errno 1?3?\] (?:Permission denied|Operation not permitted): (?P<path>.+)"),
         causes=(
             Cause("path-of-script", "script", "{path}, which the script names, may not be used so", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
-            Cause("rights", "submission", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
+            Cause("system", "cluster", "{path} belongs to the system of the node", "tell the site, or let the program write elsewhere", log=_of_system),
+            Cause("rights", "asked", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
         ),
         matches="mkdir: cannot create directory '/data/x': Permission denied\nPermissionError: [Errno 13] Permission denied: 'out/log.txt'\n",
     ),

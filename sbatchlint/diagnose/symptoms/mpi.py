@@ -16,6 +16,11 @@ def _without_mpi(job: Job, event: Event) -> Verdict:
     return Shown(found) if found else shown(step_options(job, "mpi"))
 
 
+def _mpi_option(job: Job, event: Event) -> Verdict:
+    """The --mpi of a step; without one, the site's default does not fit."""
+    return shown(step_options(job, "mpi")) or shown(tuple(each.span for each in job.steps), "possible")
+
+
 def _not_listed(event: Event) -> bool | None:
     """`srun --mpi=list` stands above, and has no PMIx."""
     listed = [line for line in event.above if "MPI" in line and "types are" in line]
@@ -67,7 +72,7 @@ SYMPTOMS = (
             r"PMI2?_Init (?:failed|returned)|PMIx_Init (?:failed|returned)|PMI2? (?:failed to initialize|initialized but returned bad)",
         ),
         causes=(
-            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix, or start it with mpirun", script=lambda job, event: shown(tuple(each.span for each in job.steps))),
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix, or start it with mpirun", script=_mpi_option),
             Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "start with mpirun, or ask the site for PMIx in Slurm", log=_not_listed),
         ),
         matches="""\
@@ -147,7 +152,7 @@ ada@n2: Permission denied (publickey,password).
         patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
         causes=(
             Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203"), script=_mpiruns),
-            Cause("tasks", "submission", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
+            Cause("tasks", "asked", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
         ),
         matches="""\
 There are not enough slots available in the system to satisfy the 8

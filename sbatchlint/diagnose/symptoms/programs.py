@@ -4,7 +4,7 @@ import re
 
 from sbatchlint.diagnose.asking import assigned, commands, shown
 from sbatchlint.diagnose.subjects import prepares_nothing
-from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
 _PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest")
@@ -20,6 +20,12 @@ def _option(job: Job, event: Event) -> Verdict:
     return shown(found[-1:])
 
 
+def _brought(event: Event) -> bool | None:
+    """A library that comes with what a job loads, and not with the system and the drivers of a node."""
+    of_system = re.search(_SYSTEM_LIBRARY, event.groups.get("library", "")) or re.search(_SYSTEM_SPEAKER, event.text)
+    return False if of_system else None
+
+
 def _search_path(job: Job, event: Event) -> Verdict:
     return shown(assigned(job, "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
 
@@ -27,6 +33,13 @@ def _search_path(job: Job, event: Event) -> Verdict:
 def _module_path(job: Job, event: Event) -> Verdict:
     found = assigned(job, "PYTHONPATH")
     return shown(found) or shown(commands(job, *_PYTHONS), "possible")
+
+
+_SYSTEM_SPEAKER = r"^(?:slurm\w+|systemd|munged): |(?:^|\s)/(?:usr/)?lib(?:64)?/\S+: undefined symbol"
+_SYSTEM_LIBRARY = (
+    r"^lib(?:cuda|nvidia|nvcuvid|amd_|hsa|ib|rdma|mlx|psm|fabric|efa|cxi|ugni|lnet|slurm|munge|pmi|X|GL|EGL|c|m|dl|pthread"
+    r"|stdc\+\+|gcc_s|crypt|ssl|z|tinfo|ncurses|nsl|udev|pci|numa)(?:[-_.]|\w*\.so|$)"
+)
 
 
 # fmt: off
@@ -67,6 +80,7 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
+            Cause("not-loaded", "asked", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
         ),
         matches="""\
@@ -83,7 +97,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
         printed_by="argparse, click, hydra, tyro, getopt",
         releases="all releases",
         role="cause",
-        literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "are not used by the HfArgumentParser"),
+        literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "unrecognized option was included", "unknown flag: ", "unknown shorthand flag: ", "are not used by the HfArgumentParser"),
         patterns=(
             r"^[\w./-]+: error: unrecognized arguments: (?P<words>.+)",
             r"^[\w./-]+: error: argument (?P<words>[^:]+): ",
@@ -91,12 +105,14 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
             r"^Error: (?:No such option:?|Missing (?:option|argument)|Got unexpected extra argument|No such command) (?P<words>.*)",
             r"^error: unexpected argument '(?P<words>[^']+)'",
             r"^(?!sbatch|srun|salloc)[\w./-]+: (?:unrecognized|unknown|invalid) option (?:-- )?'?(?P<words>[^' ]+)",
+            r"^An unrecognized option was included on the \w+ command line",
+            r"^Error(?: for command \"[^\"]*\")?: unknown (?:shorthand )?flag: (?P<words>.+)",
             r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
         ),
         causes=(
             Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
-            Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
+            Cause("option", "asked", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
         ),
         matches="""\
 train.py: error: unrecognized arguments: --local-rank=0
@@ -105,9 +121,12 @@ usage.py: error: the following arguments are required: --data
 Error: No such option: --gpus
 error: unexpected argument '--frozen-lockfile' found
 ./solver: unrecognized option '--threads'
+Error for command "run": unknown flag: --env
+An unrecognized option was included on the mpiexec command line:
 ValueError: Some specified arguments are not used by the HfArgumentParser: ['--do_trian']
 """,
         others="sbatch: unrecognized option '--workdir=/x'\n",
+        below=Below(r"^\s*Option: (?P<words>\S+)", after=r"command line:$"),
     ),
     Symptom(
         id="data-worker-killed",

@@ -53,7 +53,7 @@ SYMPTOMS = (
         causes=(
             Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "name it without its path, or start it with `bash -c '{program} …'`", script=_in_container),
             Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=names_word("program")),
-            Cause("not-there", "submission", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
+            Cause("not-there", "asked", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
         ),
         matches="srun: fatal: Can not execute /opt/venv/bin/python\n",
     ),
@@ -147,7 +147,7 @@ sbatch: error: Batch job submission failed: Protocol authentication error
         patterns=(r"error: (?:\w+: )?Could not open (?P<which>\w+) file ?['`]?(?P<path>[^'`:]*)", r"error: (?:\w+: )?IO setup failed"),
         causes=(
             Cause("folder", "script", "the log {path} cannot be opened: its folder is not there, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115", "SB703"), script=asks("output", "error", "input")),
-            Cause("folder-elsewhere", "submission", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
+            Cause("folder-elsewhere", "asked", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
         ),
         matches="""\
 srun: error: Could not open stdout file: No such file or directory
@@ -167,7 +167,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         patterns=(r"Job step's --cpus-per-task value exceeds that of job \((?P<step>\d+) > (?P<job>\d+)\)",),
         causes=(
             Cause("cpus", "script", "srun asks for {step} CPUs for each task, and the job has {job}", "ask for as many in the directives", codes=("SB206", "SB804"), script=asks("cpus-per-task")),
-            Cause("cpus-inherited", "submission", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
+            Cause("cpus-inherited", "asked", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
         ),
         matches="srun: Job step's --cpus-per-task value exceeds that of job (8 > 4). Job step may never run.\n",
     ),
@@ -264,7 +264,7 @@ Killed
         patterns=(r"Exited with exit code (?P<code>127|126)\b",),
         causes=(
             Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps()),
-            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
+            Cause("command-elsewhere", "asked", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
         ),
         matches="srun: error: n1: task 0: Exited with exit code 127\n",
         others="srun: error: n1: task 0: Exited with exit code 1\n",

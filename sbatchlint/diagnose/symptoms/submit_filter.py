@@ -1,5 +1,7 @@
 """The rules of a site: job_submit and cli_filter plugins, in words of their own."""
 
+import re
+
 from sbatchlint.diagnose.asking import options, step_options, submits
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -35,6 +37,17 @@ def _objected(job: Job, event: Event) -> Verdict:
 _RULE = "a rule of the site does not allow the job: its message says which"
 _ADVICE = "do as the message says; the site's documentation has the rule"
 
+
+def _not_for_the_job(event: Event) -> bool | None:
+    """The reason is an error of the system or of the way to the controller, not one of the job."""
+    reason = event.groups.get("reason", "")
+    return (
+        None
+        if re.search(r"(?i)transport|connect|timed out|bytes were|communicat|I/O|socket|protocol", reason)
+        else False
+    )
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -46,7 +59,7 @@ SYMPTOMS = (
         role="consequence",
         literals=("Unspecified error", "cli_filter plugin terminated", "job_submit plugin"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed): Unspecified error", r"cli_filter plugin terminated with error"),
-        causes=(Cause("rule", "submission", "a plugin of the site refused the job and gave no reason", "ask the site, with the options of the job", script=submits()),),
+        causes=(Cause("rule", "asked", "a plugin of the site refused the job and gave no reason", "ask the site, with the options of the job", script=submits()),),
         matches="""\
 sbatch: error: Batch job submission failed: Unspecified error
 srun: error: cli_filter plugin terminated with error
@@ -61,7 +74,10 @@ srun: error: cli_filter plugin terminated with error
         role="consequence",
         literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
-        causes=(Cause("refused", "submission", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),),
+        causes=(
+            Cause("controller", "cluster", "Slurm could not take it: {reason}", "try again later; tell the site where it lasts", log=_not_for_the_job),
+            Cause("refused", "asked", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
+        ),
         matches="""\
 sbatch: error: Batch job submission failed: Burst Buffer request invalid
 salloc: error: Job submit/allocate failed: Invalid wckey specification
@@ -87,7 +103,7 @@ A site's job_submit or cli_filter plugin speaks in its own words, as a rule righ
         ),
         causes=(
             Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB201", "SB121", "SB118"), script=_objected),
-            Cause("rule", "submission", _RULE, _ADVICE, script=submits()),
+            Cause("rule", "asked", _RULE, _ADVICE, script=submits()),
         ),
         matches="""\
 submitit.core.utils.FailedJobError: sbatch: error: You must name a type of GPU
