@@ -13,6 +13,8 @@ from sbatchlint.diagnose.symptom import Event, Symptom
 MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
 # Lines with the same literals, in the same order, are looked at so often; of what follows, the last one.
 MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
+# Where so many lines were looked at, it is the first literal that counts, and lines with it are looked at so often.
+MOST_LOOKED, FEW_ALIKE = 300_000, 200
 
 _DIGITS = b"0123456789"
 # A line of a traceback that quotes a program: the message itself follows.
@@ -34,29 +36,33 @@ class Symptoms:
         self.expression = compiled(found.values())
         # Those for which a number of the line decides: an exit code, a rank.
         self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
-        self._behind: dict[bytes, set[int]] = {}
+        # The literals behind a part, and the symptoms behind each.
+        self._behind: dict[bytes, dict[bytes, set[int]]] = {}
         for number, each in enumerate(self.all):
             for literal in (*each.literals, *each.cure):
-                self._behind.setdefault(found[literal].encode(), set()).add(number)
+                behind = self._behind.setdefault(found[literal].encode(), {})
+                behind.setdefault(literal.encode(), set()).add(number)
 
     def near(self, raw: bytes) -> list[Symptom]:
-        """The symptoms that a line may have, in their order."""
+        """The symptoms of which a literal stands in a line, in their order."""
         found: set[int] = set()
         match = self.expression.search(raw)
         while match:
-            found |= self._behind[match[0]]
+            for literal, numbers in self._behind[match[0]].items():
+                if literal in raw:
+                    found |= numbers
             match = self.expression.search(raw, match.start() + 1)
         return [self.all[number] for number in sorted(found)]
 
 
 class Shape:
-    """Lines with the same literals: how many there were, and the last one that nobody has looked at: it, its row, and
+    """Lines with the same literals: how many were looked at, how many wait, and the last one of these: it, its row, and
     its offset."""
 
-    __slots__ = ("last", "seen")
+    __slots__ = ("last", "looked", "waiting")
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.looked = self.waiting = 0
         self.last: tuple[bytes, int, int] | None = None
 
 
@@ -78,19 +84,25 @@ class Findings:
         self.known: dict[bytes, Event | None] = {}
         self.by_number: set[bytes] = set()  # lines that are known with their numbers only
         self.shapes: dict[bytes, Shape] = {}
+        self.glances = 0
         self.lines: dict[str, int] = {}
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at a line, but not where many had its shape (the literals in it): then it waits for another one."""
+        most = MOST_ALIKE
+        if self.glances >= MOST_LOOKED:
+            shape, most = shape.partition(b"\n")[0], FEW_ALIKE
         known = self.shapes.get(shape)
         if known is None:
             if len(self.shapes) >= MOST_SHAPES:
                 self.catch_up(path, file)
             known = self.shapes[shape] = Shape()
-        known.seen += 1
-        if known.seen <= MOST_ALIKE:
+        if known.looked < most:
+            known.looked += 1
+            self.glances += 1
             self.look(raw, path, file, row, offset)
         else:
+            known.waiting += 1
             known.last = raw, row, offset
 
     def catch_up(self, path: str, file: int) -> None:
@@ -99,7 +111,7 @@ class Findings:
             if shape.last is not None:
                 event = self.look(shape.last[0], path, file, *shape.last[1:])
                 if event is not None:
-                    event.count += shape.seen - MOST_ALIKE - 1
+                    event.count += shape.waiting - 1
         self.shapes.clear()
 
     def look(self, raw: bytes, path: str, file: int, row: int, offset: int) -> Event | None:
@@ -121,11 +133,7 @@ class Findings:
             line = read_line(part)
             if _SOURCE.match(line.text):
                 continue
-            if (
-                key
-                and key is not raw
-                and any(each.id in self.symptoms.numbered and each.mentioned(line.text) for each in near)
-            ):
+            if key and key is not raw and any(each.id in self.symptoms.numbered for each in near):
                 if len(self.by_number) >= MOST_KNOWN:
                     self.by_number.clear()
                 self.by_number.add(key)
@@ -135,8 +143,9 @@ class Findings:
                     self.cures[symptom.id] = Cured(file, offset)
                     cured = True
             for symptom in near:
-                if symptom.search(line.text):
-                    found = self._event(symptom, line, path, file, row, offset)
+                match = symptom.found(line.text)
+                if match:
+                    found = self._event(symptom, line, match, path, file, row, offset)
                     break
         if key and not cured:
             if len(self.known) >= MOST_KNOWN:
@@ -150,11 +159,14 @@ class Findings:
         if near:
             whole, parts = read_line(first + second), (read_line(first).text, read_line(second).text)
             for symptom in near:
-                if symptom.search(whole.text) and not any(map(symptom.search, parts)):
-                    self._event(symptom, whole, path, file, row, offset).rows = (row, row + 1)
+                match = symptom.found(whole.text)
+                if match and not any(map(symptom.search, parts)):
+                    self._event(symptom, whole, match, path, file, row, offset).rows = (row, row + 1)
                     return
 
-    def _event(self, symptom: Symptom, line: Line, path: str, file: int, row: int, offset: int) -> Event:
+    def _event(
+        self, symptom: Symptom, line: Line, match: re.Match[str], path: str, file: int, row: int, offset: int
+    ) -> Event:  # fmt: skip
         text = _NUMBERS.sub("0", line.text)
         event = self.events.get((symptom.id, text))
         if event is None and self.variants.get(symptom.id, 0) >= MOST_VARIANTS:
@@ -162,8 +174,7 @@ class Findings:
         if event is not None:
             _again(event, line.label, file, row)
             return event
-        match = symptom.search(line.text)
-        groups = {} if match is None else {name: value for name, value in match.groupdict().items() if value}
+        groups = {name: value for name, value in match.groupdict().items() if value}
         event = Event(symptom, line.text, groups, path, row, offset, file, line.label)
         event.time = line.time
         number = self.variants[symptom.id] = self.variants.get(symptom.id, 0) + 1

@@ -69,24 +69,15 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
 
 def _told(text: bytes, end: int, expression: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
     """Where the lines with a literal begin and end, or parts of very long ones; and their shape: the literals."""
-    start = stop = 0
-    shape: list[bytes] = []
-    for match in expression.finditer(text, 0, end):
+    stop = 0
+    while match := expression.search(text, stop, end):
         at = match.start()
-        if at < stop:
-            if len(shape) < LONGEST_SHAPE:
-                shape.append(match[0])
-            continue
-        if shape:
-            yield start, stop, b"\n".join(shape)
         first = max(at - AROUND, stop)
         start = text.rfind(b"\n", first, at) + 1 or first
         stop = text.find(b"\n", at, min(at + AROUND, end))
         if stop < 0:
             stop = min(at + AROUND, end)
-        shape = [match[0]]
-    if shape:
-        yield start, stop, b"\n".join(shape)
+        yield start, stop, b"\n".join(expression.findall(text, at, stop)[:LONGEST_SHAPE])
 
 
 def _read_wrapped(buffer: bytes, path: str, file: int, findings: Findings) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sbatchlint.source.text import Span
@@ -20,6 +21,10 @@ Confidence = Literal["certain", "likely", "possible"]
 # warning      a healthy job may print it: the answer only where the script shows a cause of it
 # harmless     never an answer; folded as noise
 Role = Literal["cause", "consequence", "teardown", "warning", "harmless"]
+
+
+# `re` itself keeps fewer expressions than there are, and compiles the others again.
+_compiled = cache(re.compile)
 
 
 class Account(NamedTuple):
@@ -157,18 +162,14 @@ class Symptom(NamedTuple):
     near_end: int = 0
     below: Below | None = None
 
-    def mentioned(self, line: str) -> bool:
-        """Whether one of the literals stands in a line."""
-        for literal in self.literals:  # noqa: SIM110 - a generator takes thrice as long
-            if literal in line:
-                return True
-        return False
-
     def search(self, line: str) -> re.Match[str] | None:
-        """The message in a line. Expressions are compiled by `re` itself, and kept there."""
-        if self.mentioned(line):
-            for pattern in self.patterns:
-                match = re.search(pattern, line)
-                if match:
-                    return match
+        """The message in a line."""
+        return self.found(line) if any(literal in line for literal in self.literals) else None
+
+    def found(self, line: str) -> re.Match[str] | None:
+        """The message in a line of which it is known that one of the literals stands in it."""
+        for pattern in self.patterns:
+            match = _compiled(pattern).search(line)
+            if match:
+                return match
         return None
