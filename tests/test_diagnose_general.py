@@ -139,6 +139,24 @@ Traceback (most recent call last):
         "$ sbatch -q a job.sh\n> sbatch: error: Batch job submission failed: Invalid qos specification\n",
         "submission",
     ),
+    "a refusal of what a program submitted": (
+        """\
+> sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified
+Traceback (most recent call last):
+  File "/opt/x/submit.py", line 3, in <module>
+""",
+        "submission",
+    ),
+    "a program that Python starts": (
+        """\
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/subprocess.py", line 1955, in _execute_child
+    raise child_exception_type(errno_num, err_msg, err_filename)
+> FileNotFoundError: [Errno 2] No such file or directory: 'solver'
+""",
+        "script",
+    ),
+    "memory for workers": ("> OSError: [Errno 12] Cannot allocate memory\n", "script"),
     "a job without a script": (
         "> srun: error: Unable to allocate resources: Invalid account or account/partition combination specified\n",
         "submission",

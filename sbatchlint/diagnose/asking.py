@@ -24,6 +24,7 @@ _WORKFLOW = Regex(
     r"(?i)(?:error|failed|fail\w*) (?:while )?submitting|submit\w* (?:the )?(?:job ?)?script|jobscript|workflow ?error"
     r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
     r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.* sbatch: error:"
+    r'|^traceback \(most recent|^\s*file "[^"]+", line \d'
 )
 # A command that asks for a job by itself, and its prompt; what srun and salloc say where they get none.
 _TYPED = Regex(
@@ -107,18 +108,19 @@ def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict
 def by_program(event: Event) -> bool | None:
     """Whether a program submitted the job that was refused, so that it is not the one of the script: other output
     stands around the message."""
-    if any(_WORKFLOW.search(line) for line in (event.text, *event.above[-4:], *event.below[:4])):
-        return True
-    return None
+    return True if any(map(_WORKFLOW.search, _near(event))) else None
 
 
 def asked_by_others(event: Event) -> bool:
     """Whether the log shows that somebody else than a batch script asks: a command line, a program that submits jobs,
     or a step of a workflow."""
-    lines = (event.text, *event.above[-12:], *event.below)
-    if any(_TYPED.search(line) for line in lines[-len(event.below) - 5 :]) or any(_STEP.search(line) for line in lines):
+    if any(map(_TYPED.search, _near(event))) or any(map(_STEP.search, (*event.above[-12:], *event.below))):
         return True
     return re.search("sbatch|submi", event.text) is not None and by_program(event) is True
+
+
+def _near(event: Event) -> tuple[str, ...]:
+    return event.text, *event.above[-4:], *event.below[:4]
 
 
 def asks(*names: str, confidence: Confidence = "likely") -> Question:

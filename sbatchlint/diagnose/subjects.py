@@ -50,7 +50,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file")),
-    ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
+    ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
                         r"|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 

@@ -59,7 +59,14 @@ def _named(job: Job, event: Event) -> Verdict:
 
 def _read_by_program(event: Event) -> bool | None:
     """A program wants to read it, and it is neither a program nor settings."""
-    return None if event.text.startswith("FileNotFoundError") and not WRITTEN.search(event.text) else False
+    if not event.text.startswith("FileNotFoundError") or _started(event) is None:
+        return False
+    return None if not WRITTEN.search(event.text) else False
+
+
+def _started(event: Event) -> bool | None:
+    """It is a program that another one starts: subprocess looks for it."""
+    return None if any("_execute_child" in line for line in event.above[-4:]) else False
 
 
 def _of_system(event: Event) -> bool | None:
@@ -197,6 +204,7 @@ ls: cannot access '/data': Transport endpoint is not connected
             Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811")),
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708")),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
+            Cause("program", "asked", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
             Cause("submit-folder", "asked", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
         ),

@@ -229,6 +229,7 @@ bash: train.sh: No such file or directory
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
+            Cause("memory", "asked", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=lambda event: None if "allocate memory" in event.text else False),
             Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
         ),
         matches="""\

@@ -107,8 +107,8 @@ srun: error: Application launch failed: Unable to layout tasks on given cpus
         printed_by="srun, slurmd, slurmctld",
         releases="src/common/slurm_errno.c, src/slurmd/slurmd/req.c, all releases",
         role="cause",
-        literals=("Job prolog failed", "prolog failed", "Prolog hung", "prolog_error", "Prolog error", "task-prolog failed", "PrologSlurmctld"),
-        patterns=(r": Job prolog failed", r"(?:srun|TaskProlog|task-prolog) ?prolog failed|--task-prolog failed status", r"[Pp]rolog (?:error|hung|failed)"),
+        literals=("Job prolog failed", "prolog failed", "Prolog hung", "prolog_error", "Prolog error", "Prolog failure", "task-prolog failed", "PrologSlurmctld"),
+        patterns=(r": Job prolog failed", r"(?:srun|TaskProlog|task-prolog) ?prolog failed|--task-prolog failed status", r"[Pp]rolog (?:error|hung|failed|failure)"),
         causes=(
             Cause("task-prolog", "script", "the prolog that the script names failed", "look at that script, or leave the option out", script=lambda job, event: Shown(spans) if (spans := tuple(o.span for s in job.steps for n in ("prolog", "task-prolog") if (o := s.option(n)))) else RULED_OUT),
             Cause("prolog-of-node", "cluster", "a prolog of the site failed on the node", "submit again with --exclude of that node, and tell the site", unproven="certain"),
@@ -117,6 +117,7 @@ srun: error: Application launch failed: Unable to layout tasks on given cpus
 srun: error: Task launch for StepId=12.0 failed on node gpu07: Job prolog failed
 slurmstepd: error: --task-prolog failed status=1
 slurmctld: error: Prolog hung on node gpu07
+salloc: Prolog failure on node gpu07
 """,
     ),
     Symptom(
