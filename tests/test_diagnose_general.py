@@ -64,6 +64,14 @@ ERROR 11-24 08:50:34 [core.py:842]   File "core.py", line 7, in run
 """,
         "code",
     ),
+    "an error that only names its place": (
+        """\
+> init_grid(): Number of processes exceeds number of cells
+    13600    7425
+ ERROR in init_mod.F90 at line 175
+""",
+        "script",
+    ),
     "an error that only points elsewhere": (
         """\
 > solver: error: the grid has no points

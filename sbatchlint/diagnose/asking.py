@@ -23,7 +23,7 @@ _LETTERS = {
 _WORKFLOW = Regex(
     r"(?i)(?:error|failed|fail\w*) (?:while )?submitting|submit\w* (?:the )?(?:job ?)?script|jobscript|workflow ?error"
     r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
-    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.* sbatch: error:"
+    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.*[\s'\"]sbatch: error:"
     r'|^traceback \(most recent|^\s*file "[^"]+", line \d'
 )
 # A command that asks for a job by itself, and its prompt; what srun and salloc say where they get none.
@@ -114,13 +114,13 @@ def by_program(event: Event) -> bool | None:
 def asked_by_others(event: Event) -> bool:
     """Whether the log shows that somebody else than a batch script asks: a command line, a program that submits jobs,
     or a step of a workflow."""
-    if any(map(_TYPED.search, _near(event))) or any(map(_STEP.search, (*event.above[-12:], *event.below))):
+    if any(map(_TYPED.search, _near(event))) or any(map(_STEP.search, _near(event))):
         return True
     return re.search("sbatch|submi", event.text) is not None and by_program(event) is True
 
 
 def _near(event: Event) -> tuple[str, ...]:
-    return event.text, *event.above[-4:], *event.below[:4]
+    return event.text, *event.above[-12:], *event.below[:4]
 
 
 def asks(*names: str, confidence: Confidence = "likely") -> Question:

@@ -196,7 +196,7 @@ ls: cannot access '/data': Transport endpoint is not connected
         patterns=(
             _TOOLS + r"(?:\[\d+\])?: (?:cannot (?:access|stat|open|create directory|create regular file|touch) |can't (?:read|open) |failed to \w+ )?(?P<path>[^:]+): No such file or directory",
             r"^\S*python[\d.]*: can't find '__main__' module in '?(?P<path>[^']+)",
-            r"^\S*python[\d.]*: can't open file '?(?P<path>[^':]+)'?: \[Errno [2]\]",
+            r"^\S*python[\d.]*: can't open file '?(?P<path>.+?)'?: \[Errno [2]\]",
             r"^FileNotFoundError: \[Errno [2]\] No such file or directory: (?P<path>.+)",
             r"^(?:Rscript|julia|Fatal error|ERROR): .*(?:cannot open file|could not open file) '?(?P<path>[^']+)'?(?:: No such file|$)",
         ),
@@ -212,6 +212,7 @@ ls: cannot access '/data': Transport endpoint is not connected
 sed: can't read script: No such file or directory
 cp: cannot stat '/scratch/ada/in.dat': No such file or directory
 python3: can't open file 'train.py': [Errno 2] No such file or directory
+python: can't open file ' -c 'import x'': [Errno 2] No such file or directory
 /opt/bin/python3: can't find '__main__' module in '/data/project'
 FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'
 Fatal error: cannot open file 'fit.R': No such file or directory

@@ -71,7 +71,7 @@ file, an option, or a number of processes, says where to look first.
         role="teardown",
         literals=(
             "error:", "Error:", "ERROR", "FATAL", "fatal:", "Fatal", "fatal error", "panic:", "SEVERE", "CRITICAL", "ABORT", "Error in routine",
-            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main",
+            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "rror occurred", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main",
         ),
         patterns=(
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
@@ -91,6 +91,7 @@ mytool: error: the grid has no points
 Fatal error in the input
 will likely abort
 [ERR] the pool has no workers
+****** Error occurred in routine <types  >
 [E::fai_load] the index is older than the reads
 """,
         others="""\
@@ -110,7 +111,7 @@ error. Many programs go on after such a line.
         printed_by="any program",
         releases="all",
         role="teardown",
-        literals=("annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly"),
+        literals=("annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
         patterns=(
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|does not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
@@ -119,6 +120,7 @@ error. Many programs go on after such a line.
             r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
             r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
             r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$|\bexited unexpectedly\b",
+            r"\b[Nn]umber of (?:\w+ ){0,2}(?:processes|processors|procs|ranks|tasks|CPUs|cores|PEs)\b.{0,60}\b(?:exceeds|needs to be|must be|divisible|too (?:large|small|many|few))\b",
             r"^\W*(?:[\w-]+ ){0,4}[Mm]ust (?:be|have|match|divide|contain|specify)\b",
             r"^\[[\w.-]+@[\w.-]+\] .{0,150}\b(?:unable to|error|failed)\b",
         ),
@@ -138,6 +140,7 @@ There must be more cells than processes
 In part:  NetCDF: HDF error
 [mpiexec@n1] main (mpiexec.c:212): unable to get the size
 Some subprocesses exited unexpectedly:
+init_grid(): Number of processes exceeds number of cells
 """,
         others="INFO trainer: samples are skipped\n",
         near_end=30,

@@ -133,13 +133,13 @@ ada@n2: Permission denied (publickey,password).
         printed_by="Open MPI, PMIx, PRRTE (help-mca-base.txt)",
         releases="all releases",
         role="cause",
-        literals=("A requested component was not found", "mca_base_component_repository_open", "unable to open mca_", "no components were able to be opened"),
-        patterns=(r"^A requested component was not found|mca_base_component_repository_open: unable to open|no components were able to be opened in the (?P<framework>\w+) framework",),
+        literals=("A requested component was not found", "mca_base_component_repository_open", "unable to open mca_", "omponents were able to be opened"),
+        patterns=(r"^A requested component was not found|mca_base_component_repository_open: unable to open|[Nn]o components were able to be opened in the (?P<framework>\w+) framework",),
         causes=(
             Cause("settings", "script", "the script asks for a component of MPI that is not there", "leave the OMPI_MCA_… or PMIX_MCA_… variable out", script=_component),
             Cause("installation", "cluster", "a component of the MPI installation, or a library that it wants, is not on the node", "tell the site; PMIX_MCA_psec=native goes around a missing munge"),
         ),
-        matches="A requested component was not found, or was unable to be opened.  This\n[n1:4711] mca_base_component_repository_open: unable to open mca_pml_ucx: libucp.so.0: cannot open shared object file\n",
+        matches="A requested component was not found, or was unable to be opened.  This\n[n1:4711] mca_base_component_repository_open: unable to open mca_pml_ucx: libucp.so.0: cannot open shared object file\nNo components were able to be opened in the pml framework.\n",
     ),
     Symptom(
         id="mpi-slots",
