@@ -123,6 +123,10 @@ Traceback (most recent call last):
     ),
     "a program that another one starts": ("> solver: execvp failed: No such file or directory\n", "script"),
     "memory of the node": ("> solver: ERROR: cannot allocate 12 GB\n", "script"),
+    "memory that processes share": ("> solver: ERROR: unable to allocate shared memory\n", "cluster"),
+    "a namespace of R": ("> Error: package or namespace load failed for 'fits'\n", "code"),
+    "a namespace of the kernel": ("> launcher: ERROR: the user namespace is disabled\n", "cluster"),
+    "a program of the image": ("> FATAL:   exec /opt/run.sh failed: permission denied\n", "code"),
     "memory of the GPU": ("> solver: ERROR: cannot allocate 12 GB of device memory\n", "code"),
     "a path with the name of a file system": ("> solver: ERROR: cannot find /lustre/ada/box.msh\n", "data"),
     "a library of a module": (

@@ -24,13 +24,15 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # A program calls the commands of a batch system itself.
     ("submitting", re.compile(r"(?<![\w/.-])(?:/\S*/)?(?:sbatch|srun|salloc|squeue|sacct|scancel|qsub|bsub)(?:\.exe)?(?![\w.-]*[\w-])"
                               r"|submi(?:t|ssion)\w* .*\bfailed|failed to submit|\bjob ?id\b.* from\b")),
+    # The room for it belongs to the node, or to the container.
+    ("system", re.compile(r"(?i)(?:allocat|attach|creat|open|map)\w* .{0,20}shared memory|/dev/shm\b")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
                           r"|user ?id\b|user account|user information|unknown user|no passwd entry|modulecmd"
                           r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
-                          r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|name ?spaces?\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
+                          r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # How many processes there are, and how the work is cut for them.
     ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
                             r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|openmp threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"

@@ -1,5 +1,7 @@
 """apptainer, singularity, docker, podman."""
 
+import re
+
 from sbatchlint.diagnose.asking import assigned, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -86,11 +88,13 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
             Cause("not-in-image-given", "asked", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
+            Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),
         matches="""\
 FATAL:   "trainer": executable file not found in $PATH
 FATAL:   stat /opt/run.sh: no such file or directory
+FATAL:   exec /opt/run.sh failed: permission denied
 ERROR  : Failed to create user namespace: user namespace disabled
 FATAL:   container creation failed: unable to add x to mount list
 """,
