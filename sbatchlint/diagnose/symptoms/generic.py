@@ -71,13 +71,13 @@ file, an option, or a number of processes, says where to look first.
         role="teardown",
         literals=(
             "error:", "Error:", "ERROR", "FATAL", "fatal:", "Fatal", "fatal error", "panic:", "SEVERE", "CRITICAL", "ABORT", "Error in routine",
-            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "rror occurred", " err: ", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main",
+            "ABNORMAL", "terminated abnormally", "Error :", "error :", "error when ", "error while ", "Exception: ", "ailed to initialize and", "likely abort", "(error)", "[error]", "rror occurred", "[ERR]", "[E::hts", "[E::bgzf", "[E::sam", "[E::vcf", "[E::bcf", "[E::cram", "[E::fai", "[E::bwa", "[E::main",
         ),
         patterns=(
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
             r"^.{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
             _DRAWN + r"(?:[\w .()/-]{1,60}: )?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|when|while|reading|opening|occurred|code|termination|launching)\b",
-            r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::|^\S+ \S+ err: ",
+            r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::",
         ),
         causes=(
             *GENERAL_CAUSES,
@@ -92,7 +92,6 @@ Fatal error in the input
 will likely abort
 [ERR] the pool has no workers
 ****** Error occurred in routine <types  >
-2024-05-01T11:29:59 dump.2.8.2 err: the run has no spots
 [E::fai_load] the index is older than the reads
 """,
         others="""\
