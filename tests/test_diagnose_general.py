@@ -289,3 +289,9 @@ def test_the_script_has_the_word_of_the_message(name: str, tmp_path: Path) -> No
     best = run.diagnosis.answers[0]
     assert best.where == "script", best
     assert marked <= set(rows_of(best, run.source)), best
+
+
+def test_an_answer_is_given_once(tmp_path: Path) -> None:
+    log = "torchrun: error: the following arguments are required: training_script, training_script_args\n"
+    found = [(each.says, each.where) for each in _judged(tmp_path, log).diagnosis.answers]
+    assert len(found) > 1 and len(set(found)) == len(found), found

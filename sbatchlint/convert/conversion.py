@@ -253,11 +253,11 @@ _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
 # Where nothing else is wished: mpirun and DeepSpeed's runner have other ways to reach nodes than Slurm.
 _TARGETS = {"mpi": "srun", "deepspeed": "torchrun"}
 _SAID = {
-    "torchrun": "one torchrun on each of {nodes} nodes, told its node by Slurm, with {workers}",
-    "torch.distributed.launch": "one launcher of PyTorch on each of {nodes} nodes, told its node, with {workers}",
-    "swift": "one torchrun of swift on each of {nodes} nodes, told its node by Slurm, with {workers}",
-    "deepspeed": "one runner of DeepSpeed on each of {nodes} nodes, told its node by Slurm, with {workers}",
-    "accelerate": "one accelerate launch on each of {nodes} nodes, told its node by Slurm, with {workers}",
+    "torchrun": "one torchrun on each of {nodes} nodes, started by srun, with {workers}",
+    "torch.distributed.launch": "one launcher of PyTorch on each of {nodes} nodes, started by srun, with {workers}",
+    "swift": "one torchrun of swift on each of {nodes} nodes, started by srun, with {workers}",
+    "deepspeed": "one runner of DeepSpeed on each of {nodes} nodes, started by srun, with {workers}",
+    "accelerate": "one accelerate launch on each of {nodes} nodes, started by srun, with {workers}",
     "srun": "a task for each of the {gpus} GPUs of {nodes} nodes, which gets its rank from Slurm",
 }
 

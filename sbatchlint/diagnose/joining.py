@@ -84,10 +84,13 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         hidden = [each._replace(confidence="possible") for each in hidden]
     left = open_ones + (vague + hidden if picture is None else hidden + vague)
     if confirmed and confirmed[0].confidence == "possible" and open_ones and open_ones[0].confidence != "possible":
-        return open_ones[:1] + confirmed + [each._replace(confidence="possible") for each in left[1:]]
-    if confirmed:
-        return confirmed + [each._replace(confidence="possible") for each in left]
-    return left[:1] + [each._replace(confidence="possible") for each in left[1:]]
+        found, rest = open_ones[:1] + confirmed, left[1:]
+    elif confirmed:
+        found, rest = confirmed, left
+    else:
+        found, rest = left[:1], left[1:]
+    said = {(each.says, each.where) for each in found}
+    return found + [each._replace(confidence="possible") for each in rest if (each.says, each.where) not in said]
 
 
 def _where(cause: Cause, event: Event, picture: Picture | None) -> Where:
