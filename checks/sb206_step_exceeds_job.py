@@ -24,7 +24,7 @@ Slurm 22.05, 23.11, 24.11 and 26.05; torch/distributed/run.py.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.gpus.step_limits import TooManyGpus, steps_with_too_many_gpus
+from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
 from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -45,8 +45,10 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for each in steps_with_too_many_gpus(job):
-        yield _too_many_gpus(job, each)
+    for each in job.steps:
+        gpus = too_many_gpus(job, each)
+        if gpus is not None:
+            yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
         reported = set()

@@ -176,7 +176,7 @@ def _bound_ranks(job: Job) -> Iterator[Finding]:
 
 
 def _has_launcher(job: Job, step: Step) -> bool:
-    return any(launch.step is step and launch.launcher.spawns for launch in job.launches)
+    return any(launch.launcher.spawns for launch in job.launches_of(step))
 
 
 def _taken(job: Job, invocation: Invocation) -> Taken | None:

@@ -142,7 +142,7 @@ def _change_option(job: Job, step: Step) -> Fix | None:
 
 def _runs_only_launchers(job: Job, step: Step) -> bool:
     """Whether a step's tasks run duplicated launchers, and what does not care how often it runs."""
-    launchers = [each.invocation for each in job.launches if each.step is step and is_duplicated(job, each)]
+    launchers = [each.invocation for each in job.launches_of(step) if is_duplicated(job, each)]
     around = [each for launcher in launchers for each in (launcher, *launcher.ancestors(), *launcher.descendants())]
     return bool(launchers) and all(each in around or is_repeatable(each) for each in step.program)
 

@@ -103,7 +103,7 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
     """What a step starts, as written, and whether that is plainly one program for a node; None where many are meant."""
     if is_repeatable_step(step) or step.command is None or "mpi" in step.options:
         return None
-    launchers = [each.launcher for each in job.launches if each.step is step]
+    launchers = [each.launcher for each in job.launches_of(step)]
     if any(each.kind == "mpi" for each in launchers):
         return None
     if launchers:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
+from types import FrameType
 
 import pytest
 
@@ -13,6 +15,7 @@ from sbatchlint.bash.limits import MOST_WORK
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Site
+from sbatchlint.report.plan_html import as_html
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
@@ -94,6 +97,16 @@ def test_no_number_is_counted_up_to(line: str) -> None:
     findings(body)
 
 
+def test_gpus_are_not_counted_one_by_one() -> None:
+    """Each task sees all of its node's, which are a thousand million."""
+    body = "srun --gpus-per-task=1000 --gpu-bind=per_task:2000000 bash -c './a $SLURM_PROCID'\n"
+    job = Job.from_source(Source(f"#!/bin/bash\n#SBATCH -N1 --ntasks-per-node=500000\n{body}", "a.sbatch"), Site())
+    plan = plan_of(job)
+    start = time.process_time()
+    assert as_html([(plan, {}, [])])
+    assert time.process_time() - start < 2
+
+
 def test_records_are_let_go_of() -> None:
     job = Job.from_source(Source(HEAD + "srun bash -c 'echo a'\n", "a.sbatch"), Site())
     commands = list(job.invocations)
@@ -151,6 +164,38 @@ SHAPES = {
         f"srun torchrun --nnodes=2 --nproc_per_node=8 t.py {i}\n" for i in range(size // 3)
     ),
 }
+
+
+PLANNED = {
+    "steps": lambda size: "".join(f"srun -n2 --gpus-per-node=2 a {i}\n" for i in range(size)),
+    "plain": lambda size: "".join(f"if [ $X{i} ]; then A=1; else A=2; fi\nsrun a $A\n" for i in range(size // 2)),
+    "launchers": lambda size: "".join(f"srun torchrun --nnodes=2 t.py {i}\n" for i in range(size)),
+    "mpi": lambda size: "".join(f"mpirun -np 4 torchrun --nproc_per_node=2 t.py {i}\n" for i in range(size)),
+}
+
+
+@pytest.mark.parametrize("shape", PLANNED)
+def test_time_of_a_plan_grows_with_the_steps(shape: str) -> None:
+    """Counted in calls, which a busy machine does not change."""
+
+    def calls(size: int) -> int:
+        job = Job.from_source(Source("#!/bin/bash\n#SBATCH -N2\n" + PLANNED[shape](size), "a.sbatch"), Site())
+        counted = 0
+
+        def count(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            plan_of(job)
+        finally:
+            sys.setprofile(before)
+        return counted
+
+    calls(5)  # what is imported and kept between jobs
+    assert calls(300) < 12 * calls(30)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -17,7 +17,7 @@ from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
-from sbatchlint.job.launches import Launch
+from sbatchlint.job.launches import Launch, by_step
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import Directives, read_directives
@@ -152,6 +152,14 @@ class Job:
     @cached_property
     def launches(self) -> list[Launch]:
         return self.hooks.launches(self.invocations)
+
+    def launches_of(self, step: Step) -> list[Launch]:
+        """The launchers that run in the tasks of a step."""
+        return self._by_step.get(id(step), [])
+
+    @cached_property
+    def _by_step(self) -> dict[int, list[Launch]]:
+        return by_step(self.launches)
 
     @cached_property
     def beside(self) -> FilesBeside:

@@ -31,6 +31,15 @@ class Launch:
         return container_of(self.invocation)
 
 
+def by_step(launches: list[Launch]) -> dict[int, list[Launch]]:
+    """The launchers that run in the tasks of each step, by its identity."""
+    found: dict[int, list[Launch]] = {}
+    for launch in launches:
+        if launch.step is not None:
+            found.setdefault(id(launch.step), []).append(launch)
+    return found
+
+
 def entered(invocation: Invocation) -> Container | None:
     """The container that a command starts or enters; of an srun that of its step."""
     info = invocation.spawn.info

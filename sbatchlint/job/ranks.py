@@ -14,7 +14,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.geometry import spread
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launchers import Launcher, is_python
-from sbatchlint.job.launches import Launch
+from sbatchlint.job.launches import Launch, by_step
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import own_variable
@@ -162,13 +162,15 @@ class TaskViews:
         self.job = job
         # where no task asks who it is, they are all alike
         self._alike = not any(name in job.source.text for name in IDENTITIES)
+        self._by_step = by_step(job.launches)
         self._left = MOST_STATEMENTS
         self.of = cache(self._of)
 
-    def _of(self, rank: int) -> tuple[list[Step], list[Launch], JobEnvironment] | None:
+    def _of(self, rank: int) -> tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None:
+        """The steps, the launchers of each by its identity, and the environment."""
         job = self.job
         if self._alike:
-            return job.steps, job.launches, TaskEnvironment(job.request, rank, job.site.unset)
+            return job.steps, self._by_step, TaskEnvironment(job.request, rank, job.site.unset)
         if self._left <= 0:
             return None
         hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
@@ -176,7 +178,7 @@ class TaskViews:
         interpreter = ScriptInterpreter(hooks, job.programs)
         job.evaluate(interpreter)
         self._left -= interpreter.limits.work
-        return hooks.steps, hooks.launches(interpreter.trace.invocations), hooks.environment
+        return hooks.steps, by_step(hooks.launches(interpreter.trace.invocations)), hooks.environment
 
 
 def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
@@ -185,7 +187,7 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
     if step.tasks is None:
         return None
     found = []
-    idle = is_idle(workload(step, [each for each in views.job.launches if each.step is step]))
+    idle = is_idle(workload(step, views.job.launches_of(step)))
     for rank in range(min(step.tasks, MOST_TASKS)):
         view = views.of(rank)
         if view is None:
@@ -194,7 +196,7 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
         if len(steps) != len(views.job.steps) or steps[number].span != step.span:
             return None
         own = steps[number]
-        work = workload(own, [each for each in launches if each.step is own])
+        work = workload(own, launches.get(id(own), []))
         if not idle and is_idle(work):
             work = Workload(None, None)
         place = place_of(own, rank)

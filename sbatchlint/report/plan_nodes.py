@@ -1,6 +1,6 @@
 """The nodes of a step as boxes: in them their tasks, in these their processes, and below them their GPUs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sbatchlint.report.plan_pen import CHARACTER, Drawn, Pen, fitting
@@ -127,7 +127,7 @@ def _node(
     width: float,
     gpus: int | None,
     twice: frozenset[str],
-    users: list[int] | None = None,
+    users: Mapping[int, int] | None = None,
 ) -> Drawn:
     """The inside of a node's box: its name, its tasks in rows, its GPUs, and how many processes use each."""
     pen = Pen()
@@ -147,17 +147,17 @@ def _node(
     return Drawn(pen.body(), y + 2)
 
 
-def _gpus(pen: Pen, y: float, width: float, gpus: int, users: list[int] | None) -> float:
+def _gpus(pen: Pen, y: float, width: float, gpus: int, users: Mapping[int, int] | None) -> float:
     """The GPUs with a bar for each process below them, and the number of these where there are too many."""
     pen.text(10, y + 16, "GPUs", "dim")
-    bars = min(max(users), MOST_BARS) if users else 0
-    more = users is not None and max(users) > MOST_BARS
+    most = max(users.values(), default=0) if users else 0
+    bars, more = min(most, MOST_BARS), most > MOST_BARS
     height = 24 + bars * 4 + (14 if more else 0)
     x = 48.0
     for number in range(min(gpus, MOST_GPUS)):
         if x + 22 > width - 10:
             x, y = 48.0, y + height + 2
-        used = 0 if users is None else users[number]
+        used = users.get(number, 0) if users else 0
         pen.box(x + 0.5, y + 2.5, 21, 19, "gpu twice" if used > 1 else "gpu", 9)
         pen.text(x + 11, y + 16, str(number), "middle")
         for at in range(min(used, MOST_BARS)):

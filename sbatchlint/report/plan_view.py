@@ -292,12 +292,12 @@ def shared_ranks(step: Plan) -> SharedRanks | None:
     return SharedRanks(frozenset(ranks), said)
 
 
-def gpu_users(tasks: Iterable[Plan], gpus: int) -> list[int] | None:
+def gpu_users(tasks: Iterable[Plan], gpus: int) -> Counter[int] | None:
     """How many processes of one node use each of its GPUs: the one that LOCAL_RANK names, or the only one seen.
 
-    None where that is not known of every process.
+    By the number of the GPU, for those that are used; None where that is not known of every process.
     """
-    users = [0] * gpus
+    users: Counter[int] = Counter()
     for task in tasks:
         seen, processes = task.get("gpus"), task["processes"]
         if not seen or processes is None:
@@ -319,14 +319,14 @@ def _crowded(step: Plan) -> str | None:
         return None
     first = [task for task in tasks if task["node"] == tasks[0]["node"]]
     users = gpu_users(first, gpus)
-    if users is None or max(users) < 2:
+    if users is None or max(users.values(), default=0) < 2:
         return None
     node = "the node" if step["nodes"] == 1 else "a node"
-    said = f"{sum(users)} processes for the {counted(gpus, 'GPU')} of {node}: "
-    if len(set(users)) == 1:
-        return said + f"{users[0]} on each"
-    unused = sum(not each for each in users)
-    return said + f"{max(users)} on one" + (f", {unused} unused" if unused else "")
+    said = f"{users.total()} processes for the {counted(gpus, 'GPU')} of {node}: "
+    unused, most = gpus - len(users), max(users.values())
+    if not unused and min(users.values()) == most:
+        return said + f"{most} on each"
+    return said + f"{most} on one" + (f", {unused} unused" if unused else "")
 
 
 # --- ranks ------------------------------------------------------------------------------------------------

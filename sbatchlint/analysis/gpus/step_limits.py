@@ -4,13 +4,13 @@ srun refuses them, and starts nothing (seen on Slurm 22.05, 23.11, 24.11 and 26.
 specification`, and before 23.11 also `job doesn't have GRES`.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.gpus import FORMS
+from sbatchlint.job.once import once
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
@@ -40,18 +40,16 @@ class TooManyGpus(NamedTuple):
     nodes: tuple[int, int] | None = None
 
 
-def steps_with_too_many_gpus(job: Job) -> Iterator[TooManyGpus]:
-    """Every step that srun refuses for its GPUs, where the script alone decides it."""
+def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
+    """What srun refuses a step for its GPUs, where the script alone decides it."""
     request = job.request
     if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
-        return
+        return None
     if request.heterogeneous or request.asked("exclusive") or request.asked("gpus-per-socket"):
-        return  # an exclusive job has all GPUs of its nodes
-    for step in job.steps:
-        if step.certain and not step.elsewhere and "het-group" not in step.options:
-            found = _too_many(job, step) or _whole_total(job, step)
-            if found is not None:
-                yield found
+        return None  # an exclusive job has all GPUs of its nodes
+    if not step.certain or step.elsewhere or "het-group" in step.options:
+        return None
+    return _too_many(job, step) or _whole_total(job, step)
 
 
 def _too_many(job: Job, step: Step) -> TooManyGpus | None:
@@ -88,6 +86,7 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
     return None
 
 
+@once
 def _counts_on_whole_nodes(job: Job) -> bool:
     """Whether the script relies on a site that gives every job whole nodes, GPUs included.
 

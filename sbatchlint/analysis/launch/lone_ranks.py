@@ -83,7 +83,7 @@ def lone_ranks(job: Job) -> list[LoneRank]:
 
 def is_spread(job: Job, step: Step) -> bool:
     """Whether something in the step's tasks starts several processes itself."""
-    launchers = [launch.launcher for launch in job.launches if launch.step is step]
+    launchers = [launch.launcher for launch in job.launches_of(step)]
     return any(launcher.spawns or launcher.kind == "mpi" for launcher in launchers)
 
 

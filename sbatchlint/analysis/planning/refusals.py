@@ -2,7 +2,7 @@
 
 from sbatchlint.analysis.directives.submission_options import submission_options
 from sbatchlint.analysis.directives.unknown_options import is_plausible
-from sbatchlint.analysis.gpus.step_limits import steps_with_too_many_gpus
+from sbatchlint.analysis.gpus.step_limits import too_many_gpus
 from sbatchlint.job import Job
 from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.command_lines import command_lines
@@ -32,10 +32,10 @@ def refusal_of(job: Job, step: Step) -> str | None:
     if lacking is not None:
         held = "1 node" if lacking[1] == 1 else f"{lacking[1]} nodes"
         return f"the job has {held} and its {len(step.parts)} components request {lacking[0]}"
-    for each in steps_with_too_many_gpus(job):
-        if each.step is step and each.setting is not None:
-            unit = " a node" if each.by == "node" else ""
-            return f"the job has {each.held} GPUs{unit} and srun requests {each.asked}"
+    gpus = too_many_gpus(job, step)
+    if gpus is not None and gpus.setting is not None:
+        unit = " a node" if gpus.by == "node" else ""
+        return f"the job has {gpus.held} GPUs{unit} and srun requests {gpus.asked}"
     option, nodes = step.option("nodes"), step.request.exact_nodes()
     asked = None if option is None else fixed_nodes(option.text)
     # with fewer tasks than nodes srun lowers the nodes; tasks that are counted by the node do not

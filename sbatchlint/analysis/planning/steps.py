@@ -19,6 +19,7 @@ from sbatchlint.job.gpus import StepGpus, chosen_devices, devices_chosen, step_g
 from sbatchlint.job.launchers import Launcher, Mpi, Setting, is_python, python_command
 from sbatchlint.job.launchers.refusals import Refusal
 from sbatchlint.job.launches import Launch, container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.ranks import (
     Task,
     TaskViews,
@@ -119,8 +120,7 @@ def _same_words(first: str, second: str) -> str | None:
 
 
 def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
-    launches = [each for each in job.launches if each.step is step]
-    work = workload(step, launches)
+    work = workload(step, job.launches_of(step))
     invocation = step.invocation
     refused = refusal_of(job, step)
     sharing = step_gpus(job, step)
@@ -321,11 +321,17 @@ def _refused_mpi(launch: Launch, refusal: Refusal) -> Plain:
 
 def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:
     """The processes of an mpirun, of which each may be a launcher again."""
-    inner = [each for each in job.launches if launch.invocation in each.invocation.ancestors()]
+    known = _launch_of_command(job)
+    inner = [known[id(each)] for each in launch.invocation.descendants() if id(each) in known]
     if not inner:
         return tasks
     each = _processes_of(inner[0].launcher, job.request.gpus_per_node())
     return None if tasks is None or each is None or len(inner) > 1 else tasks * each
+
+
+@once
+def _launch_of_command(job: Job) -> dict[int, Launch]:
+    return {id(each.invocation): each for each in job.launches}
 
 
 def _launcher(job: Job, launch: Launch) -> Plain:
