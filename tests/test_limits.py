@@ -160,6 +160,7 @@ SHAPES = {
     "ports": lambda size: "torchrun --nnodes=1 --master_port=29501 t.py &\nwait\n" * (size // 2),
     "background": lambda size: "for i in 1 2; do\n  python t.py $i &\ndone\nwait\n" * (size // 2),
     "staged": lambda size: "".join(f"cp d{i} $TMPDIR/d{i}\nsrun a $TMPDIR/d{i}\n" for i in range(size // 2)),
+    "dispatches": lambda size: "".join(f'if [ "$X" = {i} ]; then python t.py {i}; fi\n' for i in range(size)),
     "launchers": lambda size: "".join(
         f"srun torchrun --nnodes=2 --nproc_per_node=8 t.py {i}\n" for i in range(size // 3)
     ),

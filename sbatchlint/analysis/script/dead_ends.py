@@ -49,8 +49,8 @@ def dead_ends(found: Fates) -> Iterator[DeadEnd]:
     # a server in the background is not what the script is for
     heavy = [each for each in heavy if found.met[each][0].context.background is None] or heavy
     job = _Works(found, heavy)
-    for choice in found.choices:
-        if job.all_in([choice]):
+    for number, choice in enumerate(found.choices):
+        if job.all_in([choice], number):
             for arm in choice.arms:
                 message = _error(arm)
                 if message is not None and not any(NOTHING_TO_DO.search(text) for _, text in arm.told):
@@ -58,10 +58,10 @@ def dead_ends(found: Fates) -> Iterator[DeadEnd]:
                     chosen = subject is not None and not job.is_measured([choice], subject)
                     yield DeadEnd(message, _test(choice), choice.kind, True, chosen)
                     return
-    for group in _dispatches(found, heavy):
+    for group, number in _dispatches(job):
         subject = _subject(group[0])
         assert subject is not None
-        if job.all_in(group):
+        if job.all_in(group, number):
             if group[-1].kind == "AndOr" and group[-1].last == len(found.met):
                 continue  # its status is 1
             told = job.told_of(subject)
@@ -83,12 +83,6 @@ def _test(choice: Choice) -> Span:
     return choice.span if choice.kind == "AndOr" else Span(start, start + len(choice.kind))
 
 
-def _any_in(heavy: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of these, which are in order, lies in a range."""
-    at = bisect_left(heavy, first)
-    return at < len(heavy) and heavy[at] < last
-
-
 def _subject(choice: Choice) -> str | None:
     """The variable whose value alone decides which arm runs."""
     names: set[str] = set()
@@ -101,23 +95,42 @@ def _subject(choice: Choice) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _dispatches(found: Fates, heavy: Sequence[int]) -> Iterator[list[Choice]]:
-    """Branches one behind the other that share the work between the values of one variable."""
+def _dispatches(job: "_Works") -> Iterator[tuple[list[Choice], int]]:
+    """Branches one behind the other that share the work between the values of one variable, and the last's number."""
     group: list[Choice] = []
-    for choice in found.choices:
-        if not _any_in(heavy, choice.first, choice.last):
+    shared, arms = "", 0
+    for number, choice in enumerate(job.found.choices):
+        if not _count(job.heavy, choice.first, choice.last):
             continue
         subject, default = _subject(choice), choice.arms[-1]
-        idle = not default.test and default.goes_on and not _any_in(heavy, default.first, default.last)
+        idle = not default.test and default.goes_on and not _count(job.heavy, default.first, default.last)
         if subject is None or not idle:
             group = []
             continue
-        if not (group and _subject(group[0]) == subject and group[-1].last <= choice.first):
-            group = []
+        if not (group and shared == subject and group[-1].last <= choice.first):
+            group, shared, arms = [], subject, 0
         group.append(choice)
-        arms = [arm for each in group for arm in each.arms if _any_in(heavy, arm.first, arm.last)]
-        if len(arms) >= _LEAST_ARMS:
-            yield list(group)
+        arms += sum(_count(job.heavy, arm.first, arm.last) > 0 for arm in choice.arms)
+        if arms >= _LEAST_ARMS:
+            yield group, number
+
+
+def _count(commands: Sequence[int], first: int, last: int) -> int:
+    """How many of these, which are in order, lie in a range."""
+    return bisect_left(commands, last) - bisect_left(commands, first)
+
+
+def _around(choices: Sequence[Choice]) -> list[tuple[int, Arm] | None]:
+    """For each branch the arm that holds it, and the number of that arm's branch; inner branches come first."""
+    found: list[tuple[int, Arm] | None] = [None] * len(choices)
+    holding: list[tuple[int, Arm]] = []
+    for number in range(len(choices) - 1, -1, -1):
+        choice = choices[number]
+        while holding and not (holding[-1][1].first <= choice.first and choice.last <= holding[-1][1].last):
+            holding.pop()
+        found[number] = holding[-1] if holding else None
+        holding.extend((number, arm) for arm in choice.arms if arm.last > arm.first)
+    return found
 
 
 class _Works:
@@ -126,37 +139,39 @@ class _Works:
     def __init__(self, found: Fates, heavy: Sequence[int]) -> None:
         self.found = found
         self.heavy = heavy
+        self.programs = [number for number, (_, weight) in enumerate(found.met) if weight >= Weight.PROGRAM]
+        self.around = _around(found.choices)
 
-    def all_in(self, group: Sequence[Choice]) -> bool:
-        """Whether nothing of the work runs where no arm with work of these branches does, and none comes later."""
+    def all_in(self, group: Sequence[Choice], number: int) -> bool:
+        """Whether nothing of the work runs where no arm with work of these branches does, and none comes later.
+
+        `number`: that of the last branch.
+        """
         met = self.found.met
         first, last = group[0].first, group[-1].last
-        here = [each for each in self.heavy if first <= each < last]
-        contexts = [met[each][0].context for each in here]
-        if not here or any(each.loops or each.handler or not each.conditional for each in contexts):
+        inside = bisect_left(self.heavy, first), bisect_left(self.heavy, last)
+        here = inside[1] - inside[0]
+        if not here or sum(_count(self.heavy, each.first, each.last) for each in group) != here:
             return False
-        if any(all(each not in range(one.first, one.last) for one in group) for each in here):
-            return False
-        at = self.found.choices.index(group[-1]) + 1
-        while True:
-            around = self._around(at, first, last)
-            start, end = (0, len(met)) if around is None else (around[1].first, around[1].last)
-            if any(start <= each < first or last <= each < end for each in self.heavy):
+        at: int | None = number
+        while at is not None:
+            at, arm = self._holding(at, first)
+            start, end = (0, len(met)) if arm is None else (arm.first, arm.last)
+            if _count(self.heavy, start, first) or _count(self.programs, last, end):
                 return False
-            if any(weight >= Weight.PROGRAM for _, weight in met[last:end]):
-                return False
-            if around is None:
-                return True
-            first, last = around[0].first, around[0].last
-            at = self.found.choices.index(around[0]) + 1
+            if at is not None:
+                first, last = self.found.choices[at].first, self.found.choices[at].last
+        contexts = [met[each][0].context for each in self.heavy[slice(*inside)]]
+        return not any(each.loops or each.handler or not each.conditional for each in contexts)
 
-    def _around(self, at: int, first: int, last: int) -> tuple[Choice, Arm] | None:
-        """The innermost arm that holds these commands, with its branch."""
-        for choice in self.found.choices[at:]:
-            for arm in choice.arms:
-                if arm.first <= first and last <= arm.last and arm.last > arm.first:
-                    return choice, arm
-        return None
+    def _holding(self, number: int, first: int) -> tuple[int | None, Arm | None]:
+        """The innermost arm around a branch that begins with this command or before, and the number of its branch."""
+        found = self.around[number]
+        while found is not None:
+            if found[1].first <= first:
+                return found
+            found = self.around[found[0]]
+        return None, None
 
     def told_of(self, name: str) -> Span | None:
         """The message of a branch that tests a variable and only says that its value is none of those that it knows."""
