@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import weakref
 from types import FrameType
 
 import pytest
 
 import sbatchlint.cli  # noqa: F401  (collects garbage as seldom as a run does)
 from sbatchlint.analysis.planning.plan import plan_of
-from sbatchlint.bash.limits import MOST_WORK
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_WORK
+from sbatchlint.bash.syntax.tree import Simple
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Site
+from sbatchlint.job.argv import is_unknown
 from sbatchlint.report.plan_html import as_html
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -113,6 +117,24 @@ def test_records_are_let_go_of() -> None:
     assert any(each.children for each in commands)
     job.let_go()
     assert not job.invocations and not any(each.children for each in commands)
+
+
+def test_the_syntax_of_a_script_is_let_go_of() -> None:
+    """A folder of large scripts takes no more memory than the largest."""
+    job = Job.from_source(Source(HEAD + "srun a\n", "a.sbatch"), Site())
+    assert len(nodes_of(job.program, Simple)) == 1
+    program = weakref.ref(job.program)
+    job.let_go()
+    del job
+    assert program() is None
+
+
+def test_words_behind_the_most_that_are_kept_are_one_unknown() -> None:
+    words = f"srun a {'x ' * (MOST_FIELDS + 5)}$Y\n"
+    job = Job.from_source(Source(HEAD + words, "a.sbatch"), Site())
+    argv = job.steps[0].invocation.argv
+    assert len(argv) == MOST_FIELDS + 1 and is_unknown(argv[-1])
+    assert "value" in job.limits.met
 
 
 def test_nothing_is_left_to_the_collector() -> None:

@@ -11,7 +11,7 @@ from sbatchlint.bash.interpreter.programs import shell_flags
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Program
-from sbatchlint.bash.syntax.walk import quoted_ranges
+from sbatchlint.bash.syntax.walk import forget, quoted_ranges
 from sbatchlint.bash.trace import NOTHING, Invocation, PipelineRun, Submission, Trace, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.beside import FilesBeside
@@ -183,6 +183,7 @@ class Job:
         self.trace.clear()
         self.checkpoints.clear()
         self.answers.clear()
+        forget()
         for job in self.submits:
             job.let_go()
         self.submits.clear()

@@ -205,6 +205,8 @@ class WordExpander:
         results: list[FieldChoice] = [((), scope.context.guards)]
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         for word in words:
+            if len(plain) > MOST_FIELDS:
+                break  # the rest is cut off below
             parts = word.parts
             if len(parts) == 1 and isinstance(parts[0], Literal) and _is_simple(parts[0]):
                 plain.append(self.literal(parts[0], scope))
@@ -212,8 +214,6 @@ class WordExpander:
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
                 plain.extend(choices[0][0])
-                if len(plain) > MOST_FIELDS:
-                    break
                 continue
             if plain:
                 results = [((*fields, *plain), guards) for fields, guards in results]

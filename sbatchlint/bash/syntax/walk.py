@@ -39,6 +39,11 @@ def _by_class(tree: object) -> dict[type[Node], list[Any]]:
     return found
 
 
+def forget() -> None:
+    """Lets go of the trees that were walked."""
+    _recent.clear()
+
+
 def _collected(tree: object) -> dict[type[Node], list[Any]]:
     literals: list[Any] = []
     found: defaultdict[Any, list[Any]] = defaultdict(list, {Literal: literals})
