@@ -32,6 +32,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launchers import is_python
+from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.numbers import parse_integer
@@ -158,6 +159,7 @@ def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
                 yield Finding(span, f"each task sees all {held} GPUs of its node anyway; leave {name} out", "info")
 
 
+@once
 def _is_set_in_tasks(job: Job, name: str) -> bool:
     """Whether the tasks set it themselves, so that it does not matter what the batch shell set."""
     if any(each.name == name and each.context.phase is Phase.TASK for each in job.assignments):
@@ -201,6 +203,7 @@ def _ids(field: Pieces) -> tuple[int, ...] | None:
 # --- who sees it -----------------------------------------------------------------------------------------
 
 
+@once
 def _only_steps(job: Job) -> bool:
     """Whether every program of the script runs in a step, and each step has GPUs from Slurm."""
     if not job.steps or _works_in_batch_shell(job):
@@ -208,6 +211,7 @@ def _only_steps(job: Job) -> bool:
     return all(step_gpus(job, step).on_node for step in job.steps)
 
 
+@once
 def _works_in_batch_shell(job: Job) -> bool:
     """Whether the batch shell itself starts a program that is more than preparation."""
     if any(launch.step is None and launch.invocation.phase is Phase.BATCH for launch in job.launches):

@@ -4,7 +4,7 @@ The options of an srun may stand on its own line, in an array, or in a string; t
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
@@ -230,7 +230,8 @@ def add_step_option(
             if place is None:
                 return None
             places[place.offset] = place
-        if all(sum(_has(step, place) for place in places.values()) == 1 for g in groups.values() for step in g):
+        starts = sorted(place.start for place in places.values())
+        if all(_held(step, starts) == 1 for group in groups.values() for step in group):
             return [Edit(Span(at, at), place.before + option) for at, place in sorted(places.items())]
     return None
 
@@ -300,9 +301,11 @@ def _gives(step: Step, option: StepOption) -> bool:
     return any(each.name == option.name and each.span.start == option.span.start for each in step.given)
 
 
-def _has(step: Step, place: Place) -> bool:
-    """Whether the option behind which the place lies is one of this step's words."""
-    return _holds(step.invocation.argv, place.start)
+def _held(step: Step, starts: list[int]) -> int:
+    """How many of these offsets, which are in order, lie in this step's words."""
+    pieces = (piece for field in step.invocation.argv for piece in field)
+    ranges = (range(bisect_left(starts, each.start), bisect_left(starts, each.end)) for each in pieces)
+    return len({at for each in ranges for at in each})
 
 
 def _holds(argv: Sequence[Sequence[object]], offset: int) -> bool:
