@@ -3,16 +3,17 @@
 `'''Usage: …'''` is a comment in Python; bash joins the quotes and runs all of it as one command, which it does not
 find. The job goes on with status 127 in its log, or ends at once under `set -e`. `"$CMD"` with `CMD="python train.py"`
 is the same fault in work that was meant to be done: in quotes the value is one word, the name of a program with a blank
-in it, which srun, timeout or mpirun does not find either. And `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable:
-bash runs a command of that name, and the word is empty.
+in it, which srun, timeout or mpirun does not find either; nor do they find `srun "python train.py"`. And
+`$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
 A warning for a text that is no command anyway, where the job goes on; else an error.
 
 ## Fix
 
-None for a text: write it as comment lines, or behind `: <<'END'`. The quotes around a command's variable are taken
-away: unsafe, as words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. `${NAME}` for
-`$(NAME)` is safe.
+None for a text: write it as comment lines, or behind `: <<'END'`. The quotes around a command are taken away: unsafe,
+as words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them. A command that needs a shell
+(`a && b`, `A=1 b`) is given to one: unsafe, as the variables in it may not be exported. `${NAME}` for `$(NAME)` is
+safe.
 
 ## References
 
@@ -22,8 +23,8 @@ bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
-from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.trace import Invocation, values_of
+from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -34,10 +35,14 @@ CARD = Card(
 )  # fmt: skip
 
 _VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
+# A word that is quoted as a whole.
+_QUOTED = Regex(r"""(?:"[^"\\`(]*"|'[^']*')(?=$|[\s;&|<>()])""")
 # A command line, not a sentence or a path with a blank in it: a program's name, and words.
-_COMMAND_LINE = Regex(r"\s*(?:\w+=\S*\s+)*[\w.+-]+\s")
-# The words of an image's entry point, which may be a shell; and of a profiler that may take a whole command line.
-_OF_OTHERS = frozenset({"docker", "podman", "nsys profile", "nsys launch"})
+_COMMAND_LINE = Regex(r"\s*(?:\w+=\S*\s+\S|[\w.+-]+\s|\S+\s+-)")
+# What only a shell understands in a command line.
+_NEEDS_SHELL = Regex(r"""[;&|<>()`\n"'$\\]|^\s*\w+=""")
+# The words of an image's entry point, which may be a shell; and of profilers that may take a whole command line.
+_OF_OTHERS = frozenset({"docker", "podman", "nsys profile", "nsys launch", "rocprof"})
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
@@ -52,36 +57,51 @@ def check(job: Job) -> Iterator[Finding]:
             for finding in _variable_as_command(job, command):
                 seen.add(command.span)
                 yield finding
-        first = text_of(command.argv[0]) if command.argv else None
-        if first is None or not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
+        first = known_prefix(command.argv[0]) if command.argv else ""
+        if not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
             continue
         seen.add(command.span)
-        place, written = command.span, job.source.slice(command.span)
-        variable = next((each for each in _VARIABLE.finditer(written) if _has_value(command, each[1], first)), None)
-        if variable is not None:
-            place = Span(place.start + variable.start(), place.start + variable.end())
-            if _COMMAND_LINE.match(first):
-                who = "bash" if command.parent is None or not command.kind else command.parent.name
-                yield Finding(
-                    place,
-                    f"in quotes the value of {variable[1]} is one word, and {who} finds no command of this name; write "
-                    f"`${variable[1]}`, or make it an array",
-                    fix=Fix("take the quotes away", [replace(place, variable[0][1:-1])], safe=False),
-                )
-        elif not command.kind and len(command.argv) == 1 and _is_prose(written):
+        written = job.source.slice(command.span)
+        if not command.kind and len(command.argv) == 1 and _is_prose(written):
             ends = _ends_job(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
-            advice = "write `#` before each of its lines"
             yield Finding(
-                place, f"bash runs this text as a command, {what}; {advice}", "error" if ends else "warning"
+                command.span,
+                f"bash runs this text as a command, {what}; write `#` before each of its lines",
+                "error" if ends else "warning",
             )
+        elif _COMMAND_LINE.match(first):
+            yield from _quoted_command(job, command)
 
 
-def _has_value(command: Invocation, name: str, text: str) -> bool:
-    """Whether a variable has this text as its value where a command is started."""
-    starters = (each.state.variables.get(name) for each in (command, *command.ancestors()))
-    values = ([list(map(text_of, way.fields or ())) for way in each.alternatives] for each in starters if each)
-    return any(each == [[text]] for each in values)
+def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    """A command line that is one word, as quotes stand around it or around the variable that holds it."""
+    word, written = command.argv[0], job.source.slice(command.span)
+    variable = next((each for each in _VARIABLE.finditer(written) if _has_value(command, each[1], word)), None)
+    if variable is not None:
+        quoted, start, what = variable[0], command.span.start + variable.start(), f"the value of {variable[1]} is"
+    else:
+        literal = _QUOTED.match(job.source.text, word[0].start - 1) if word[0].expansion is None else None
+        if literal is None:
+            return
+        quoted, start, what = literal[0], literal.start(), "the command line is"
+    place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "take the quotes away"
+    if _NEEDS_SHELL.search(shown_text(word)):
+        instead = f"bash -c {quoted}" if command.kind else f"eval {quoted}"
+        advice = f"write `{instead}`" if variable is not None else f"write `{instead.split(quoted)[0]}` before them"
+    elif variable is not None:
+        advice = f"write `{instead}`, or make it an array"
+    who = command.parent.name if command.kind and command.parent is not None else "bash"
+    message = f"in quotes {what} one word, and {who} finds no command of this name; {advice}"
+    yield Finding(place, message, fix=Fix(advice.partition(",")[0], [replace(place, instead)], safe=False))
+
+
+def _has_value(command: Invocation, name: str, word: Pieces) -> bool:
+    """Whether a variable has this value where a command is started."""
+    starters = ((each, each.state.variables.get(name)) for each in (command, *command.ancestors()))
+    values = (values_of(starter, each) for starter, each in starters if each is not None)
+    shown = shown_text(word)
+    return any([list(map(shown_text, fields or ())) for fields in each] == [[shown]] for each in values)
 
 
 def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
