@@ -73,6 +73,7 @@ error[SB101] some-name: this is only a comment; move it above line 3
 help: move it into the option block (unsafe fix: --fix --unsafe-fixes)
  2 | #SBATCH --nodes=2
  3 + #SBATCH --time=10
+ 3 | module load cuda
  4 |
  5 - #SBATCH --time=10
 
@@ -145,6 +146,17 @@ def test_a_fix_of_line_ends_shows_them() -> None:
     out = rendered("full", diagnostic(text, "\r", fix=fix))
     assert " 1 - a\\r\n" in out
     assert " 1 + a\n" in out
+
+
+def test_a_fix_in_two_places_marks_the_lines_between() -> None:
+    text = "a\nb\nc\nd\ne\nf\n"
+    fix = Fix("move it", [insert(2, "f\n"), remove(Span(10, 12))], safe=True)
+    out = rendered("full", diagnostic(text, "f", fix=fix))
+    assert " 1 | a\n 2 + f\n...\n 5 | e\n 6 - f\n" in out
+    fix = Fix("write them anew", [replace(Span(0, 1), "A"), replace(Span(4, 5), "C")], safe=True)
+    assert " 1 + A\n 2 | b\n 3 - c\n 3 + C\n" in rendered("full", diagnostic(text, "f", fix=fix))
+    fix = Fix("write them anew", [replace(Span(0, 1), "A"), replace(Span(2, 3), "B")], safe=True)
+    assert "|" not in rendered("full", diagnostic(text, "f", fix=fix)).partition("help:")[2]
 
 
 def test_concise() -> None:
@@ -365,4 +377,10 @@ def test_a_line_beside_an_added_one_is_numbered_as_it_will_be() -> None:
     fix = Fix("add lines", [insert(4, "new\n"), insert(14, "newer\n")])
     text = rendered("full", diagnostic("one\ntwo\nthree\nfour\n", "one", fix=fix))
     rows = [line.split() for line in text.splitlines() if line.split()[1:2] in (["+"], ["|"])]
-    assert rows[-4:] == [["1", "|", "one"], ["2", "+", "new"], ["4", "|", "three"], ["5", "+", "newer"]]
+    assert rows[-5:] == [
+        ["1", "|", "one"],
+        ["2", "+", "new"],
+        ["3", "|", "two"],
+        ["4", "|", "three"],
+        ["5", "+", "newer"],
+    ]

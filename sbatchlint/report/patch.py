@@ -33,7 +33,11 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
     lines = [terminal.style("help", "help: ") + text[0], *("      " + line for line in text[1:])]
     room = terminal.width - gutter - 4
     rows: list[str] = []
+    shown: int | None = None  # the first row that is not shown yet
     for hunk in hunks(source, fix.edits):
+        if shown is not None:
+            rows.extend(_left_out(source, shown, hunk, gutter, room, terminal))
+        shown = hunk.row + len(hunk.old)
         if hunk.context is not None:
             # numbered as the rows below it are: added ones as they will be, removed ones as they are
             row = hunk.new_row if hunk.new else hunk.row
@@ -49,6 +53,17 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
             more = terminal.style("gutter", "... the rest is shown by --diff")
             return [*lines, *rows[:MOST_ROWS], more]
     return [*lines, *rows]
+
+
+def _left_out(source: Source, first: int, hunk: Hunk, gutter: int, room: int, terminal: Terminal) -> list[str]:
+    """What stands between two changes: a single row as it is, a mark for more of them."""
+    last = hunk.row - (1 if hunk.context is None else 2)
+    if last < first:
+        return []
+    if last > first:
+        return [terminal.style("gutter", "...")]
+    number = last + (hunk.new_row - hunk.row if hunk.new else 0)
+    return _line(number, "|", source.slice(source.line(last)), Span(0, 0), gutter, room, terminal)
 
 
 def _changed(text: str, other: str | None) -> Span:
