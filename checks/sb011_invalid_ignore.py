@@ -6,7 +6,8 @@ line or the next), `ignore-file` (in the comments at the head), `disable` and `e
 
 ## Fix
 
-Corrects a word or a name where only one is like it.
+Corrects a word or a name where only one is like it, and puts codes that stand behind the word into brackets. A comment
+that must stand at the head is moved there.
 
 ## References
 
@@ -15,7 +16,7 @@ docs/ignoring.md
 
 from collections.abc import Iterator
 
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.source.ignores import VERBS, IgnoreComment
 from sbatchlint.triggers import IgnoreComments
 
@@ -40,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         wrong = _what_is_wrong(job, comment)
         if wrong:
-            yield Finding(comment.span, wrong)
+            yield Finding(comment.span, wrong, fix=_repair(job, comment))
         for selector in comment.selectors or ():
             if not selector.codes:
                 near = selector.near
@@ -65,6 +66,21 @@ def _what_is_wrong(job: Job, comment: IgnoreComment) -> str:
         if not any(names & {selector.text for selector in other.selectors or ()} for other in before):
             return "nothing is disabled above by these names; remove this, or write disable[...] where the range begins"
     return ""
+
+
+def _repair(job: Job, comment: IgnoreComment) -> Fix | None:
+    """What makes the comment count, where its meaning is certain."""
+    if comment.meant is not None:
+        place, names = comment.meant
+        return Fix(f"write {comment.verb}{names}", [replace(place, names)], safe=True)
+    text, line = job.source.text, job.source.line_of(comment.span.start)
+    late = comment.verb == "ignore-file" and comment.selectors and not comment.at_head
+    if not late or not comment.own_line or not text.startswith("#!") or job.in_quoted_text(comment.span.start):
+        return None
+    if text[: line.start].endswith("\\\n"):
+        return None  # of a command that goes on
+    head, whole = job.source.full_line(1).end, job.source.full_line(job.source.row(line.start))
+    return Fix("move it to the head", [insert(head, job.source.slice(comment.span) + "\n"), remove(whole)], safe=True)
 
 
 CASES = [
@@ -106,9 +122,31 @@ CASES = [
         """,
         title="an unknown word",
     ),
-    Bad("#!/bin/bash\n«# sbatchlint: ignore[SB107»\n#SBATCH -N 2\nsrun ./a.out\n", title="not closed"),
+    Bad(
+        """\
+        #!/bin/bash
+        «# sbatchlint: ignore[SB125, invalid-count: on purpose»
+        #SBATCH -N two
+        «# sbatchlint: ignore SB125 filled in later»
+        #SBATCH -n four
+        srun ./a.out
+        """,
+        fixed="""\
+        #!/bin/bash
+        # sbatchlint: ignore[SB125, invalid-count]: on purpose
+        #SBATCH -N two
+        # sbatchlint: ignore[SB125] filled in later
+        #SBATCH -n four
+        srun ./a.out
+        """,
+        title="not in brackets",
+    ),
     Bad("#!/bin/bash\n«# sbatchlint: ignore[]»\n#SBATCH -N 2\nsrun ./a.out\n", title="empty"),
-    Bad("#!/bin/bash\n#SBATCH -N 2\nsrun ./a.out\n«# sbatchlint: ignore-file[SB107]»\n", title="too late"),
+    Bad(
+        "#!/bin/bash\n#SBATCH -N two\nsrun ./a.out\n«# sbatchlint: ignore-file[SB125]»\n",
+        fixed="#!/bin/bash\n# sbatchlint: ignore-file[SB125]\n#SBATCH -N two\nsrun ./a.out\n",
+        title="too late",
+    ),
     Bad("#!/bin/bash\n#SBATCH -N 2\n«# sbatchlint: enable[SB107]»\nsrun ./a.out\n", title="nothing to enable"),
     Good("#!/bin/bash\n# sbatchlint: disable[SB1]\n#SBATCH -N=2\n# sbatchlint: enable[SB1]\nsrun ./a.out\n"),
     Good("#!/bin/bash\n# checked by sbatchlint: nothing found\n#SBATCH -N 2\nsrun ./a.out\n", title="prose"),

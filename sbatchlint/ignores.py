@@ -20,7 +20,12 @@ from sbatchlint.registry import nearest, registry
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.files import InputError
 from sbatchlint.source.ignores import VERBS, IgnoreComment, Selector, ignore_comments
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
+
+# A code or a name of several words; a single word may be one of the reason that is given.
+_BARE_NAME = Regex(r"[\s:=,(\[\]]*(?P<name>(?i:SB\d{3}|[a-z]+(?:-\w+)+)(?![\w-]))[\])]?")
+_BETWEEN = Regex(r"[\s;]+")
 
 
 class Rows(NamedTuple):
@@ -79,7 +84,7 @@ def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> li
 
 def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
     """The comments of a file, with the rows of which each speaks; rows (1, 0) where it speaks of none."""
-    comments = [_resolved(comment) for comment in ignore_comments(source)]
+    comments = [_resolved(source, comment) for comment in ignore_comments(source)]
     commands = Commands(source) if comments else None
     found = []
     for comment in comments:
@@ -118,19 +123,34 @@ def _parsed(source: Source) -> Program:
     return parse(source.text.replace("\r\n", " \n"))  # as long as before
 
 
-def _resolved(comment: IgnoreComment) -> IgnoreComment:
+def _resolved(source: Source, comment: IgnoreComment) -> IgnoreComment:
     if comment.verb not in VERBS:
         return comment._replace(selectors=(), near=nearest(comment.verb.lower(), VERBS) if comment.verb else "")
-    if comment.selectors is None or not comment.closed:
-        return comment._replace(selectors=comment.selectors and ())
+    if not comment.selectors or not comment.closed:
+        return comment._replace(selectors=comment.selectors and (), meant=_meant(source, comment))
     return comment._replace(selectors=tuple(map(_with_codes, comment.selectors)))
 
 
+def _meant(source: Source, comment: IgnoreComment) -> tuple[Span, str] | None:
+    """The list that a comment should have: codes and names that stand behind its verb without brackets around them."""
+    start = at = comment.verb_span.end
+    names: list[str] = []
+    while match := _BARE_NAME.match(source.text, at, comment.span.end):
+        if not _with_codes(Selector(match["name"], Span(*match.span("name")))).codes:
+            break
+        names.append(match["name"])
+        at = match.end()
+    certain = names and source.text[at : at + 1] != ","
+    return (Span(start, at), f"[{', '.join(names)}]") if certain else None
+
+
 def _with_codes(selector: Selector) -> Selector:
+    parts = _BETWEEN.split(selector.text)
     try:
-        return selector._replace(codes=frozenset(entry.code for entry in registry().select(selector.text)))
+        codes = [frozenset(entry.code for entry in registry().select(part)) for part in parts]
     except InputError:
-        return selector._replace(near=registry().nearest(selector.text))
+        return selector._replace(near=registry().nearest(selector.text) if len(parts) == 1 else "")
+    return selector._replace(codes=codes[0]) if len(parts) == 1 else selector._replace(near=", ".join(parts))
 
 
 def _next_row(source: Source, row: int) -> int:
