@@ -43,6 +43,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
@@ -54,6 +55,8 @@ CARD = Card(
 _MINOR = frozenset({"ignored", "turns"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
+# Wrappers that start many commands, and have a status of their own.
+_REPEATERS = frozenset({"parallel", "xargs"})
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -170,19 +173,26 @@ def _place(job: Job, loss: Loss) -> Span:
 
 
 def _word(job: Job, loss: Loss) -> Span:
-    """The word that names the work."""
+    """The word that names the work: srun, or the program that wrappers such as `nice` start in the end."""
     command = loss.command
-    candidates = [each for each in command.descendants() if each.name == "srun"] or [command]
-    span = candidates[0].name_span
-    written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
-    inside = command.span.start <= span.start < command.span.end
-    if written and (inside or command.context.calls and written == text_of(candidates[0].argv[0])):
-        return span
+    named = [each for each in command.descendants() if each.name == "srun"] or [_unwrapped(command)]
+    for each in (named[0], command):
+        span = each.name_span
+        written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
+        inside = command.span.start <= span.start < command.span.end
+        if written and (inside or command.context.calls and written == text_of(each.argv[0])):
+            return span
     line = job.source.line_of(command.span.start)
     if command.span.end <= line.end:
         return command.span
     shown = job.source.text[command.span.start : line.end].rstrip(" \t\\")
     return Span(command.span.start, command.span.start + len(shown))
+
+
+def _unwrapped(command: Invocation) -> Invocation:
+    while command.name in WRAPPERS - _REPEATERS and len(command.children) == 1 and command.children[0].argv:
+        command = command.children[0]
+    return command
 
 
 def _is_element(job: Job, loss: Loss) -> bool:
