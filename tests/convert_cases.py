@@ -179,6 +179,7 @@ if [ -n "${{RESUME:-}}" ]; then EXTRA="--resume"; fi
 #SBATCH --gpus-per-node=2
 {MEETING}srun --kill-on-bad-exit=1 {CPUS} {RANKS} python -u train.py --tag 'run 1'
 """,
+        "torch",
     ),
     "to-torchrun": Case(
         f"""\

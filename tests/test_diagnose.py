@@ -1,5 +1,4 @@
-"""`sbatchlint diagnose`: logs are read whatever they hold, what came first is told from what follows, and the script is
-asked."""
+"""`sbatchlint diagnose`: what came first is told from what follows, and the script is asked."""
 
 from __future__ import annotations
 
@@ -10,9 +9,6 @@ import random
 import re
 import subprocess
 import sys
-import time
-import tracemalloc
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +16,15 @@ import pytest
 
 from conftest import ROOT
 from sbatchlint.cli import main
-from sbatchlint.diagnose import findings as findings_module
-from sbatchlint.diagnose import reading
 from sbatchlint.diagnose.accounts import read_account
-from sbatchlint.diagnose.findings import Findings, Symptoms
-from sbatchlint.diagnose.lines import read_line
 from sbatchlint.diagnose.masks import masked
-from sbatchlint.diagnose.prefilter import compiled, parts
-from sbatchlint.diagnose.reading import read_log
-from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.source.files import InputError
+from test_diagnose_reading import EXIT, OOM, PORT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
 from diagnose_table import scores, table
 
-READY = Symptoms(symptoms().values())
-OOM = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n"
-PORT = "RuntimeError: The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n"
-EXIT = "srun: error: node1: task 0: Exited with exit code 1\n"
 CANCELLED = "slurmstepd: error: *** STEP 7.0 ON node1 CANCELLED AT 2024-05-12T10:00:00 ***\n"
 SCRIPT = """\
 #!/bin/bash
@@ -57,18 +43,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
-def found(log: str | bytes) -> Findings:
-    findings = Findings(READY)
-    data = log.encode() if isinstance(log, str) else log
-    findings.lines["log"] = read_log(io.BytesIO(data), "log", 0, findings)
-    return findings
-
-
-def ids(log: str | bytes) -> list[tuple[str, int, int]]:
-    """Symptom, row and count of each event."""
-    return [(each.symptom.id, each.row, each.count) for each in found(log).events.values()]
-
-
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     code = main(["diagnose", "--isolated", *arguments])
     return code, capsys.readouterr().out
@@ -79,148 +53,6 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     value = json.loads(out)
     assert code == bool(value["diagnoses"])
     return dict(value)
-
-
-# --- reading -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("raw", "text", "label"),
-    [
-        (b"3: hello", "hello", "3"),
-        (b" 12: [rank3]: hello", "hello", "12"),
-        (b"[default0]:hello", "hello", "default0"),
-        (b"[1,2]<stderr>:hello", "hello", "2"),
-        (b"\x1b[36m(Worker pid=71, ip=10.0.0.2)\x1b[0m hello", "hello", "Worker pid=71, ip=10.0.0.2"),
-        (b"gpu017: hello", "hello", "gpu017"),
-        (b"\x1b]0;title\x07\x1b[1;31mhello\x1b[0m\x00", "hello", ""),
-        (b"2024-05-12T10:00:00.123Z hello", "hello", ""),
-        (b"[2024-05-12 10:00:00,123] hello", "hello", ""),
-        (b"python3: can't open file", "python3: can't open file", ""),
-        (b"slurmstepd: error: x", "slurmstepd: error: x", ""),
-        (b"caf\xe9", "caf�", ""),
-    ],
-)
-def test_lines_are_freed_of_what_is_not_the_programs(raw: bytes, text: str, label: str) -> None:
-    line = read_line(raw)
-    assert (line.text, line.label) == (text, label)
-
-
-def test_rows_and_ranks_are_counted() -> None:
-    log = "start\n" + "".join(f"{rank}: {PORT}" for rank in range(1, 8)) + "end\n" + EXIT
-    (port, *_) = found(log).events.values()
-    assert (port.symptom.id, port.row, port.last, port.count) == ("address-in-use", 2, 8, 7)
-    assert port.tasks == {str(rank) for rank in range(1, 8)} and port.groups == {"port": "29500"}
-
-
-def test_a_progress_bar_hides_nothing() -> None:
-    bar = "".join(f"\r{each}%|{'#' * each}" for each in range(9))
-    assert ids(f"{bar}\r{OOM}{bar}\n") == [("host-oom", 1, 1)]
-
-
-@pytest.mark.parametrize("size", [1, 7, 64, 1000])
-def test_pieces_of_a_log_are_joined(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "CHUNK", size)
-    log = "x\n" * 40 + OOM + "y" * 3000 + "\n" + PORT.rstrip("\n")
-    assert ids(log) == [("host-oom", 41, 1), ("address-in-use", 43, 1)]
-
-
-def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "CHUNK", 1 << 16)
-    blank = b" " * 300_000
-    log = b"a\n" + blank + OOM.strip().encode() + blank + b"\n" + OOM.encode()
-    assert [(name, row) for name, row, _ in ids(log)][:1] == [("host-oom", 2)]
-
-
-def test_every_literal_is_found_by_its_part() -> None:
-    literals = {literal for each in symptoms().values() for literal in (*each.literals, *each.cure)}
-    of = parts(literals)
-    expression = compiled(of.values())
-    for literal in literals:
-        assert of[literal] in literal
-        assert expression.search(f"xy {literal} z".encode()), literal
-
-
-@pytest.mark.parametrize("kind", ["binary", "escapes", "unique"])
-def test_hostile_logs_do_no_harm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    draw = random.Random(kind)
-    data = {
-        "binary": draw.randbytes(3 << 20),
-        "escapes": (f"\x1b[2J\x1b]0;gone\x07\x9b31m\u202e{OOM.strip()}\x1b[8m\r\x07\n" * 500).encode(),
-        "unique": "".join(
-            f"error: {draw.random()} cannot open {draw.getrandbits(200):x}\n" for _ in range(9000)
-        ).encode(),
-    }[kind]
-    Path("job.log").write_bytes(data)
-    for form in ("text", "json", "github"):
-        code, out = run(capsys, "--output-format", form, "job.log")
-        assert code in (0, 1)
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
-
-
-@pytest.mark.parametrize("size", [100, 3_000, 60_000])
-def test_the_end_of_a_long_line_is_read(size: int) -> None:
-    findings = Findings(READY)
-    line = "the address is in use, no server, " * (size // 34) + PORT.strip() + " and more" * (size // 9)
-    read_log(io.BytesIO(line.encode()), "log", 0, findings)
-    found = [event for event in findings.events.values() if "29500" in event.text]
-    assert [event.count for event in found] == [1]
-
-
-@pytest.mark.flaky(reruns=2)
-def test_reading_is_fast_and_takes_little_memory() -> None:
-    """1 GB takes less than a minute and less than 200 MB, so that 24 MB take a second or two on a slow machine."""
-    words = ["loss", "epoch", "grad", "tokens", "memory", "time", "data", "failed", "error", "warning", "step"]
-    draw = random.Random(1)
-    lines = [f"{n % 8}: 10:00:00 INFO {' '.join(draw.choices(words, k=9))} {draw.random():.4f}" for n in range(20_000)]
-    block = "\n".join(lines).encode() + b"\n"
-    data = io.BytesIO(block * (24_000_000 // len(block)))
-    findings = Findings(READY)
-    begin = time.process_time()
-    read_log(data, "log", 0, findings)
-    assert time.process_time() - begin < 24 / 1000 * 60 * 2
-    tracemalloc.start()
-    read_log(io.BytesIO(block * 3), "log", 0, Findings(READY))
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 60e6
-
-
-def test_what_is_said_a_million_times_is_looked_at_some_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a log, of many lines with the same literals the last one stands for all that follow; other lines
-    are looked at wherever they stand, and at the end of the log all are."""
-    monkeypatch.setattr(reading, "END", 20_000)
-    monkeypatch.setattr(findings_module, "MOST_ALIKE", 50)
-    words = [f"w{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}" for n in range(3_000)]
-    lines = [f"worker{n}: error: cannot open {word}, connection reset by peer\n" for n, word in enumerate(words)]
-    log = "".join([*lines[:1_000], PORT, *lines[1_000:2_999], "worker1: ValueError: no rows in the table\n", lines[-1]])
-    some = found(log)
-    symptom = next(iter(some.events.values())).symptom
-    alike = [each for each in some.events.values() if each.symptom is symptom]
-    assert sum(each.count for each in alike) == 3_000
-    assert max(each.last for each in alike) == 3_002
-    assert {(each.symptom.id, each.row) for each in some.events.values() if each.symptom is not symptom} == {
-        ("address-in-use", 1_001), ("python-exception", 3_001)
-    }  # fmt: skip
-    looked = sum(1 for each in lines[:2_600] if each.encode().translate(None, b"0123456789").rstrip() in some.known)
-    assert 50 <= looked < 60
-
-
-def test_where_much_was_looked_at_the_first_literal_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Complaints with their literals in ever other orders are no way around the limit; rare messages are still seen."""
-    monkeypatch.setattr(reading, "END", 2_000)
-    monkeypatch.setattr(findings_module, "MOST_LOOKED", 100)
-    monkeypatch.setattr(findings_module, "FEW_ALIKE", 10)
-    said = ("cannot open", "refused by", "denied for", "timed out in", "failed to see")
-    lines = [
-        f"error: {' '.join(each)} w{chr(97 + n % 26)}{chr(97 + n // 26)}\n"
-        for n, each in enumerate(product(said, repeat=4))
-    ]
-    some = found("".join([*lines[:500], PORT, *lines[500:]]))
-    assert ("address-in-use", 501) in {(each.symptom.id, each.row) for each in some.events.values()}
-    looked = sum(1 for each in lines[:500] if each.encode().rstrip() in some.known)
-    assert 100 <= looked <= 115
-    assert sum(each.count for each in some.events.values() if each.symptom.id != "address-in-use") == len(lines)
 
 
 # --- ranking -------------------------------------------------------------------------------------
@@ -354,6 +186,23 @@ def test_accounting_speaks_where_the_log_does_not(capsys: pytest.CaptureFixture[
 # --- secrets, errors, costs ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["binary", "escapes", "unique"])
+def test_hostile_logs_do_no_harm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    draw = random.Random(kind)
+    data = {
+        "binary": draw.randbytes(3 << 20),
+        "escapes": (f"\x1b[2J\x1b]0;gone\x07\x9b31m\u202e{OOM.strip()}\x1b[8m\r\x07\n" * 500).encode(),
+        "unique": "".join(
+            f"error: {draw.random()} cannot open {draw.getrandbits(200):x}\n" for _ in range(9000)
+        ).encode(),
+    }[kind]
+    Path("job.log").write_bytes(data)
+    for form in ("text", "json", "github"):
+        code, out = run(capsys, "--output-format", form, "job.log")
+        assert code in (0, 1)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -433,26 +282,7 @@ def test_public_failures_are_diagnosed(tmp_path: Path) -> None:
     assert sum(blamed) >= 0.90 * len(blamed), shown
 
 
-# --- copies from a terminal, records without a log, silence --------------------------------------
-
-
-def test_colours_inside_of_a_message() -> None:
-    port = PORT.replace("Address already", "Address \x1b[1malr\x1b[0meady")
-    assert ids(f"\x1b[32mfine\x1b[0m\nfine\n\x1b[31m{port}\x1b[0mfine\n") == [("address-in-use", 3, 1)]
-    findings = found(f"a\n\x1b[1mb\x1b[0m\n{port}")
-    (event,) = findings.events.values()
-    assert event.offset == len("a\n\x1b[1mb\x1b[0m\n")
-
-
-def test_a_message_that_a_terminal_has_cut() -> None:
-    first = "srun: error: Unable to create step for job 7: More processors requested than per"
-    assert len(first) == 80
-    assert ("too-many-processors", 2, 1) in ids(f"fine\n{first}\nmitted by it\n")
-    assert ("too-many-processors", 2, 1) not in ids(f"fine\n{first} \nmitted by it\n")
-
-
-def test_a_ruler_is_not_joined_with_what_follows() -> None:
-    assert ids("=" * 80 + "\n" + PORT) == [("address-in-use", 2, 1)]
+# --- records without a log, silence ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
