@@ -70,7 +70,7 @@ ERROR 11-24 08:50:34 [core.py:842]   File "core.py", line 7, in run
     13600    7425
  ERROR in init_mod.F90 at line 175
 """,
-        "script",
+        "submission",
     ),
     "an error that only points elsewhere": (
         """\
@@ -96,11 +96,11 @@ Program:     mdcode, version 3
 > The number of ranks (31) cannot be cut into a grid of 3 dimensions
 -------------------------------------------------------
 """,
-        "script",
+        "submission",
     ),
     "an input that is cut short": ("> reader: error: mesh.dat: unexpected end of file in block 3\n", "data"),
     "an input that is not there": ("> cannot open the input file: orbit.nc does not exist\n", "data"),
-    "an option": ("> solver: error: unknown keyword argument 'cut_of'\n", "script"),
+    "an option": ("> solver: error: unknown keyword argument 'cut_of'\n", "submission"),
     "an argument of a call": ("> TypeError: fit() got an unexpected keyword argument 'cut_of'\n", "code"),
     "a variable of the environment": (
         """\
@@ -111,7 +111,7 @@ Traceback (most recent call last):
     raise KeyError(key) from None
 > KeyError: 'MESH_ROOT'
 """,
-        "script",
+        "submission",
     ),
     "an input of a Python program": (
         "> FileNotFoundError: [Errno 2] No such file or directory: 'mesh/box.npz'\n",
@@ -119,10 +119,10 @@ Traceback (most recent call last):
     ),
     "settings of a Python program": (
         "> FileNotFoundError: [Errno 2] No such file or directory: 'box.yaml'\n",
-        "script",
+        "submission",
     ),
-    "a program that another one starts": ("> solver: execvp failed: No such file or directory\n", "script"),
-    "memory of the node": ("> solver: ERROR: cannot allocate 12 GB\n", "script"),
+    "a program that another one starts": ("> solver: execvp failed: No such file or directory\n", "submission"),
+    "memory of the node": ("> solver: ERROR: cannot allocate 12 GB\n", "submission"),
     "memory that processes share": ("> solver: ERROR: unable to allocate shared memory\n", "cluster"),
     "a namespace of R": ("> Error: package or namespace load failed for 'fits'\n", "code"),
     "a namespace of the kernel": ("> launcher: ERROR: the user namespace is disabled\n", "cluster"),
@@ -131,21 +131,21 @@ Traceback (most recent call last):
     "a path with the name of a file system": ("> solver: ERROR: cannot find /lustre/ada/box.msh\n", "data"),
     "a library of a module": (
         "> ./solver: error while loading shared libraries: libhdf5.so.200: cannot open shared object file\n",
-        "script",
+        "submission",
     ),
     "a library of the driver": (
         "> ./solver: error while loading shared libraries: libcuda.so.1: cannot open shared object file\n",
         "cluster",
     ),
     "a file of the system": ("> PermissionError: [Errno 13] Permission denied: '/var/log/x'\n", "cluster"),
-    "a refusal": ("> sbatch: error: Batch job submission failed: Invalid qos specification\n", "script"),
+    "a refusal": ("> sbatch: error: Batch job submission failed: Invalid qos specification\n", "submission"),
     "a refusal that is not for the job": (
         "> sbatch: error: Batch job submission failed: Transport endpoint is not connected\n",
         "cluster",
     ),
     "a script that was submitted by its name": (
         "$ sbatch job.sh\n> sbatch: error: Batch job submission failed: Invalid qos specification\n",
-        "script",
+        "submission",
     ),
     "a command line with options": (
         "$ sbatch -q a job.sh\n> sbatch: error: Batch job submission failed: Invalid qos specification\n",
@@ -166,9 +166,9 @@ Traceback (most recent call last):
     raise child_exception_type(errno_num, err_msg, err_filename)
 > FileNotFoundError: [Errno 2] No such file or directory: 'solver'
 """,
-        "script",
+        "submission",
     ),
-    "memory for workers": ("> OSError: [Errno 12] Cannot allocate memory\n", "script"),
+    "memory for workers": ("> OSError: [Errno 12] Cannot allocate memory\n", "submission"),
     "a job without a script": (
         "> srun: error: Unable to allocate resources: Invalid account or account/partition combination specified\n",
         "submission",
@@ -186,12 +186,12 @@ localrule align:
     "a library that Slurm wants": ("> slurmd: error: /usr/lib64/slurm/x.so: undefined symbol: run\n", "cluster"),
     "an option of mpiexec": (
         "> An unrecognized option was included on the mpiexec command line:\n\n>   Option: --hosts\n",
-        "script",
+        "submission",
     ),
     "a service": ("> worker: error: the scheduler is down; try later\n", "cluster"),
     "memory of a job": (
         "> slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n",
-        "script",
+        "submission",
     ),
     "an account of the node": ("> FATAL: cannot find user information: user id 4711 is not known\n", "cluster"),
     "a peer that went": ("> [7] ERROR: connection reset by peer\n", "code"),

@@ -1,7 +1,8 @@
 """Measures `sbatchlint diagnose` over a folder of cases: one folder each, with job.log, perhaps job.sh, and case.json.
 
-Prints how often the first answer has the decisive line, where the cause lies, and the lines of the script; with
---misses also each case in which one of them is wrong.
+Prints how often the first answer has the decisive line, where the cause lies (a case may name more than one place that
+its log and its script allow: `where_also`), and the lines of the script; with --misses also each case in which one of
+them is wrong.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def score(folder: Path) -> Score:
         f"{best.event.symptom.id}/{best.cause.key} {best.confidence} {best.where} log {best.event.rows} "
         f"script {rows} | {case['where']} log {case['log_lines']} script {case['script_lines']} {case['class']}"
     )
+    right = {case["where"], *case.get("where_also", ())}
     near = any(row in case["log_lines"] for row in best.event.rows)
-    return Score(folder.name, near, best.where == case["where"], bool(wanted & set(rows)) if wanted else None, said)
+    return Score(folder.name, near, best.where in right, bool(wanted & set(rows)) if wanted else None, said)
 
 
 def scores(folder: Path) -> Iterator[Score]:

@@ -60,8 +60,7 @@ def as_text(symptom: Symptom) -> str:
 
 def _cause(cause: Cause) -> str:
     codes = f" ({', '.join(cause.codes)})" if cause.codes else ""
-    where = "script or submission" if cause.where == "asked" else cause.where
-    return f"{where}: {cause.says}; {cause.advice}{codes}".replace("{", "<").replace("}", ">")
+    return f"{cause.where}: {cause.says}; {cause.advice}{codes}".replace("{", "<").replace("}", ">")
 
 
 def _joined(text: str) -> str:

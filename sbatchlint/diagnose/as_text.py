@@ -90,8 +90,8 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
 def _where(answer: Answer, run: Run) -> str:
     said = _WHERE[answer.where]
     if run.source is None:
-        if answer.cause.where == "asked" and answer.where == "script":
-            return f"{said}, or the command line that submitted it (--script SCRIPT tells them apart)"
+        if answer.where == "submission":
+            return "what the job was given: by its script (--script SCRIPT), by the command line, or by a program"
         return said if answer.where != "script" else f"{said}, which was not given (--script SCRIPT)"
     name = escape(shown_path(run.source.path))
     if answer.where != "script":

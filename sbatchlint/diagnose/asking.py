@@ -3,7 +3,6 @@
 The first ones answer with places. Those below them make a `Cause.script` of a question: `script=asks("account")`.
 """
 
-import re
 from collections.abc import Callable
 
 from sbatchlint.bash.values import known_prefix, text_of
@@ -26,13 +25,6 @@ _WORKFLOW = Regex(
     r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.*[\s'\"]sbatch: error:"
     r'|^traceback \(most recent|^\s*file "[^"]+", line \d'
 )
-# A command that asks for a job by itself, and its prompt; what srun and salloc say where they get none.
-_TYPED = Regex(
-    r"[$#>%] ?(?:srun|salloc) [^:]|(?:^|[$#>%] ?)sbatch -|^salloc: |^srun: (?:error: )?(?:lua|cli_filter|Unable to all)"
-)
-# How workflow programs begin to report a step of theirs.
-_STEP = Regex(r"^\s*(?:(?:local)?rule [\w.-]+:|Error in rule |Command (?:executed|error|exit status):)")
-
 _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")
 
 
@@ -108,19 +100,8 @@ def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict
 def by_program(event: Event) -> bool | None:
     """Whether a program submitted the job that was refused, so that it is not the one of the script: other output
     stands around the message."""
-    return True if any(map(_WORKFLOW.search, _near(event))) else None
-
-
-def asked_by_others(event: Event) -> bool:
-    """Whether the log shows that somebody else than a batch script asks: a command line, a program that submits jobs,
-    or a step of a workflow."""
-    if any(map(_TYPED.search, _near(event))) or any(map(_STEP.search, _near(event))):
-        return True
-    return re.search("sbatch|submi", event.text) is not None and by_program(event) is True
-
-
-def _near(event: Event) -> tuple[str, ...]:
-    return event.text, *event.above[-12:], *event.below[:4]
+    near = (event.text, *event.above[-12:], *event.below[:4])
+    return True if any(map(_WORKFLOW.search, near)) else None
 
 
 def asks(*names: str, confidence: Confidence = "likely") -> Question:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from string import Formatter
 from typing import NamedTuple
 
-from sbatchlint.diagnose.asking import asked_by_others
 from sbatchlint.diagnose.symptom import Cause, Confidence, Event, RuledOut, Shown, Where
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect_job
@@ -65,7 +64,7 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         if told is False:
             continue
         says, advice = _filled(cause.says, event), _filled(cause.advice, event)
-        answer = Answer(event, cause, cause.unproven, says, advice, _where(cause, event, picture))
+        answer = Answer(event, cause, cause.unproven, says, advice, cause.where)
         joined = _joined(answer, picture)
         if isinstance(joined, RuledOut):
             continue
@@ -91,12 +90,6 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         found, rest = left[:1], left[1:]
     said = {(each.says, each.where) for each in found}
     return found + [each._replace(confidence="possible") for each in rest if (each.says, each.where) not in said]
-
-
-def _where(cause: Cause, event: Event, picture: Picture | None) -> Where:
-    if cause.where != "asked":
-        return cause.where
-    return "submission" if picture is not None or asked_by_others(event) else "script"
 
 
 def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None:

@@ -21,6 +21,8 @@ _LABEL = re.compile(
     r"|(?P<node>(?!python|perl|ruby|lua|libc|gcc|slurm|srun|sbatch)"
     r"[a-z][a-z-]{0,40}\d[\w-]{0,40}(?:\.[\w.-]{1,60})?): (?=\S))"
 )
+# How programs that ran another one begin what it printed.
+_STREAM = re.compile(r"[Ss](?:td(?:err|out)|TD(?:ERR|OUT)) ?[=:>|] ?(?=\S)")
 _TIME = re.compile(
     r"[\[(]?(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?[\])]?"
     r"(?:[: ]+|$)"
@@ -68,4 +70,5 @@ def read_line(raw: bytes) -> Line:
                 break
             time = f"{match['date'].replace('/', '-')} {match['clock']}" if match["date"] else match["bare"]
         text = text[match.end() :]
-    return Line(text[:LONGEST], label, time)
+    match = _STREAM.match(text)
+    return Line(text[match.end() if match else 0 :][:LONGEST], label, time)

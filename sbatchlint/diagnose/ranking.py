@@ -21,8 +21,8 @@ ELSEWHERE = "says that the reason stands elsewhere"
 # A program that tells of what it does instead goes on.
 _GOES_ON = re.compile(
     r"(?i)\b(?:continuing|trying to continue|ignor(?:ed|ing)|skipp(?:ed|ing)|falling back|fall back|retrying"
-    r"|fallback(?!.*\bnot\b)|will (?:retry|try again|be ignored|continue|use)|using (?:the )?default|proceeding"
-    r"|instead\b|trying again|non[- ]fatal|harmless|exception ignored|is retried)|: Setting \w+ to "
+    r"|fallback(?!.*\bnot\b)|will (?:retry|try again|be ignored|continue|use)|using (?:the )?default|assum(?:es?|ing)\b"
+    r"|proceeding|instead\b|trying again|non[- ]fatal|harmless|exception ignored|is retried)|: Setting \w+ to "
 )
 # What only points to the reason.
 _POINTS = re.compile(
@@ -31,6 +31,7 @@ _POINTS = re.compile(
     r"|previous errors?|look (?:at|above|below|in)|check (?:the )?(?:log|output)s?\b|non-zero exit (?:status|code)"
     r"|failed with (?:exit|error|return) (?:code|status)|exited with (?:code|status|non-zero)"
     r"|(?:with|following) (?:trace|error|exception)s?:?$|child process(?:es)? .*(?:died|failed|exited)"
+    r"|^\w+: (?:\W*[A-Za-z]+ ?[=:] ?-?\d+)+\W*$|failed to submit \w+ to \w+ ?\w* scheduler"
     r"|^\W*error in \S+\.\w+ (?:at|on) line \d+\W*$"
 )
 
@@ -84,7 +85,8 @@ def rank(findings: Findings) -> Ranked:
     # those who start others report them, at times before their last words arrive
     ranked.consequences.sort(key=lambda each: each.symptom.id in ("task-failed", "workflow-step-failed"))
     # messages that only have the form of errors: those that are called so come first
-    ranked.teardown.sort(key=lambda each: each.symptom.id == "failure-words")
+    vague = ("failure-words", "last-words")
+    ranked.teardown.sort(key=lambda each: vague.index(each.symptom.id) + 1 if each.symptom.id in vague else 0)
     ranked.teardown.extend(pointing)
     failed = [*ranked.causes, *ranked.consequences, *ranked.teardown]
     for events in (ranked.causes, ranked.consequences, ranked.teardown):

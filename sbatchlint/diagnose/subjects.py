@@ -23,7 +23,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("slurm", re.compile(r"(?i:\bslurm\b.{0,40}\bnot\b.{0,20}(?:installed|found|available|running))|^(?:srun|sbatch|salloc|sacct|squeue|scontrol|slurmstepd|slurmd|slurmctld|slurmdbd) ?(?:\[[^\]]*\])?: |^[Ss]lurm accounting")),
     # A program calls the commands of a batch system itself.
     ("submitting", re.compile(r"(?<![\w/.-])(?:/\S*/)?(?:sbatch|srun|salloc|squeue|sacct|scancel|qsub|bsub)(?:\.exe)?(?![\w.-]*[\w-])"
-                              r"|submi(?:t|ssion)\w* .*\bfailed|failed to submit|\bjob ?id\b.* from\b")),
+                              r"|(?i:submi(?:t|ssion)\w* .*\bfailed|failed to submit)|\bjob ?id\b.* from\b")),
     # The room for it belongs to the node, or to the container.
     ("system", re.compile(r"(?i)(?:allocat|attach|creat|open|map)\w* .{0,20}shared memory|/dev/shm\b")),
     ("memory", re.compile(r"(?i)out[- ]of[- ]memory|memory ?error|(?:cannot|can ?not|can't|could not|failed to|unable to) allocate"
@@ -41,13 +41,14 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
                          r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
-                         r"|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|please (?:specify|set|provide|choose|select)")),
+                         r"|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
+                         r"|\b(?:not|neither|nor|never|isn't|wasn't)\W+(?:\w+\W+){0,4}?(?:specified|defined|provided|given|supplied)\b")),
     ("rights", re.compile(r"(?i)permission ?(?:denied|error)|access (?:is )?denied|not permitted|\beacces|not writ(?:e)?able|unauthori[sz]ed|forbidden")),
     # The other end went away: another process of the job, as a rule.
     ("peer", re.compile(r"(?i)connection (?:was )?(?:reset|closed|lost|aborted|broken)|closed by peer|\beconn(?:reset|aborted)|broken pipe|\bepipe")),
     # Somebody else was quicker: nothing is missing that the program reads.
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
-    ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
+    ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
     ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
@@ -235,6 +236,15 @@ def _of_environment(event: Event) -> bool | None:
     return None
 
 
+def _of_words(event: Event) -> bool | None:
+    return speaks_of("words", "file", "command")(event)
+
+
+def _of_slurm_list(event: Event) -> bool | None:
+    """A number was wanted, and the text is a variable of Slurm's in its short form: `2(x3)` is 2 on each of 3 nodes."""
+    return bool(re.search(r"""['"]\d+(?:,\d+)*\(x\d+\)""", event.text))
+
+
 def _inputs(event: Event) -> bool | None:
     """A file that holds data, not a program or its settings."""
     return None if subject(event) == "file" and not WRITTEN.search(event.text) else False
@@ -246,18 +256,20 @@ GENERAL_CAUSES = (
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
-    Cause("memory", "asked", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
+    Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
+    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=_of_words, unproven="possible"),
     Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=speaks_of("geometry"), unproven="possible"),
-    Cause("geometry", "asked", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
-    Cause("variable", "asked", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),
+    Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
+    Cause("variable", "submission", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),
+    Cause("slurm-list", "code", "the program takes a variable of Slurm for a number, and it is a list: `2(x3)` stands for 2 on each of 3 nodes", "let the program read such a list (SLURM_TASKS_PER_NODE), or a variable that is one number (SLURM_NTASKS)", log=_of_slurm_list),
     Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=speaks_of("words"), unproven="possible"),
-    Cause("words", "asked", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
+    Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=speaks_of("words")),
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=speaks_of("file", "rights"), unproven="possible"),
     Cause("housekeeping", "script", "a command of the script cannot do what its words say", "look at these words, and at what an earlier run left behind", script=runs, log=_by_housekeeper, unproven="possible"),
-    Cause("command", "asked", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=speaks_of("command")),
-    Cause("rights", "asked", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
+    Cause("command", "submission", "a program that is to be started is not there", "load or install in the job what brings it, or give its path", log=speaks_of("command")),
+    Cause("rights", "submission", "the user may not do on the node what the message names", "look at the rights of it and of all folders above", log=speaks_of("rights")),
     Cause("input", "data", "a file that the program wants to read is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=_inputs),
-    Cause("file", "asked", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
+    Cause("file", "submission", "a file that belongs to the job is not there, or not readable", "look for it from a node, and at the folder in which the job runs", log=speaks_of("file")),
     Cause("content", "data", "the program does not understand what it reads", "look at the file that the message names: it may be empty, cut short, or of another form", log=speaks_of("data")),
     Cause("system", "cluster", "something of the node or of the site does not work", "submit again with --exclude of that node, and tell the site", log=speaks_of("system")),
     Cause("peer", "code", "the other end of a connection went away: another process of the job, as a rule", "look for the process whose output stops first", log=speaks_of("peer")),

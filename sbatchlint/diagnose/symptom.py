@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sbatchlint.job import Job
 
 Where = Literal["script", "cluster", "submission", "code", "data", "unknown"]
-# Of a cause also `asked`: what Slurm or a program was asked for, in words of the script or of whoever submitted.
-Origin = Literal[Where, "asked"]
 Confidence = Literal["certain", "likely", "possible"]
 # What a message says of the failure:
 # cause        names the reason, or is the first that can go wrong; the earliest such event is the answer
@@ -95,8 +93,7 @@ class Cause(NamedTuple):
     """One thing that a symptom may come from.
 
     `key`: its name within the symptom.
-    `where`: what is asked for is the script's where there is none to look at, and the log shows nobody else who asks;
-    else, not shown by the script, it is the submission's.
+    `where`: what Slurm or a program was asked for, and no script shows, is the submission's.
     `says`: what happened, a sentence of plain English; `advice`: what to do. Both may name groups of the pattern
     (`{port}`).
     `codes`: checks; a finding of one of them in the script, of whatever severity, confirms the cause, and is blamed.
@@ -106,7 +103,7 @@ class Cause(NamedTuple):
     """
 
     key: str
-    where: Origin
+    where: Where
     says: str
     advice: str
     codes: tuple[str, ...] = ()

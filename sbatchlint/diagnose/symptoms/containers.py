@@ -7,6 +7,23 @@ from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
 _ENGINES = ("apptainer", "singularity")
+# Commands that containers are started for; none is the name of an image.
+_PROGRAMS = (
+    "python",
+    "python3",
+    "bash",
+    "sh",
+    "torchrun",
+    "accelerate",
+    "deepspeed",
+    "mpirun",
+    "mpiexec",
+    "nvidia-smi",
+    "env",
+    "Rscript",
+    "julia",
+    "java",
+)
 _BINDS = ("SINGULARITY_BINDPATH", "SINGULARITY_BIND", "APPTAINER_BIND", "APPTAINER_BINDPATH")
 
 
@@ -29,6 +46,12 @@ def _starts(job: Job, event: Event) -> Verdict:
     found = tuple(each.span for each in job.invocations if each.name in (*_ENGINES, "docker", "podman"))
     program = event.groups.get("program", "")
     return shown(found or (worded(job, program) if program else ()))
+
+
+def _no_image(event: Event) -> bool | None:
+    """The first word of the command stands where the image should: the variable with the image is empty."""
+    name = event.groups.get("image", "").rsplit("/", 1)[-1]
+    return None if name in _PROGRAMS else False
 
 
 def _image(job: Job, event: Event) -> Verdict:
@@ -67,8 +90,9 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         literals=("could not open image", "Unable to handle docker", "Unable to handle ", "image format not recognized", "While making image from oci registry", "While pulling", "failed to get checksum", "failed to pull", "While performing build", "conveyor failed", "Image file already exists"),
         patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
         causes=(
+            Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
-            Cause("image", "asked", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
+            Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
         ),
         matches="""\
 FATAL:   could not open image /scratch/ada/x.sif: failed to retrieve path for /scratch/ada/x.sif: lstat /scratch/ada/x.sif: no such file or directory
@@ -87,7 +111,7 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
         patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
-            Cause("not-in-image-given", "asked", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
+            Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
             Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),
@@ -126,7 +150,7 @@ Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docke
         causes=(
             Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=lambda event: None if "TTY" in event.text else False),
             Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB514", "SB505"), script=_starts),
-            Cause("daemon", "asked", "docker did not start the container: {error}", "see the message"),
+            Cause("daemon", "submission", "docker did not start the container: {error}", "see the message"),
         ),
         matches="""\
 the input device is not a TTY

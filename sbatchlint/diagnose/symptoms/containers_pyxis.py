@@ -66,7 +66,7 @@ it. pyxis and enroot take a blank in a path for its end.
             Cause("blank", "script", "the mount has a blank in it, where enroot ends the path", "use a link without blanks", script=_blank),
             Cause("path-of-script", "script", "the folder {source} cannot be mounted: it is not there on the node, or its target is not in the image", "mount what all nodes have", codes=("SB115", "SB507", "SB409", "SB414", "SB417"), script=_mounts, log=lambda event: None if "Permission" not in event.text else False),
             Cause("not-readable", "submission", "the user of the job may not enter {source} on the node (root is nobody on many network file systems)", "run as the owner, and look at the rights of all folders above", log=lambda event: "Permission denied" in event.text),
-            Cause("path", "asked", "the folder {source} cannot be mounted: it is not there on the node", "mount what all nodes have"),
+            Cause("path", "submission", "the folder {source} cannot be mounted: it is not there on the node", "mount what all nodes have"),
         ),
         matches="""\
 slurmstepd: error: pyxis:     enroot-mount: failed to mount: /home/ada/data at /tmp/enroot-data/user-0/pyxis_x/data: Permission denied
@@ -107,7 +107,7 @@ docker: Error response from daemon: could not select device driver "" with capab
         patterns=(r"pyxis: importing docker image: (?P<image>[^/\s#@:]+\.(?:sqsh|sqfs|squashfs|sif|img|tar))$",),
         causes=(
             Cause("name-of-script", "script", "{image} has no `/` in it, so pyxis looks for it in a registry", "write ./{image}, or its full path", codes=("SB505",), script=lambda job, event: shown(_image_options(job), "certain")),
-            Cause("name", "asked", "{image} has no `/` in it, so pyxis looks for it in a registry", "write ./{image}, or its full path", unproven="certain"),
+            Cause("name", "submission", "{image} has no `/` in it, so pyxis looks for it in a registry", "write ./{image}, or its full path", unproven="certain"),
         ),
         matches="pyxis: importing docker image: hello.sqsh\n",
         others="pyxis: importing docker image: ubuntu:22.04\n",
@@ -149,7 +149,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
         ),
         causes=(
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
-            Cause("registry", "asked", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
+            Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
         ),
         matches="""\
 slurmstepd: error: pyxis:     [ERROR] URL https://registry-1.docker.io/v2/library/x.sqsh/manifests/latest returned error code: 401 Unauthorized
@@ -202,7 +202,7 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
         patterns=(r"pyxis: both (?P<option>--[\w-]+) and|pyxis: --container-\w+(?: specified multiple times|: (?:argument required|empty name|flag must|invalid format|target is))", r"pyxis: error: a container with name", r"pyxis: ignoring --\S+ because neither"),
         causes=(
             Cause("options-of-script", "script", "the container options of the step do not go together", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(tuple(each.span for each in job.steps))),
-            Cause("options-of-call", "asked", "the container options of the step do not go together", "see the message"),
+            Cause("options-of-call", "submission", "the container options of the step do not go together", "see the message"),
         ),
         matches="""\
 srun: error: pyxis: both --container-writable and --container-readonly were specified

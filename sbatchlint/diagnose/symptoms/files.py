@@ -185,6 +185,36 @@ ls: cannot access '/data': Transport endpoint is not connected
 """,
     ),
     Symptom(
+        id="file-damaged",
+        title="a file is cut short or damaged",
+        docs="A copy or a download that did not end, a disk that was full while it was written, or a file that is not what its name says.\n",
+        printed_by="gzip, tar, unzip, xz, Python, Java, htslib, HDF5",
+        releases="all releases",
+        role="cause",
+        near_end=200,
+        literals=(
+            "unexpected end of file", "not in gzip format", "invalid compressed data", "Unexpected EOF in archive", "End-of-central-directory",
+            "end-of-stream marker", "zlib.error", "BadZipFile", "BadGzipFile", "ZipException", "end of ZLIB", "EOF marker is absent", "truncated file",
+            "file is truncated", "not recoverable", "crc error", "Compressed data is corrupt", "Bad magic number",
+        ),
+        patterns=(
+            r"^(?:\S*/)?(?:gzip|gunzip|zcat|pigz|unpigz|tar|bzip2|bunzip2|bzcat|xz|unxz|xzcat|unzip|zstd|7z\w?): (?P<path>.+?): (?:unexpected end of file|not in gzip format|invalid compressed data.*|.*truncated.*|Compressed data is corrupt)",
+            r"^(?:\S*/)?tar: (?:Unexpected EOF in archive|Error is not recoverable)|End-of-central-directory signature not found",
+            r"^EOFError: Compressed file ended before|^zlib\.error: Error -\d|BadZipFile: |BadGzipFile: |java\.util\.zip\.ZipException: |Unexpected end of ZLIB input stream",
+            r"EOF marker is absent|(?:[Tt]runcated file|file is truncated)\b",
+        ),
+        causes=(
+            Cause("shared-write", "script", "several tasks write the file at the same time, or it is removed while it is read", "see the finding", codes=("SB416", "SB811")),
+            Cause("damaged", "data", "a file is cut short, damaged, or not of the form that its name says", "compare its size and checksum with the original, and copy it again"),
+        ),
+        matches="""\
+gzip: reads_1.fq.gz: unexpected end of file
+tar: Unexpected EOF in archive
+EOFError: Compressed file ended before the end-of-stream marker was reached
+[W::bam_hdr_read] EOF marker is absent. The input is probably truncated
+""",
+    ),
+    Symptom(
         id="file-not-there",
         title="a file is not there",
         docs="A relative path is looked for in the folder where sbatch was called. /tmp and local scratch are each node's own: what was made on the login node, or on another node, is not there.\n",
@@ -204,9 +234,9 @@ ls: cannot access '/data': Transport endpoint is not connected
             Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811")),
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708")),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
-            Cause("program", "asked", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
+            Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
-            Cause("submit-folder", "asked", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
+            Cause("submit-folder", "submission", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
         ),
         matches="""\
 sed: can't read script: No such file or directory
@@ -231,7 +261,7 @@ Fatal error: cannot open file 'fit.R': No such file or directory
         causes=(
             Cause("path-of-script", "script", "{path}, which the script names, may not be used so", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
             Cause("system", "cluster", "{path} belongs to the system of the node", "tell the site, or let the program write elsewhere", log=_of_system),
-            Cause("rights", "asked", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
+            Cause("rights", "submission", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
         ),
         matches="mkdir: cannot create directory '/data/x': Permission denied\nPermissionError: [Errno 13] Permission denied: 'out/log.txt'\n",
     ),

@@ -153,7 +153,7 @@ ValueError: Invalid rank 9, rank should be in the interval [0, 7]
             Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=lambda event: None if "lot '" in event.text or "active_resources" in event.text else False),
             Cause("hostfile", "script", "the list of hosts is missing, or does not fit the job", "write one line `HOST slots=GPUS` for each node of the job", codes=("SB315", "SB314")),
             Cause("launcher", "cluster", "the way in which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=lambda event: None if "not installed" in event.text else False),
-            Cause("hosts", "asked", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
+            Cause("hosts", "submission", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
         ),
         matches="""\
 ValueError: No slot '4' specified on host 'localhost'

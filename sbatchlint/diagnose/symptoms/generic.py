@@ -77,6 +77,7 @@ file, an option, or a number of processes, says where to look first.
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
             r"^.{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
             _DRAWN + r"(?:[\w .()/-]{1,60}: )?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|when|while|reading|opening|occurred|code|termination|launching)\b",
+            _DRAWN + r"(?:[A-Z]\w* )(?:\w+ ){0,2}[Ee]rror: \S",
             r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::",
         ),
         causes=(
@@ -91,6 +92,7 @@ mytool: error: the grid has no points
 Fatal error in the input
 will likely abort
 [ERR] the pool has no workers
+--> Submission error: all jobs must have a queue
 ****** Error occurred in routine <types  >
 [E::fai_load] the index is older than the reads
 """,
@@ -116,7 +118,7 @@ error. Many programs go on after such a line.
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|does not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
-            r"(?<![\w-])FAILED(?![\w-])|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
+            r"(?<![\w-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
             r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
             r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
             r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$|\bexited unexpectedly\b",
@@ -133,7 +135,7 @@ solver: cannot read mesh.dat
 Failed to open the restart file
 the grid cannot be divided
 the simulation has failed
-gzip: part.gz: not in gzip format
+solver: mesh.dat: not in grid format
 fabric_open: assign_context command failed: Invalid argument
 There must be more cells than processes
 "message": "java.lang.RuntimeException: Could not find the number
@@ -144,5 +146,53 @@ init_grid(): Number of processes exceeds number of cells
 """,
         others="INFO trainer: samples are skipped\n",
         near_end=30,
+    ),
+    Symptom(
+        id="last-words",
+        title="the last lines of a program say that something is not as it should be",
+        docs="""\
+A complaint in other words than those of an error, in the last few lines of a log that says nothing else: something is
+missing, not given, too much, or does not fit. A program that goes on after such a line did not mean it.
+""",
+        printed_by="any program",
+        releases="all releases",
+        role="teardown",
+        literals=(
+            "not specified", "not defined", "not given", "not provided", "not supplied", "not supported", "not allowed", "not permitted",
+            "not valid", "not set", "not installed", "not readable", "not writ", "not reachable", "not possible", "not enough", "not initiali",
+            "not present", "not compatible", "not match", "not loaded", "not configured", "Neither ", "neither ", "ake sure ", "lease specify", "lease set ",
+            "lease provide", "lease choose", "lease select", "lease define", "lease supply", "lease correct", "could not ", "cannot ", "can't ", "unable to ",
+            "failed to ", "fails to ", "refuses to ", "Missing ", "missing ", "Incorrect ", "Wrong ", "Unknown ", "Unsupported ", "Unexpected ", "Illegal ",
+            "Insufficient ", "Incompatible ", "Inconsistent ", "ismatch", "too many ", "too few ", "too large", "too small", "too long", "too short",
+            "exceeds ", "nconsistent", "ncompatible", "out of range", "out of bounds", "out of space", "GIVING UP", "iled with ",
+        ),
+        patterns=(
+            r"\bnot (?:specified|defined|given|provided|supplied|supported|allowed|permitted|valid|set\b|installed|readable|writ(?:e?able)|reachable|possible|enough|initiali[sz]ed|present|compatible|match\b|loaded|configured)",
+            r"(?i)^\W*neither \S.* nor \S.* (?:is|are|was|were|has|have)\b",
+            r"(?i)\b(?:make sure (?:to|that|you)|please (?:specify|set|provide|choose|select|define|supply|correct))\b",
+            r"^[^=]{0,160}?\b(?:could not|cannot|can't|unable to|failed to|fails to|refuses to) \w",
+            r"^\W*(?:[A-Z]\w+ )?(?:[Mm]issing|Incorrect|Wrong|Unknown|Unsupported|Unexpected|Illegal|Insufficient|Incompatible|Inconsistent) \w+ ",
+            r"\b(?:too (?:many|few|large|small|long|short)|out of (?:range|bounds|space)|exceeds (?:the|its|\d)|mismatch(?:ed)?|inconsistent|incompatible)\b",
+            r"\b(?:has |have |it )?failed with (?:an? )?\w",
+        ),
+        causes=(
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the program complains of something, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+        ),
+        matches="""\
+Mesh folder was not specified!
+Neither --work nor $WORK are set, so there is no place for results
+You gave no mesh: make sure to pass one
+Master process (id 1) could not connect within 60 seconds.
+Missing files after 5 seconds:
+the number of columns is inconsistent with the header
+the solver has failed with a residual of 3
+""",
+        others="""\
+please cite the paper
+not bad
+""",
+        near_end=6,
+        below=Below(r"\S.*", after=r":\s*$"),
     ),
 )  # fmt: skip

@@ -12,6 +12,11 @@ def _java(job: Job, event: Event) -> Verdict:
     return shown(tuple(each.span for each in job.invocations if "-Xm" in text[each.span.start : each.span.end]))
 
 
+def _several_drivers(job: Job, event: Event) -> Verdict:
+    """The program starts its workers by srun, and srun starts the program, once for each task."""
+    return shown(tuple(each.span for each in job.steps))
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -79,7 +84,11 @@ SYMPTOMS = (
         role="consequence",
         literals=("ERROR: ", "ERROR (unhandled", "nested task error", "Error launching "),
         patterns=(r"^ERROR: (?:LoadError: )?(?:[A-Z]\w*(?:Error|Exception)\b|On worker \d+:|syntax: )|^ERROR \(unhandled task failure\)", r"^\s*nested task error: (?P<nested>.+)"),
-        causes=(*GENERAL_CAUSES, Cause("program", "code", "the Julia program stopped", "see the message; Pkg.instantiate() on the login node installs packages")),
+        causes=(
+            Cause("several-drivers", "script", "every task of a step runs the program, and each copy starts workers by srun again", "start the program once, without srun: its SlurmManager starts the workers", script=_several_drivers, log=lambda event: None if any("SlurmManager" in each for each in (*event.above, *event.below)) else False, unproven="possible"),
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the Julia program stopped", "see the message; Pkg.instantiate() on the login node installs packages"),
+        ),
         matches="ERROR: LoadError: ArgumentError: Package CUDA not found in current path.\nERROR: SystemError: opening file \"x\": No such file or directory\n    nested task error: BoundsError: attempt to access\n",
         below=Below(r"^\s*nested task error: .+|^[A-Z]\w*(?:Error|Exception)\b.*", after=r"TaskFailedException:?$|On worker \d+:$", instead=True),
     ),

@@ -43,7 +43,7 @@ SYMPTOMS = (
         causes=(
             Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", script=_loads),
             Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
-            Cause("module", "asked", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
+            Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
         ),
         matches="""\
 Lmod has detected the following error:  The following module(s) are unknown: "cuda/12.9"
@@ -77,7 +77,7 @@ Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
         patterns=(r"EnvironmentNameNotFound: Could not find conda environment: (?P<name>\S+)|Could not find conda environment: (?P<other>\S+)", r"EnvironmentLocationNotFound: Not a conda environment: (?P<prefix>\S+)|The given prefix does not exist|DirectoryNotACondaEnvironmentError", r"(?:EnvironmentNotWritableError|PackagesNotFoundError|UnsatisfiableError|ResolvePackageNotFound)\b"),
         causes=(
             Cause("name-of-script", "script", "there is no conda environment {name}", "name one of `conda env list`, or give its folder", codes=("SB617", "SB610", "SB118", "SB414"), script=_environment),
-            Cause("name", "asked", "there is no conda environment {name}", "name one of `conda env list`, or give its folder"),
+            Cause("name", "submission", "there is no conda environment {name}", "name one of `conda env list`, or give its folder"),
         ),
         matches="""\
 EnvironmentNameNotFound: Could not find conda environment: lab

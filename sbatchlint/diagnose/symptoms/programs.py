@@ -2,9 +2,10 @@
 
 import re
 
+from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.asking import assigned, commands, shown
 from sbatchlint.diagnose.subjects import prepares_nothing
-from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
 
 _PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest")
@@ -24,6 +25,21 @@ def _brought(event: Event) -> bool | None:
     """A library that comes with what a job loads, and not with the system and the drivers of a node."""
     of_system = re.search(_SYSTEM_LIBRARY, event.groups.get("library", "")) or re.search(_SYSTEM_SPEAKER, event.text)
     return False if of_system else None
+
+
+def _other_release(job: Job, event: Event) -> Verdict:
+    """Modules of CUDA whose release is not that of the library which is missing. Up to CUDA 10 a library is named by its
+    whole release, from 11 on by the first number alone."""
+    wanted = re.search(r"libcu(?:dart|blas|fft|sparse|rand)\.so\.(\d+)(?:\.(\d+))?", event.text)
+    if wanted is None:
+        return None
+    found = []
+    for each in job.invocations:
+        for word in map(text_of, each.argv) if each.name in ("module", "ml") else ():
+            loaded = re.search(r"(?i)(?:^|/)cuda(?:toolkit)?[/-]v?(\d+)\.(\d+)", word or "")
+            if loaded and (loaded[1] != wanted[1] or (int(wanted[1]) < 11 and wanted[2] and loaded[2] != wanted[2])):
+                found.append(each.span)
+    return shown(tuple(found), "certain")
 
 
 def _search_path(job: Job, event: Event) -> Verdict:
@@ -78,9 +94,10 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
         patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
+            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=lambda event: None if "libcu" in event.text else False, unproven="possible"),
             Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
-            Cause("not-loaded", "asked", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
+            Cause("not-loaded", "submission", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
         ),
         matches="""\
@@ -89,6 +106,33 @@ ImportError: libcudart.so.12: cannot open shared object file: No such file or di
 python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
 ./a.out: symbol lookup error: ./a.out: undefined symbol: foo
 """,
+    ),
+    Symptom(
+        id="cuda-library-not-loaded",
+        title="a library of CUDA was not loaded",
+        docs="TensorFlow goes on without the GPU then, and says nothing more of it.\n",
+        printed_by="TensorFlow (dso_loader.cc)",
+        releases="2.0 to 2.12; later ones name no library",
+        role="warning",
+        literals=("Could not load dynamic library",),
+        patterns=(r"Could not load dynamic library '(?P<library>libcu\w+\.so[\d.]*)'",),
+        causes=(
+            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}, and goes on without the GPU", "load the release that it was built for", script=_other_release),
+            Cause("not-loaded", "code", "{library} is not found, so the program goes on without the GPU", "load the CUDA that it was built for"),
+        ),
+        matches="W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudart.so.10.0'; dlerror: libcudart.so.10.0: cannot open\n",
+        examples=(
+            Example(
+                "W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudart.so.10.0'; dlerror: x\nepoch 1\n",
+                "#!/bin/bash\n#SBATCH --gpus=1\n«module load cuda/10.1»\npython fit.py\n",
+                "other-release",
+            ),
+            Example(
+                "W tensorflow/core/dso_loader.cc:55] Could not load dynamic library 'libcublas.so.11'; dlerror: x\nepoch 1\n",
+                "#!/bin/bash\n#SBATCH --gpus=1\n«module load gcc cuda/12.4»\npython fit.py\n",
+                "other-release",
+            ),
+        ),
     ),
     Symptom(
         id="arguments-refused",
@@ -112,7 +156,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
         causes=(
             Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407")),
             Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
-            Cause("option", "asked", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
+            Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
         ),
         matches="""\
 train.py: error: unrecognized arguments: --local-rank=0

@@ -54,7 +54,7 @@ SYMPTOMS = (
         patterns=(r"sbatch: error: (?:This does not look like a batch script|Batch script (?:contains DOS line breaks|is empty|contains only whitespace)|The Slurm controller does not allow scripts that)",),
         causes=(
             Cause("file-of-script", "script", "sbatch does not take the file for a batch script", "see the message: `#!/bin/bash` as the first line, Unix line breaks, UTF-8", codes=("SB002", "SB003", "SB004")),
-            Cause("other-file", "asked", "sbatch does not take what it was given for a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
+            Cause("other-file", "submission", "sbatch does not take what it was given for a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
         ),
         matches="""\
 sbatch: error: This does not look like a batch script.  The first
@@ -79,7 +79,7 @@ sbatch: error: The Slurm controller does not allow scripts that
         ),
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option),
-            Cause("option-of-call", "asked", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
+            Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
         ),
         matches="""\
 sbatch: unrecognized option '--workdir=/scratch/x'
@@ -106,7 +106,7 @@ sbatch: error: Invalid directive found in batch script: gpu
         ),
         causes=(
             Cause("value-of-script", "script", "Slurm does not take the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118"), script=_named_option),
-            Cause("value-of-call", "asked", "{option} got a value that Slurm does not take, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
+            Cause("value-of-call", "submission", "{option} got a value that Slurm does not take, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
         ),
         matches="""\
 sbatch: error: Invalid --exclusive specification
@@ -131,7 +131,7 @@ sbatch: error: --propagate=LOTS is not valid.
         causes=(
             Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", log=lambda event: "SLURM_MEM" in event.text),
             Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202",), script=_memory_twice),
-            Cause("command-line", "asked", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
+            Cause("command-line", "submission", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
         ),
         matches="""\
 sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.
@@ -167,7 +167,7 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         ),
         causes=(
             Cause("options-of-script", "script", "options of the script exclude each other", "keep one of them", codes=("SB202", "SB205"), script=_named_option),
-            Cause("inherited", "asked", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options"),
+            Cause("inherited", "submission", "options exclude each other, and one of them comes from the environment of an outer job or from the command line", "unset the SLURM_… variable, or keep one of the options"),
         ),
         matches="""\
 sbatch: fatal: --gpus-per-node and --gres=gpu are mutually exclusive.
@@ -215,7 +215,7 @@ sbatch: error: Batch job submission failed: Pathname of a file, directory or oth
         patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
         causes=(
             Cause("nodes-of-script", "script", "the list of nodes that the script gives cannot be read, or has too few names", "write names of the job's nodes, one for each task", script=asks("nodelist", "nodefile", "exclude", "distribution")),
-            Cause("nodes", "asked", "the list of nodes cannot be read, or has too few names", "look at --nodelist, SLURM_HOSTFILE and what made them"),
+            Cause("nodes", "submission", "the list of nodes cannot be read, or has too few names", "look at --nodelist, SLURM_HOSTFILE and what made them"),
         ),
         matches="""\
 srun: error: Too few NodeNames in Slurm Hostfile
@@ -288,7 +288,7 @@ srun: error: Unable to create step for job 7: MPI plugin's pre-launch setup fail
         patterns=(r"error: (?:Could not (?:open|stat)|Error reading) multi_prog config file", r"error: Line \d+ of configuration file \S+ (?:is )?invalid", r"error: Line \d+ of configuration file [^ ,]+, program", r"error: (?:_?\w+: )?no command for task id", r"error: configuration file not specified"),
         causes=(
             Cause("file", "script", "the file of --multi-prog is not there, not right, or has no line for a task of the step", "write a line for every task, and programs by their full path", script=lambda job, event: Shown(spans, None, "likely") if (spans := step_options(job, "multi-prog")) else None),
-            Cause("file-of-call", "asked", "the file of --multi-prog is not there, not right, or has no line for a task of the step", "write a line for every task, and programs by their full path"),
+            Cause("file-of-call", "submission", "the file of --multi-prog is not there, not right, or has no line for a task of the step", "write a line for every task, and programs by their full path"),
         ),
         matches="""\
 srun: error: Could not open multi_prog config file tasks.conf

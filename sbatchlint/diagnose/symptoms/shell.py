@@ -25,6 +25,14 @@ def _called(job: Job, event: Event) -> Verdict:
     return shown(found) or row_named(job, event)
 
 
+def _no_command(event: Event) -> bool | None:
+    """What the shell looked for is no name of a command; an option, least of all."""
+    command = event.groups.get("command", "")
+    if command.startswith("-"):
+        return True
+    return None if any(mark in command for mark in ("--", "=", "$", " ", "'", '"')) else False
+
+
 def _nounset(job: Job, event: Event) -> Verdict:
     """`set -u`, and the line that it ends."""
     text = job.source.text
@@ -86,10 +94,10 @@ CommandNotFoundError: Your shell has not been properly configured to use 'conda 
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
         ),
         causes=(
+            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: None if "slurm_script" in event.text else False),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
-            Cause("slurm-script", "asked", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: None if "slurm_script" in event.text else False),
-            Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there"),
+            Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there", log=lambda event: False if "slurm_script" in event.text else None),
         ),
         matches="""\
 /var/spool/slurmd/job7/slurm_script: line 31: syntax error near unexpected token `done'
@@ -121,13 +129,13 @@ environment or a container, which has to be loaded inside the job. The script go
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
         ),
         causes=(
-            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "see the finding", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=lambda event: None if any(mark in event.groups.get("command", "") for mark in ("--", "=", "$", " ", "'", "\"")) or event.groups.get("command", "").startswith("-") else False),
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "see the finding", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
             Cause("environment", "script", "{command} is not in the PATH of the job: its module or environment was not loaded there", "load it inside the job, or give its full path", codes=("SB607", "SB610", "SB617", "SB006"), script=_called),
             Cause("not-initialised", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", log=_module),
-            Cause("not-in-path", "asked", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: False if event.groups.get("command") in ("module", "ml") else None),
+            Cause("not-in-path", "submission", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: False if event.groups.get("command") in ("module", "ml") else None),
         ),
         matches="""\
 /var/spool/slurmd/job00156/slurm_script: line 4: ml: command not found
@@ -153,7 +161,7 @@ zsh:1: command not found: module
             Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` behind it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
             Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708"), script=row_named),
             Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
-            Cause("not-given", "asked", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
+            Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
         ),
         matches="""\
 /opt/conda/envs/lab/etc/conda/activate.d/proj4-activate.sh: line 6: PROJ_LIB: unbound variable
@@ -178,7 +186,7 @@ job.sh: 3: DATA: parameter not set
         causes=(
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
-            Cause("path", "asked", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
+            Cause("path", "submission", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
         ),
         matches="""\
 /var/spool/slurmd/job7/slurm_script: line 12: ./run.sh: Permission denied
@@ -229,7 +237,7 @@ bash: train.sh: No such file or directory
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
-            Cause("memory", "asked", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=lambda event: None if "allocate memory" in event.text else False),
+            Cause("memory", "submission", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=lambda event: None if "allocate memory" in event.text else False),
             Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
         ),
         matches="""\

@@ -109,7 +109,7 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         patterns=(r"[(=](?P<reason>BadConstraints|PartitionNodeLimit|PartitionTimeLimit|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser)\b",),
         causes=(
             Cause("request", "script", "the job cannot start as it is asked for ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`", script=asks("constraint", "nodes", "time", "account", "qos", "hold")),
-            Cause("limits", "asked", "the job cannot start as it was submitted ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`"),
+            Cause("limits", "submission", "the job cannot start as it was submitted ({reason})", "compare its size and time with `scontrol show partition` and `scontrol show node`"),
         ),
         matches="  72 gpu eval ada PD 0:00 1 (BadConstraints)\n   JobState=PENDING Reason=PartitionTimeLimit Dependency=(null)\n",
     ),

@@ -74,7 +74,7 @@ def refusal(
 
 # What was submitted is not the script at hand: a workflow program, a wrapper or the command line made it up.
 def _submitted(says: str, advice: str, *names: str) -> Cause:
-    return Cause("submitted-otherwise", "asked", says, advice, script=submits(*names), log=by_program)
+    return Cause("submitted-otherwise", "submission", says, advice, script=submits(*names), log=by_program)
 
 
 # fmt: off
@@ -156,7 +156,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
             Cause("placeholder", "script", "the account in the script was left to be filled in", "fill in an account of yours", codes=("SB118", "SB417")),
             Cause("account-of-script", "script", "the user may not use the account that the script names (in this partition)", "name an account of `sacctmgr show assoc user=$USER`", script=asks("account")),
             Cause("no-account", "script", "the script names no account, and the default account may not use the partition", "add --account with an account of `sacctmgr show assoc user=$USER`", script=asks_not("account", beside="partition")),
-            Cause("account", "asked", "the user may not use the account that was submitted", "compare with `sacctmgr show assoc user=$USER`"),
+            Cause("account", "submission", "the user may not use the account that was submitted", "compare with `sacctmgr show assoc user=$USER`"),
         ),
         more=("Invalid or unknown association",),
     ),
@@ -197,7 +197,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "The cluster has no default partition (a `*` in `sinfo`).\n",
         (
             Cause("no-partition", "script", "the script names no partition, and the cluster has no default one", "add --partition", script=asks_not("partition")),
-            Cause("no-partition-submitted", "asked", "no partition was named, and the cluster has no default one", "name one with --partition"),
+            Cause("no-partition-submitted", "submission", "no partition was named, and the cluster has no default one", "name one with --partition"),
         ),
     ),
     refusal(
@@ -207,7 +207,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         "The partition is for certain groups or accounts (AllowGroups, AllowAccounts of `scontrol show partition`), or the controller does not know the user's groups.\n",
         (
             Cause("partition-of-script", "script", "the user may not use the partition that the script names", "take another partition, or ask the site for it", script=asks("partition", "reservation")),
-            Cause("not-permitted", "asked", "the user may not use the partition", "take another partition, or ask the site for it"),
+            Cause("not-permitted", "submission", "the user may not use the partition", "take another partition, or ask the site for it"),
         ),
         more=("Access/permission denied",),
     ),
@@ -325,7 +325,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "A step can have what the job has, on the nodes where the step runs.\n",
         (
             Cause("step-exceeds-job", "script", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step", codes=("SB206", "SB205", "SB201"), script=asks("gpus", "gres", "gpus-per-task", "gpus-per-node")),
-            Cause("step-gres", "asked", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step"),
+            Cause("step-gres", "submission", "the step asks for GPUs that the job does not have", "ask for them in the job, or for fewer in the step"),
         ),
     ),
     refusal(
@@ -358,7 +358,7 @@ option asks for the same resource in another way. srun says it for a step that i
         (
             Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not fit each other", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
             Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=asks("ntasks", "cpus-per-task", "ntasks-per-node", "ntasks-per-core", "threads-per-core")),
-            Cause("counts", "asked", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
+            Cause("counts", "submission", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
         ),
         more=(
             "Task count specification invalid",
@@ -375,7 +375,7 @@ option asks for the same resource in another way. srun says it for a step that i
             Cause("step-exceeds-job", "script", "srun asks for more tasks or CPUs than the job has", "ask for them in the directives, or for fewer on the srun line", codes=("SB206", "SB203", "SB804")),
             Cause("job-too-small", "script", "a program starts a step that is larger than the job", "ask for as many tasks in the directives", script=asks("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "threads-per-core", "ntasks-per-core" )),
             Cause("job-of-one-task", "script", "srun is to start several tasks, and the job asks for none, which makes one", "ask for as many tasks (--ntasks) in the directives", script=lambda job, event: shown(several_tasks(job))),
-            Cause("step-of-program", "asked", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),
+            Cause("step-of-program", "submission", "a step was started that is larger than its job", "ask for as many tasks and CPUs in the job"),
         ),
     ),
     refusal(
@@ -396,7 +396,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "The reservation does not exist, is over, or is for others: `scontrol show reservation`.\n",
         (
             Cause("reservation-of-script", "script", "the reservation that the script names does not exist any more, or is for others", "take the option out, or name one of `scontrol show reservation`", script=asks("reservation")),
-            Cause("reservation", "asked", "the reservation does not exist any more, or is for others", "leave --reservation out"),
+            Cause("reservation", "submission", "the reservation does not exist any more, or is for others", "leave --reservation out"),
         ),
         more=(
             "Access denied to requested reservation",
@@ -411,7 +411,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "`scontrol show licenses` lists what may be asked for with `--licenses`; at some sites file systems are licences.\n",
         (
             Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not so many", "name one that `scontrol show licenses` lists", script=asks("licenses")),
-            Cause("licenses", "asked", "the cluster has no licence by this name, or not so many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
+            Cause("licenses", "submission", "the cluster has no licence by this name, or not so many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
         ),
         more=("Licenses currently unavailable",),
     ),
@@ -433,7 +433,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "srun's memory options, or `SLURM_MEM_PER_CPU` and `SLURM_MEM_PER_NODE` of an outer job, ask for more than this job has.\n",
         (
             Cause("step-memory", "script", "the step asks for more memory than the job has on a node", "ask for it in the directives, or for less on the srun line", codes=("SB206", "SB124"), script=asks("mem", "mem-per-cpu", "mem-per-gpu")),
-            Cause("inherited-memory", "asked", "a request for memory was inherited from the job around this one", "unset SLURM_MEM_PER_CPU, SLURM_MEM_PER_NODE and SLURM_MEM_PER_GPU"),
+            Cause("inherited-memory", "submission", "a request for memory was inherited from the job around this one", "unset SLURM_MEM_PER_CPU, SLURM_MEM_PER_NODE and SLURM_MEM_PER_GPU"),
         ),
     ),
     refusal(

@@ -97,7 +97,7 @@ is another matter: that message is `CUDA out of memory`.
         causes=(
             Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124",)),
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", script=_no_memory),
-            Cause("memory-of-submission", "asked", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
+            Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
             Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
             Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=asks(*_MEMORY), unproven="possible"),
         ),
@@ -133,7 +133,7 @@ have helped. A job without `--time` has the default of the partition, which can 
             Cause("silence", "code", "nothing was printed for long before the time was up: the job hung, and more time would not have helped", "find what it waited for: the rank whose log stops first, a lock, a peer that never came (py-spy dump shows it)", log=silent),
             Cause("no-time", "script", "the script gives no --time, so the job had the default time of its partition", "add --time", script=asks_not("time", beside="partition"), log=not_silent),
             Cause("time-too-short", "script", "the work takes longer than the time that the script asks for", "ask for more, write checkpoints, or continue in the next job", script=asks("time"), log=not_silent, unproven="possible"),
-            Cause("time-of-submission", "asked", "the job was submitted with less time than its work takes, or with the default of the partition", "give it --time where it is submitted"),
+            Cause("time-of-submission", "submission", "the job was submitted with less time than its work takes, or with the default of the partition", "give it --time where it is submitted"),
         ),
         matches="""\
 slurmstepd: error: *** JOB 3884617 ON node023 CANCELLED AT 2018-08-19T16:30:21 DUE TO TIME LIMIT ***
@@ -225,7 +225,7 @@ not come with the job (`--export=NONE`) it finds nothing.
             Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
             Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=_no_file),
             Cause("word-of-launcher", "code", "a program put the word {program} where its command belongs", "update that launcher, or give it the options that it wants", log=lambda event: event.groups.get("program") in ("nil", "null", "None", "undefined", "(null)") or False),
-            Cause("environment", "asked", "the environment of the job has no PATH to {program} (--export=NONE, SLURM_EXPORT_ENV)", "unset SLURM_EXPORT_ENV, or submit with --export=ALL; else load what provides the program inside the job"),
+            Cause("environment", "submission", "the environment of the job has no PATH to {program} (--export=NONE, SLURM_EXPORT_ENV)", "unset SLURM_EXPORT_ENV, or submit with --export=ALL; else load what provides the program inside the job"),
         ),
         matches="""\
 slurmstepd: error: execve(): python3: No such file or directory
@@ -248,7 +248,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
         patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
         causes=(
             Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
-            Cause("not-executable-file", "asked", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
+            Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
         ),
         matches="""\
 slurmstepd: error: execve(): ./agent.sh: Permission denied

@@ -2,7 +2,7 @@
 
 from sbatchlint.diagnose.asking import asks, assigned, names_word, steps
 from sbatchlint.diagnose.subjects import memory_asked
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import step_around
 
@@ -39,6 +39,12 @@ def _killed(event: Event) -> bool | None:
     return None if "Killed" in event.text else False
 
 
+def _batch_script(job: Job, event: Event) -> Verdict:
+    """Directives, which only sbatch reads."""
+    settings = tuple(each.span for each in job.directives.settings)
+    return Shown(settings[:1]) if settings and job.steps else None
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -53,7 +59,7 @@ SYMPTOMS = (
         causes=(
             Cause("container-path", "script", "{program} is in the image only, and srun looks for it on the host", "name it without its path, or start it with `bash -c '{program} …'`", script=_in_container),
             Cause("path", "script", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it", script=names_word("program")),
-            Cause("not-there", "asked", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
+            Cause("not-there", "submission", "there is no program {program} on the node where srun runs, or it may not be executed", "correct the path, or chmod +x it"),
         ),
         matches="srun: fatal: Can not execute /opt/venv/bin/python\n",
     ),
@@ -148,7 +154,7 @@ sbatch: error: Batch job submission failed: Protocol authentication error
         patterns=(r"error: (?:\w+: )?Could not open (?P<which>\w+) file ?['`]?(?P<path>[^'`:]*)", r"error: (?:\w+: )?IO setup failed"),
         causes=(
             Cause("folder", "script", "the log {path} cannot be opened: its folder is not there, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115", "SB703"), script=asks("output", "error", "input")),
-            Cause("folder-elsewhere", "asked", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
+            Cause("folder-elsewhere", "submission", "the log {path} cannot be opened: its folder is not there on the node, or may not be written", "submit from a folder that all nodes share and that you may write to"),
         ),
         matches="""\
 srun: error: Could not open stdout file: No such file or directory
@@ -168,7 +174,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         patterns=(r"Job step's --cpus-per-task value exceeds that of job \((?P<step>\d+) > (?P<job>\d+)\)",),
         causes=(
             Cause("cpus", "script", "srun asks for {step} CPUs for each task, and the job has {job}", "ask for as many in the directives", codes=("SB206", "SB804"), script=asks("cpus-per-task")),
-            Cause("cpus-inherited", "asked", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
+            Cause("cpus-inherited", "submission", "srun asks for {step} CPUs for each task (SRUN_CPUS_PER_TASK?), and the job has {job}", "unset it, or ask for as many in the job"),
         ),
         matches="srun: Job step's --cpus-per-task value exceeds that of job (8 > 4). Job step may never run.\n",
     ),
@@ -234,6 +240,24 @@ double free or corruption (!prev)
         others="# Segmentation faults were fixed in release 2\n",
     ),
     Symptom(
+        id="srun-own-job",
+        title="srun asked for a job of its own",
+        docs="srun does so where it is not inside of one: a batch script that is run by hand, and not by sbatch, is read by a shell for which `#SBATCH` lines are comments.\n",
+        printed_by="srun",
+        releases="src/api/allocate.c, all releases",
+        role="warning",
+        literals=("queued and waiting for resources", "has been allocated resources"),
+        patterns=(r"^srun: job \d+ (?:queued and waiting for resources|has been allocated resources)",),
+        causes=(
+            Cause("by-hand", "submission", "the script was run by hand, and not by sbatch: its directives did not count, and each srun asked for a job of its own", "submit it with sbatch", script=_batch_script),
+            Cause("outside", "submission", "srun was run outside of a job", "run it in a batch script, or give it all options of the job"),
+        ),
+        matches="srun: job 22207 queued and waiting for resources\nsrun: job 22207 has been allocated resources\n",
+        examples=(
+            Example("srun: job 22207 queued and waiting for resources\n", "#!/bin/bash\n«#SBATCH --ntasks=4»\nsrun ./a.out\n", "by-hand"),
+        ),
+    ),
+    Symptom(
         id="task-killed",
         title="a task was killed",
         docs="SIGKILL leaves no message of the program's own: the kernel out of memory, `scancel`, the end of the step, or srun after another task failed.\n",
@@ -244,7 +268,7 @@ double free or corruption (!prev)
         patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$"),
         causes=(
             Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
-            Cause("memory", "code", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
+            Cause("memory", "unknown", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
             Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
         ),
         matches="""\
@@ -265,7 +289,7 @@ Killed
         patterns=(r"Exited with exit code (?P<code>127|126)\b",),
         causes=(
             Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps()),
-            Cause("command-elsewhere", "asked", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
+            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
         ),
         matches="srun: error: n1: task 0: Exited with exit code 127\n",
         others="srun: error: n1: task 0: Exited with exit code 1\n",

@@ -59,7 +59,7 @@ SYMPTOMS = (
         role="consequence",
         literals=("Unspecified error", "cli_filter plugin terminated", "job_submit plugin"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed): Unspecified error", r"cli_filter plugin terminated with error"),
-        causes=(Cause("rule", "asked", "a plugin of the site refused the job and gave no reason", "ask the site, with the options of the job", script=submits()),),
+        causes=(Cause("rule", "submission", "a plugin of the site refused the job and gave no reason", "ask the site, with the options of the job", script=submits()),),
         matches="""\
 sbatch: error: Batch job submission failed: Unspecified error
 srun: error: cli_filter plugin terminated with error
@@ -76,7 +76,7 @@ srun: error: cli_filter plugin terminated with error
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
         causes=(
             Cause("controller", "cluster", "Slurm could not take it: {reason}", "try again later; tell the site where it lasts", log=_not_for_the_job),
-            Cause("refused", "asked", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
+            Cause("refused", "submission", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
         ),
         matches="""\
 sbatch: error: Batch job submission failed: Burst Buffer request invalid
@@ -103,7 +103,7 @@ A site's job_submit or cli_filter plugin speaks in its own words, as a rule righ
         ),
         causes=(
             Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB201", "SB121", "SB118"), script=_objected),
-            Cause("rule", "asked", _RULE, _ADVICE, script=submits()),
+            Cause("rule", "submission", _RULE, _ADVICE, script=submits()),
         ),
         matches="""\
 submitit.core.utils.FailedJobError: sbatch: error: You must name a type of GPU

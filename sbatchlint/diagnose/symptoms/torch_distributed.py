@@ -87,7 +87,7 @@ SYMPTOMS = (
         patterns=(r"failed to bind to \S+:(?P<port>\d+) \(errno: 13", r"port: (?P<port>\d{1,3}),.*name: EACCES"),
         causes=(
             Cause("low-port", "script", "port {port} is below 1024, which only root may take", "take a port from 10000 to 32767", script=_low_port),
-            Cause("low-port-given", "asked", "port {port} is below 1024, which only root may take", "take a port from 10000 to 32767", unproven="certain"),
+            Cause("low-port-given", "submission", "port {port} is below 1024, which only root may take", "take a port from 10000 to 32767", unproven="certain"),
         ),
         matches="""\
 [W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:97 (errno: 13 - Permission denied).

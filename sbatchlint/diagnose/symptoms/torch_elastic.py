@@ -103,7 +103,7 @@ whose endpoint, id or node rank differs from the others'.
         causes=(
             Cause("empty-variable", "script", "an option of the launcher gets an empty or wrong value from the script", "see the finding: the variable is not set where the launcher starts", codes=("SB409", "SB414", "SB410", "SB401", "SB405", "SB408", "SB411", "SB419", "SB425", "SB613")),
             Cause("option", "script", "an option of the launcher has a value that it does not take", "look at the launcher's options as the log shows them", script=_launches),
-            Cause("option-elsewhere", "asked", "an option of the launcher has a value that it does not take", "look at the launcher's options, and at the variables in them"),
+            Cause("option-elsewhere", "submission", "an option of the launcher has a value that it does not take", "look at the launcher's options, and at the variables in them"),
         ),
         matches="""\
 RuntimeError: nnodes=  is not in "MIN:MAX" format
