@@ -31,6 +31,7 @@ _POINTS = re.compile(
     r"|previous errors?|look (?:at|above|below|in)|check (?:the )?(?:log|output)s?\b|non-zero exit (?:status|code)"
     r"|failed with (?:exit|error|return) (?:code|status)|exited with (?:code|status|non-zero)"
     r"|(?:with|following) (?:trace|error|exception)s?:?$|child process(?:es)? .*(?:died|failed|exited)"
+    r"|\bcrashed or (?:was )?killed\b"
     r"|^\w+: (?:\W*[A-Za-z]+ ?[=:] ?-?\d+)+\W*$|failed to submit \w+ to \w+ ?\w* scheduler"
     r"|^\W*error in \S+\.\w+ (?:at|on) line \d+\W*$"
 )

@@ -12,6 +12,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.asking import lacks, options, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
+from sbatchlint.source.text import Span
 
 Subject = Literal[
     "slurm", "submitting", "memory", "system", "geometry", "words", "network", "peer", "rights", "command", "file", "data", "program"
@@ -30,7 +31,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
-                          r"|user ?id\b|user account|user information|unknown user|no passwd entry|modulecmd"
+                          r"|user ?id\b|user account|user information|unknown user|\bpasswd (?:entry|database|file)|should never happen|modulecmd"
                           r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # How many processes there are, and how the work is cut for them.
@@ -49,7 +50,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # Somebody else was quicker: nothing is missing that the program reads.
     ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
-    ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
+    ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file")),
@@ -236,6 +237,21 @@ def _of_environment(event: Event) -> bool | None:
     return None
 
 
+# The folder of a node in which slurmd keeps the copy of a batch script.
+_SPOOL = re.compile(r"/(?:var|spool|slurm\w*)/\S*/job\d+/(?!slurm_script)([\w.+-]+)")
+
+
+def _in_spool(event: Event) -> bool | None:
+    return None if _SPOOL.search(event.text) else False
+
+
+def _copied(job: Job, event: Event) -> Verdict:
+    """Where the script names the file."""
+    match = _SPOOL.search(event.text)
+    at = job.source.own.text.find(match[1]) if match else -1
+    return Shown((Span(at, at + len(match[1])),), None, "likely") if match and at >= 0 else None
+
+
 def _of_words(event: Event) -> bool | None:
     return speaks_of("words", "file", "command")(event)
 
@@ -254,6 +270,7 @@ def _inputs(event: Event) -> bool | None:
 GENERAL_CAUSES = (
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=speaks_of("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
+    Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),

@@ -1,5 +1,7 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
+from collections.abc import Callable
+
 from sbatchlint.bash.values import shown_text
 from sbatchlint.diagnose.asking import assigned, options, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
@@ -49,8 +51,28 @@ def _devices_named(job: Job, event: Event) -> Verdict:
 
 _WORLD = ("SB301", "SB303", "SB304", "SB310", "SB311", "SB312", "SB313", "SB317", "SB324", "SB203", "SB302")
 
+
+def _why(text: str) -> Callable[[Event], bool | None]:
+    return lambda event: None if event.groups.get("why") == text else False
+
+
 # fmt: off
 SYMPTOMS = (
+    Symptom(
+        id="submitit-signal",
+        title="submitit was told that the job is to end",
+        docs="Slurm sends the signal that `--signal` names, before the time limit and where the job is preempted; submitit tells them apart by the time that is left, and submits or requeues the job where it may.\n",
+        printed_by="submitit (core/job_environment.py)",
+        releases="1.0 on",
+        role="consequence",
+        literals=("this job is timed-out", "this job is preempted"),
+        patterns=(r"Caught signal (?P<signal>\S+) on \S+: this job is (?P<why>timed-out|preempted)",),
+        causes=(
+            Cause("time", "submission", "the time that submitit gave the job is up", "set timeout_min higher, or write a checkpoint method that continues", log=_why("timed-out")),
+            Cause("preempted", "cluster", "the job is preempted, or requeued at its time limit", "look at `sacct -D -j JOB`; write a checkpoint method that continues", log=_why("preempted")),
+        ),
+        matches="submitit WARNING (2022-08-12 02:06:11,453) - Caught signal SIGUSR2 on n1: this job is preempted.\n",
+    ),
     Symptom(
         id="lightning-members",
         title="Lightning waits for ranks that nobody starts",

@@ -75,7 +75,7 @@ file, an option, or a number of processes, says where to look first.
         ),
         patterns=(
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
-            r"^.{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
+            r"^(?!.{0,60}\[INFO\]).{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
             _DRAWN + r"(?:[\w .()/-]{1,60}: )?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|when|while|reading|opening|occurred|code|termination|launching)\b",
             _DRAWN + r"(?:[A-Z]\w* )(?:\w+ ){0,2}[Ee]rror: \S",
             r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::",
@@ -113,9 +113,9 @@ error. Many programs go on after such a line.
         printed_by="any program",
         releases="all",
         role="teardown",
-        literals=("annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
+        literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
         patterns=(
-            _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|does not exist)",
+            _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|do(?:es)? not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
             r"(?<![\w-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
@@ -124,7 +124,7 @@ error. Many programs go on after such a line.
             r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$|\bexited unexpectedly\b",
             r"\b[Nn]umber of (?:\w+ ){0,2}(?:processes|processors|procs|ranks|tasks|CPUs|cores|PEs)\b.{0,60}\b(?:exceeds|needs to be|must be|divisible|too (?:large|small|many|few))\b",
             r"^\W*(?:[\w-]+ ){0,4}[Mm]ust (?:be|have|match|divide|contain|specify)\b",
-            r"^\[[\w.-]+@[\w.-]+\] .{0,150}\b(?:unable to|error|failed)\b",
+            r"^\[[\w.-]+@[\w.-]+\] .{0,150}\b(?:unable to|error|failed)\b|^(?:/\S*/)?which: no \S+ in \(",
         ),
         causes=(
             *GENERAL_CAUSES,
@@ -142,6 +142,7 @@ There must be more cells than processes
 In part:  NetCDF: HDF error
 [mpiexec@n1] main (mpiexec.c:212): unable to get the size
 Some subprocesses exited unexpectedly:
+which: no Rscript in (/usr/bin)
 init_grid(): Number of processes exceeds number of cells
 """,
         others="INFO trainer: samples are skipped\n",

@@ -1,5 +1,8 @@
 """Other languages and tools: Java, Fortran, R, Julia, Perl, MATLAB, compilers, workflow programs."""
 
+import re
+from collections.abc import Callable
+
 from sbatchlint.diagnose.asking import shown
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
@@ -12,9 +15,18 @@ def _java(job: Job, event: Event) -> Verdict:
     return shown(tuple(each.span for each in job.invocations if "-Xm" in text[each.span.start : each.span.end]))
 
 
+def _of_system_perl(event: Event) -> bool | None:
+    """The program that wants it was installed with Slurm or the system."""
+    return None if re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))) else False
+
+
 def _several_drivers(job: Job, event: Event) -> Verdict:
     """The program starts its workers by srun, and srun starts the program, once for each task."""
     return shown(tuple(each.span for each in job.steps))
+
+
+def _in_state(state: str) -> Callable[[Event], bool | None]:
+    return lambda event: None if event.groups.get("state", "").startswith(state) else False
 
 
 # fmt: off
@@ -101,7 +113,10 @@ SYMPTOMS = (
         role="cause",
         literals=("in @INC", "loadable library and perl binaries are mismatched"),
         patterns=(r"^Can't locate (?P<module>\S+) in @INC|perl binaries are mismatched",),
-        causes=(Cause("environment", "code", "the Perl of the job has no {module}", "load or activate its environment inside the job; unset PERL5LIB of another one"),),
+        causes=(
+            Cause("of-system", "cluster", "a program of the system wants the Perl module {module}, which the node does not have", "tell the site", log=_of_system_perl),
+            Cause("environment", "code", "the Perl of the job has no {module}", "load or activate its environment inside the job; unset PERL5LIB of another one"),
+        ),
         matches="Can't locate Bio/Perl.pm in @INC (you may need to install the Bio::Perl module)\n",
     ),
     Symptom(
@@ -150,6 +165,23 @@ ERROR ~ Error executing process > 'ALIGN (s1)'
 Error in rule map:
 Exiting because a job execution failed. Look below for error messages
 """,
+    ),
+    Symptom(
+        id="workflow-job-state",
+        title="a job that a workflow submitted did not end well",
+        docs="The state is Slurm's own word for it (`man sacct`), which the workflow program asked for.\n",
+        printed_by="Snakemake, future.batchtools, Nextflow, Parsl",
+        releases="states of sacct, all releases of Slurm",
+        role="consequence",
+        literals=("TIMEOUT", "OUT_OF_MEMORY", "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED"),
+        patterns=(r"(?i:job|status|state)\b.{0,120}(?<![\w=-])(?P<state>TIMEOUT|OUT_OF_ME\w*|NODE_FAIL|BOOT_FAIL|PREEMPTED)(?![\w-])",),
+        causes=(
+            Cause("time", "submission", "the time limit that the workflow gave the job was too short", "give that step more time in the workflow's configuration", log=_in_state("TIMEOUT")),
+            Cause("memory", "submission", "the memory that the workflow gave the job was too little", "give that step more memory in the workflow's configuration", log=_in_state("OUT_OF_ME")),
+            Cause("node", "cluster", "a node failed, or its job was preempted ({state})", "submit again; let the workflow retry such jobs"),
+        ),
+        matches="message: SLURM-job '2254' failed, SLURM status is: 'TIMEOUT'. For further error details see the log\n",
+        others="RESULT: TIMEOUT=30 in the job's settings\n",
     ),
     Symptom(
         id="panic",

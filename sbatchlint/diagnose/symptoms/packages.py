@@ -34,11 +34,11 @@ SYMPTOMS = (
         role="cause",
         literals=("module(s) are unknown", "exist but cannot be loaded as requested", "Unable to locate a modulefile", "Cannot load module", "These module(s)", "You can only have one", "cannot be loaded due to missing prereq", "LMOD_", "Module ERROR", "ModuleCmd_Load", "Lmod has detected the following error"),
         patterns=(
-            r"following module\(s\) are unknown: (?P<module>.+)",
+            r"following module\(s\) are unknown:(?: (?P<module>.+))?$",
             r"exist but cannot be loaded as requested: (?P<module>.+)",
             r"Unable to locate a modulefile for '(?P<module>[^']+)'",
             r"Cannot load module \"(?P<module>[^\"]+)\" (?:without|because)|^ERROR: (?P<name>\S+) cannot be loaded due to",
-            r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^Lmod has detected the following error: +(?P<message>\S.*)",
+            r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^ ?Lmod has detected the following error: +(?P<message>\S.*)",
         ),
         causes=(
             Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before", script=_loads),

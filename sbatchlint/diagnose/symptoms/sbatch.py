@@ -29,6 +29,15 @@ def _raised_cpus(job: Job, event: Event) -> Verdict:
     return Shown(spans, None, "likely") if spans else None
 
 
+def _of_pyxis(event: Event) -> bool | None:
+    """The options of pyxis; Slurm's own is `--container`."""
+    return None if event.groups.get("option", "").startswith("--container-") else False
+
+
+def _of_open_mpi(event: Event) -> bool | None:
+    return None if event.groups.get("option", "").startswith("--cpu_bind") else False
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -79,6 +88,8 @@ sbatch: error: The Slurm controller does not allow scripts that
         ),
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option),
+            Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
+            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or set SLURM_CPU_BIND=none for srun", log=_of_open_mpi, unproven="likely"),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
         ),
         matches="""\

@@ -86,18 +86,20 @@ CommandNotFoundError: Your shell has not been properly configured to use 'conda 
         printed_by="bash, dash",
         releases="all releases",
         role="cause",
-        literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "$'\\r'", "ambiguous redirect", "event not found", "delimited by end-of-file"),
+        literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "$'\\r'", ": No such file or directory", ": command not found", "not a valid identifier", ": numeric argument required", ": invalid option", "^M: bad interpreter", "ambiguous redirect", "event not found", "delimited by end-of-file"),
         patterns=(
             r"line (?P<row>\d+): (?:syntax error|unexpected EOF|\$'\\r'|[^:]*: (?:bad substitution|ambiguous redirect))",
             r"^ {0,4}\S+: (?:\d+: )?(?:\S+: )?(?:Syntax error: |Bad substitution|(?:source|\[\[|declare|shopt|mapfile|export): not found)",
             r"syntax error (?:near unexpected token|in conditional|: unexpected end of file)|unexpected EOF while looking for matching",
+            r"^: (?:No such file or directory|command not found|not a valid identifier|numeric argument required|invalid option)|\^M: bad interpreter",
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
         ),
         causes=(
             Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: None if "slurm_script" in event.text else False),
+            Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=lambda event: None if event.text.startswith(": ") or "^M" in event.text else False),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
-            Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there", log=lambda event: False if "slurm_script" in event.text else None),
+            Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there", log=lambda event: False if "slurm_script" in event.text or event.text.startswith(": ") else None),
         ),
         matches="""\
 /var/spool/slurmd/job7/slurm_script: line 31: syntax error near unexpected token `done'
@@ -106,6 +108,7 @@ job.sh: 12: Syntax error: "(" unexpected
 sh: 4: Bad substitution
 run.sh: line 3: $'\\r': command not found
 bash: -c: line 1: syntax error: unexpected end of file
+: No such file or directory
 run.sh: line 9: warning: here-document at line 2 delimited by end-of-file (wanted `EOF')
 eval: syntax error near unexpected token `('
 """,
@@ -123,7 +126,7 @@ environment or a container, which has to be loaded inside the job. The script go
         role="cause",
         literals=("command not found", ": not found", "No such file or directory"),
         patterns=(
-            r"^ {0,4}(?:\S*/)?[\w.-]+(?:\.\w+)?: (?:(?:line )?(?P<row>\d+): )?(?P<command>[^\s:]+): (?:command )?not found$",
+            r"^ {0,4}(?:\S*/)?[\w.-]+(?:\.\w+)?: (?:(?:line )?(?P<row>\d+): )?(?:exec: )?(?P<command>[^\s:]+): (?:command )?not found$",
             r"^ {0,4}(?:\S*/)?[\w.-]+: (?:line (?P<row>\d+): )?(?P<command>[^:]{1,200}): command not found",
             r"^ {0,4}zsh:\d*:? command not found: (?P<command>\S+)",
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",

@@ -220,10 +220,10 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
             Cause("ambiguous-time", "script", "the time reads as minutes or hours, and Slurm takes it for more than is allowed", "write D-HH:MM:SS", codes=("SB121", "SB122", "SB214")),
             Cause("time-of-script", "script", "the job asks for more time than the partition allows", "lower --time, or take a partition with a longer limit", script=asks("time", "time-min")),
             Cause("no-time", "script", "the script gives no --time, and the site demands it (or the default is above the limit)", "add --time", script=asks_not("time", beside="partition")),
-            # the public cases of it are steps of workflows, which have times of their own
-            _submitted("what was submitted asks for more time than the partition allows, or for none where the site demands it", "set the time of the jobs in what submits them", "time", "partition")._replace(where="submission"),
+            _submitted("what was submitted asks for more time than the partition allows, or for none where the site demands it", "set the time of the jobs in what submits them", "time", "partition"),
         ),
         more=(
+            "The requested time limit is invalid (missing or exceeds some limit)",
             "Time limit specification required, but not provided",
             "Invalid time-min specification (exceeds job's time or other limits)",
         ),
