@@ -197,6 +197,36 @@ localrule align:
     "a peer that went": ("> [7] ERROR: connection reset by peer\n", "code"),
     "a server": ("> worker: error: connection refused: 10.0.0.3\n", "cluster"),
     "a program that submits": ("> RuntimeError: sbatch said: invalid partition\n", "submission"),
+    "a complaint in other words than those of errors": (
+        "reading the mesh\n> The folder of meshes was not specified!\n",
+        "submission",
+    ),
+    "a complaint in the last line of many": (
+        "".join(f"step {n}\n" for n in range(60)) + "> columns mismatch\n",
+        "code",
+    ),
+    "what another program printed": (
+        """\
+Traceback (most recent call last):
+  File "fit.py", line 3, in <module>
+    run(command)
+Exception: PID=4711, PGID=4711, RC=1
+> STDERR=gzip: reads.fq.gz: unexpected end of file
+STDOUT=
+""",
+        "data",
+    ),
+    "an error without words, and one with them": ("> ERROR: \n> solver: error: the grid has no points\n", "code"),
+    "a state that a workflow reports": ("> job 'align' ended in state OUT_OF_MEMORY\n", "submission"),
+    "a library of a fabric": (
+        """\
+libfabric:71:0:cxi:core:cxip_ux_onload_cb():2444<warn> no resources
+> Program received signal SIGABRT: Process abort signal.
+#3  0x149cb13010da in cxip_ux_onload_cb
+""",
+        "cluster",
+    ),
+    "a carriage return": ("> : No such file or directory\n", "script"),
     "C++": (
         "> terminate called after throwing an instance of 'geo::Bad'\n>   what():  the mesh has no cells\n",
         "code",
@@ -232,6 +262,13 @@ slurmstepd: error: Setting TMPDIR to /tmp
         "code",
     ),
 }
+# The ends of logs of jobs that went well.
+WELL = {
+    "a default": "the seed is not set; using the default\ndone\n",
+    "a request of authors": "Please cite the paper of this program.\n",
+    "a guess": "cell size not specified, assuming 1 nm\nfinished in 3 s\n",
+    "counts": "PASS: 12 FAIL: 0\n",
+}
 # A script (lines to blame marked `> `), and the log.
 SCRIPTS = {
     "a path of the script": (
@@ -249,6 +286,14 @@ SCRIPTS = {
     "nothing was loaded": (
         "#!/bin/bash\n#SBATCH --ntasks=1\n> srun md -in run.in\n",
         "/opt/md/bin/md: error while loading shared libraries: libfftw3.so.3: cannot open shared object file\n",
+    ),
+    "a file beside the script": (
+        '#!/opt/julia/bin/julia\n#SBATCH --ntasks=1\n> include("model.jl")\n',
+        "ERROR: LoadError: could not open file /var/spool/slurmd/job00071/model.jl\n",
+    ),
+    "a line that is cut": (
+        "#!/bin/bash\n#SBATCH --ntasks=1\n> srun solver --steps 3\n> --mesh box.msh\n",
+        "solver: the mesh was not specified\n",
     ),
     "a step in a job of one task": (
         "#!/bin/bash\nmodule load mpi\n> srun -n 2 ./a.out\n",
@@ -279,6 +324,11 @@ def test_the_last_words_of_a_program(name: str, tmp_path: Path) -> None:
     best = _judged(tmp_path, text).diagnosis.answers[0]
     assert set(best.event.rows) <= marked, best
     assert (best.where, best.confidence == "certain") == (where, False), best
+
+
+@pytest.mark.parametrize("name", WELL)
+def test_the_last_words_of_a_job_that_went_well(name: str, tmp_path: Path) -> None:
+    assert not _judged(tmp_path, "step 1\nstep 2\n" + WELL[name]).diagnosis.answers
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

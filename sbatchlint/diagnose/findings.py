@@ -13,6 +13,8 @@ from sbatchlint.diagnose.symptom import Event, Symptom
 MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
 # Lines with the same literals, in the same order, are looked at so often; of what follows, the last one.
 MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
+# Symptoms that count only so few lines from the end are looked for in the last part of a log alone.
+FEW_LINES = 10
 # Where so many lines were looked at, it is the first literal that counts, and lines with it are looked at so often.
 MOST_LOOKED, FEW_ALIKE = 300_000, 200
 
@@ -34,6 +36,9 @@ class Symptoms:
         self.all = list(symptoms)
         found = parts(literal for each in self.all for literal in (*each.literals, *each.cure))
         self.expression = compiled(found.values())
+        # Most of a log is far from its end.
+        early = [each for each in self.all if not 0 < each.near_end <= FEW_LINES]
+        self.early = compiled(parts(literal for each in early for literal in (*each.literals, *each.cure)).values())
         # Those for which a number of the line decides: an exit code, a rank.
         self.numbered = frozenset(each.id for each in self.all if any(map(_has_number, each.patterns)))
         # The literals behind a part, and the symptoms behind each.

@@ -33,7 +33,7 @@ _POINTS = re.compile(
     r"|(?:with|following) (?:trace|error|exception)s?:?$|child process(?:es)? .*(?:died|failed|exited)"
     r"|\bcrashed or (?:was )?killed\b"
     r"|^\w+: (?:\W*[A-Za-z]+ ?[=:] ?-?\d+)+\W*$|failed to submit \w+ to \w+ ?\w* scheduler"
-    r"|^\W*error in \S+\.\w+ (?:at|on) line \d+\W*$"
+    r"|^\W*(?:(?:an?|fatal|internal|runtime) )?error\W*$|^\W*error in \S+\.\w+ (?:at|on) line \d+\W*$"
 )
 
 

@@ -46,7 +46,9 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
             text = _COLOURS.sub(b"", buffer[:cut])
             end = len(text)
         counted, shift = 0, 0
-        for start, stop, shape in _told(text, end, findings.symptoms.expression):
+        symptoms = findings.symptoms
+        expression = symptoms.expression if base + cut >= ending else symptoms.early
+        for start, stop, shape in _told(text, end, expression):
             passed = text.count(b"\n", counted, start)
             if text is not buffer:  # where the line begins in the log as it lies on disk
                 for _ in range(passed):

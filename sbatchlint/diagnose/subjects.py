@@ -31,7 +31,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                           r"|bad_?alloc|\boom\b|(?:not enough|insufficient) memory|memory limit|allocation (?:of .{1,40} )?failed")),
     # What no user can repair: accounts, daemons, hardware, file systems, and files of the operating system.
     ("system", re.compile(r"(?i)\bmunge\b|\bldap\b|licen[cs]e (?:server|checkout)|\b(?:netmod|dapl|ofi|hfi\w*|psm2?|libfabric|ibv_\w+|openib|fabric|device handle|device driver|drivers?)\b|\bno such device\b|resource temporarily unavailable|stale file handle|read-only file system|/(?:dapl|ofi|ucx|psm2?)/|(?<![\w/-])(?:lustre|gpfs|nfs|autofs|infiniband)\b(?![/-])"
-                          r"|user ?id\b|user account|user information|unknown user|\bpasswd (?:entry|database|file)|should never happen|modulecmd"
+                          r"|user ?id\b|user account|user information|unknown user|\bpasswd (?:entry|database|file)|should never happen|\b127\.0\.1\.1\b|modulecmd"
                           r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # How many processes there are, and how the work is cut for them.
@@ -53,7 +53,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("command", re.compile(r"(?i)\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
-                        r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file")),
+                        r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file|\b(?:nf(?:90)?|nc|h5f)_open")),
     ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
                         r"|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
@@ -242,7 +242,7 @@ _SPOOL = re.compile(r"/(?:var|spool|slurm\w*)/\S*/job\d+/(?!slurm_script)([\w.+-
 
 
 def _in_spool(event: Event) -> bool | None:
-    return None if _SPOOL.search(event.text) else False
+    return _SPOOL.search(event.text) is not None
 
 
 def _copied(job: Job, event: Event) -> Verdict:
@@ -250,6 +250,20 @@ def _copied(job: Job, event: Event) -> Verdict:
     match = _SPOOL.search(event.text)
     at = job.source.own.text.find(match[1]) if match else -1
     return Shown((Span(at, at + len(match[1])),), None, "likely") if match and at >= 0 else None
+
+
+def _in_network(event: Event) -> bool | None:
+    """A stack, or a warning before it, that names the libraries of a fabric."""
+    if not re.search(r"(?i)\bSIG|signal|abort|segmentation", event.text):
+        return False
+    return (
+        None
+        if re.search(
+            r"libfabric:|\b(?:cxip|psm[23]|uc[tpsm]|ibv|mlx5|fi)_\w+|libuc[tpsm]\.so",
+            " ".join((*event.above[-4:], *event.below)),
+        )
+        else False
+    )
 
 
 def _of_words(event: Event) -> bool | None:
@@ -268,6 +282,7 @@ def _inputs(event: Event) -> bool | None:
 
 # For symptoms of role consequence or teardown whose text is the program's own.
 GENERAL_CAUSES = (
+    Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=speaks_of("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=speaks_of("submitting")),
     Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),

@@ -109,10 +109,10 @@ without GPUs, or the node's driver does not run.
         printed_by="torch, CUDA, JAX, TensorFlow, vLLM, nvidia-smi",
         releases="all releases",
         role="cause",
-        literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend", "no supported devices found for platform"),
+        literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "NoDevFiles", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend", "no supported devices found for platform"),
         patterns=(
             r"No (?:CUDA|HIP) GPUs are available|no (?:CUDA|ROCm)-capable device is detected|CUDA_ERROR_NO_DEVICE",
-            r"^No devices were found",
+            r"^No devices were found|invalid literal for int\(\) .*NoDevFiles",
             r"(?:Error|Exception): (?!ProcessGroupNCCL).*(?:CUDA is not available|Cuda is not available|cuda\.is_available\(\) is False|no GPU resources available|No GPU found|no GPUs found|Failed to infer device type)",
             r"Found no NVIDIA driver on your system|Torch not compiled with CUDA enabled",
             r"No (?:visible|supported) [Gg][Pp][Uu] (?:devices|backend found)|MisconfigurationException: No supported gpu backend found",

@@ -1,7 +1,7 @@
 """What any program may print: looked for after all others."""
 
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
-from sbatchlint.diagnose.symptom import Below, Cause, Symptom
+from sbatchlint.diagnose.symptom import Below, Cause, Example, Symptom
 
 # Exceptions are called so, with few exceptions.
 _TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.){0,8}(?:[A-Z]\w*Error|(?:[A-Z]\w*)?(?:Exception|Interrupt|Failure|Fault|Timeout|Exit)))"
@@ -40,6 +40,10 @@ AssertionError
 no Error: here
 2024-05-01 error: x
 """,
+        examples=(
+            Example("ValueError: invalid literal for int() with base 10: '4(x2)'\n", None, "slurm-list"),
+            Example("SystemError: opening file /var/spool/slurmd/job00071/model.jl\n", None, "beside-the-script"),
+        ),
         near_end=400,
     ),
     Symptom(

@@ -4,7 +4,7 @@ import re
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.asking import assigned, commands, shown
-from sbatchlint.diagnose.subjects import prepares_nothing
+from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -96,6 +96,7 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=lambda event: None if "libcu" in event.text else False, unproven="possible"),
             Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
+            Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
             Cause("not-loaded", "submission", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
@@ -180,10 +181,11 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         releases="all releases",
         role="cause",
         literals=("DataLoader worker", "BrokenProcessPool", "A process in the process pool was terminated", "std::bad_alloc", "MemoryError", "Unable to allocate "),
-        patterns=(r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
+        patterns=(r"DataLoader worker (?:\(pid(?:\(s\))? [\d, ]+\) )?(?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
         causes=(
             Cause("shared-memory", "script", "the container's /dev/shm is too small for the workers", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
             Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers want", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
+            Cause("memory-of-script", "script", "a process ran out of memory on the node, and the script says how much there is", "fewer workers, or more memory (--mem)", script=memory_asked),
             Cause("memory", "code", "a process ran out of memory on the node", "fewer workers, or more memory (--mem)"),
         ),
         matches="""\

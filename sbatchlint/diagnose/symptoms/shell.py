@@ -132,7 +132,7 @@ environment or a container, which has to be loaded inside the job. The script go
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
         ),
         causes=(
-            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "see the finding", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, and at the quotes", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
@@ -149,7 +149,10 @@ zsh:1: command not found: module
 /usr/bin/env: 'python': No such file or directory
 """,
         others="echo 'command not found' > log\n404: page not found\nINFO: checkpoint latest: not found, starting from scratch\n",
-        examples=(Example("/var/spool/slurmd/job00156/slurm_script: line 2: module: command not found\n", "#!/bin/sh\n«module load gcc»\n", "module", "likely"),),
+        examples=(
+            Example("/var/spool/slurmd/job00156/slurm_script: line 2: module: command not found\n", "#!/bin/sh\n«module load gcc»\n", "module", "likely"),
+            Example("/var/spool/slurmd/job7/slurm_script: line 9: --mesh: command not found\n", None, "broken-line"),
+        ),
     ),
     Symptom(
         id="unbound-variable",

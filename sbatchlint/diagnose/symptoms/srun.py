@@ -36,7 +36,7 @@ def _one_step(job: Job, event: Event) -> Verdict:
 
 def _killed(event: Event) -> bool | None:
     """By SIGKILL, which is what the kernel sends where memory ran out."""
-    return None if "Killed" in event.text else False
+    return None if "Killed" in event.text or "WTERMSIG" in event.text else False
 
 
 def _batch_script(job: Job, event: Event) -> Verdict:
@@ -240,6 +240,21 @@ double free or corruption (!prev)
         others="# Segmentation faults were fixed in release 2\n",
     ),
     Symptom(
+        id="srun-without-program",
+        title="srun was given no program",
+        docs="Its line is cut, a variable that holds the program is empty, or an option took the program for its value.\n",
+        printed_by="srun",
+        releases="src/srun/libsrun/opt.c, all releases",
+        role="cause",
+        literals=("No command given to execute",),
+        patterns=(r"srun: (?:fatal|error): No command given to execute",),
+        causes=(
+            Cause("words-broken", "script", "srun gets no program: a line is cut, or a variable is empty", "see the finding", codes=("SB411", "SB414", "SB419", "SB424", "SB425", "SB409")),
+            Cause("no-program", "script", "srun gets no program: its line is cut, or a variable is empty", "write the program on the same line, or end the line with a backslash", script=steps()),
+        ),
+        matches="srun: fatal: No command given to execute.\n",
+    ),
+    Symptom(
         id="srun-own-job",
         title="srun asked for a job of its own",
         docs="srun does so where it is not inside of one: a batch script that is run by hand, and not by sbatch, is read by a shell for which `#SBATCH` lines are comments.\n",
@@ -264,8 +279,8 @@ double free or corruption (!prev)
         printed_by="srun, bash",
         releases="all releases",
         role="teardown",
-        literals=("Killed", "Terminated"),
-        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$"),
+        literals=("Killed", "Terminated", "WTERMSIG"),
+        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b"),
         causes=(
             Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
             Cause("memory", "unknown", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
@@ -276,6 +291,7 @@ srun: error: node12: tasks 0-3: Killed
 srun: error: node12: task 1: Terminated
 /var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed                  python train.py
 Killed
+_job_complete: JobId=127441 WTERMSIG 9
 """,
     ),
     Symptom(

@@ -23,6 +23,13 @@ def _fixed_port(job: Job, event: Event) -> Verdict:
     return Shown(spans) if spans else None
 
 
+def _several_failed(event: Event) -> bool | None:
+    """Several tasks of a node say it, or end, or share a GPU; of two jobs with one port each has one that does."""
+    near = " ".join((*event.above, *event.below))
+    several = re.search(r"srun: error: \S+: tasks \d+[-,]|Duplicate GPU detected", near)
+    return None if several or len(event.tasks) > 1 else False
+
+
 def _ephemeral(event: Event) -> bool | None:
     """Ports from 32768 on are those that Linux hands out by itself (net.ipv4.ip_local_port_range)."""
     port = _number(event, "port")
@@ -115,6 +122,8 @@ but one say so, each task starts a launcher of its own. Where one says so, anoth
         causes=(
             Cause("launcher-per-task", "script", "every task of the node starts a launcher, and only the first can have the port", "start one task for each node, and let the launcher start the processes", codes=("SB301", "SB302", "SB314", "SB317"), script=_one_launcher),
             Cause("port-of-two-launchers", "script", "two launchers of this job take the same port", "give each its own port", codes=("SB332",)),
+            Cause("one-node-rank", "script", "the launchers of the nodes do not agree on one server and its port", "see the finding", codes=("SB308", "SB305")),
+            Cause("several-launchers", "submission", "several tasks of a node start a launcher each, and only the first can have the port", "start one task for each node, and let the launcher start the processes", log=_several_failed),
             Cause("ephemeral-port", "cluster", "port {port} is one of those that Linux hands out by itself: any program of the node may have it", "take a port from 10000 to 32767, or let the rendezvous choose one", log=_ephemeral),
             Cause("fixed-port", "script", "port {port} stands in the script, and another job of the node has it", "derive the port from the job: MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322",), script=_fixed_port),
             Cause("other-job", "cluster", "another program of the node has the port", "derive the port from the job: MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))", unproven="possible"),
