@@ -97,7 +97,7 @@ def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
 
 
 def _parts(program: Program, string: str) -> list[Part]:
-    """The parts of all words of a program that hold double quotes."""
+    """The parts of all words of a program in which double quotes begin or end beside other text."""
     parts: list[Part] = []
     if string.count('"') < 4:
         return parts  # only to be quick: two strings have four
@@ -107,9 +107,15 @@ def _parts(program: Program, string: str) -> list[Part]:
         for word in (*command.assignments, *command.words):
             number += 1
             value = word.value if isinstance(word, Assignment) else word
-            if isinstance(value, Word) and '"' in string[value.start : value.end]:
+            if isinstance(value, Word) and not _is_whole(value, string):
                 parts.extend(_parts_of(value, string, number, isinstance(word, Assignment)))
     return parts
+
+
+def _is_whole(word: Word, string: str) -> bool:
+    """Whether a word has no double quotes, or is one string: then nothing bare touches a string."""
+    quotes = string.count('"', word.start, word.end)
+    return not quotes or (quotes == 2 and string[word.start] == '"' == string[word.end - 1])
 
 
 def _parts_of(word: Word, string: str, number: int, assigned: bool) -> Iterator[Part]:
