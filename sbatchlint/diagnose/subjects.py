@@ -55,7 +55,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file|\b(?:nf(?:90)?|nc|h5f)_open")),
     ("data", re.compile(r"(?i)\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
-                        r"|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
+                        r"|\bno (?:\w+ ){1,3}(?:read|found) in\b|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 
 # Exceptions of Python that speak of its own words, whatever these sound like.

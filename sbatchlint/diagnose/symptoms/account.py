@@ -202,7 +202,7 @@ The exit code is that of the script's last command, or of `exit`. What failed st
             ),
             Cause(
                 "killed",
-                "code",
+                "unknown",
                 "a program of the job was killed: memory that ran out, as a rule",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
                 log=_ended_by(("137",), ("9",)),
@@ -217,7 +217,7 @@ The exit code is that of the script's last command, or of `exit`. What failed st
             ),
             Cause(
                 "unknown",
-                "code",
+                "unknown",
                 "the job ended with exit code {code} (signal {signal}), and its log does not say why",
                 "let the script say what it does (set -x), and look at the logs of its programs",
                 unproven="possible",

@@ -122,7 +122,7 @@ error. Many programs go on after such a line.
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|do(?:es)? not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
-            r"(?<![\w-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
+            r"(?<![\w=-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
             r"^(?:[\w'\"./()-]+:? ){1,9}(?:cannot be|could not be|does not exist|was not found|not recognized|is not available|exceeded|died)\b",
             r"^.{1,200}: (?:No such file or directory|No such device|Permission denied|Operation not permitted|Invalid argument|Input/output error|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy|Stale file handle|Too many open files|Connection (?:refused|timed out|reset by peer)|Read-only file system)\W*$",
             r"^\W*(?:[\w-]+:? ){1,4} ?\w+: (?:\w+ ){1,3}error$|\bexited unexpectedly\b",
@@ -169,11 +169,13 @@ missing, not given, too much, or does not fit. A program that goes on after such
             "lease provide", "lease choose", "lease select", "lease define", "lease supply", "lease correct", "could not ", "cannot ", "can't ", "unable to ",
             "failed to ", "fails to ", "refuses to ", "Missing ", "missing ", "Incorrect ", "Wrong ", "Unknown ", "Unsupported ", "Unexpected ", "Illegal ",
             "Insufficient ", "Incompatible ", "Inconsistent ", "ismatch", "too many ", "too few ", "too large", "too small", "too long", "too short",
-            "exceeds ", "nconsistent", "ncompatible", "out of range", "out of bounds", "out of space", "GIVING UP", "iled with ",
+            "exceeds ", "nconsistent", "ncompatible", "out of range", "out of bounds", "out of space", "iled with ", "but have ", "but has ", "but had ", "but got ", "but found ", "but only ", "but there ", "only found ", "only have ", "only has ", " read in", "found in ", "No valid ", "No input", "No data", "No such ", "available",
         ),
         patterns=(
             r"\bnot (?:specified|defined|given|provided|supplied|supported|allowed|permitted|valid|set\b|installed|readable|writ(?:e?able)|reachable|possible|enough|initiali[sz]ed|present|compatible|match\b|loaded|configured)",
             r"(?i)^\W*neither \S.* nor \S.* (?:is|are|was|were|has|have)\b",
+            r"\b(?:but|only) (?:only )?(?:have|has|had|got|found|is|are|was|were|there (?:is|are)) (?:no |only )?\d",
+            r"^\W*No (?:\w+ ){1,5}(?:read|found|given|left|available|specified|loaded|present)\b",
             r"(?i)\b(?:make sure (?:to|that|you)|please (?:specify|set|provide|choose|select|define|supply|correct))\b",
             r"^[^=]{0,160}?\b(?:could not|cannot|can't|unable to|failed to|fails to|refuses to) \w",
             r"^\W*(?:[A-Z]\w+ )?(?:[Mm]issing|Incorrect|Wrong|Unknown|Unsupported|Unexpected|Illegal|Insufficient|Incompatible|Inconsistent) \w+ ",
@@ -190,6 +192,8 @@ Neither --work nor $WORK are set, so there is no place for results
 You gave no mesh: make sure to pass one
 Master process (id 1) could not connect within 60 seconds.
 Missing files after 5 seconds:
+the world has 32 ranks but have 4 devices
+No initial positions read in
 the number of columns is inconsistent with the header
 the solver has failed with a residual of 3
 """,

@@ -107,10 +107,11 @@ PMI2_Init failed to initialize.  Return code: 14
         printed_by="Open MPI (orte, prte), Hydra",
         releases="`ORTE was unable to reliably start` 1.x to 4.x; `PRTE has lost communication` 5.x",
         role="cause",
-        literals=("ORTE was unable to reliably", "installed without the mpiexec", "process starter for OpenMPI", "ORTE daemon has unexpectedly", "PRTE was unable", "PRTE daemon has", "ORTE has lost communication", "PRTE has lost communication", "Host key verification failed", "Permission denied (publickey", "unable to run ", "unable to spawn", "HYDU_sock_connect", "launcher cannot launch", "launching processes", "unable to start a daemon", "rsh agent", "ssh: connect to host"),
+        literals=("ORTE was unable to reliably", "installed without the mpiexec", "invalid PMI", "process starter for OpenMPI", "ORTE daemon has unexpectedly", "PRTE was unable", "PRTE daemon has", "ORTE has lost communication", "PRTE has lost communication", "Host key verification failed", "Permission denied (publickey", "unable to run ", "unable to spawn", "HYDU_sock_connect", "launcher cannot launch", "launching processes", "unable to start a daemon", "rsh agent", "ssh: connect to host"),
         patterns=(
             r"(?:ORTE|PRTE) (?:was unable to reliably start|has lost communication|daemon has unexpectedly failed)|An (?:ORTE|PRTE) daemon has unexpectedly failed|[Uu]nable to start a daemon on the local node|process starter for OpenMPI was unable to locate a|is installed without the mpiexec/mpirun commands",
             r"^Host key verification failed|Permission denied \(publickey|ssh: connect to host (?P<host>\S+) port",
+            r"mpi/pmi2?: invalid (?:PMI1 init )?command",
             r"HYD\w+ \([^)]*\): (?:launcher (?:cannot launch|returned error while launching)|unable to (?:run|spawn) )|\([^)]*\): unable to run \w*proxy on|HYDU_sock_connect \([^)]*\): unable to connect",
         ),
         causes=(
@@ -118,12 +119,14 @@ PMI2_Init failed to initialize.  Return code: 14
             Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "srun --mpi=pmix starts the container, and the program in it", codes=("SB515",)),
             Cause("no-srun", "script", "mpirun sees the variables of the job and wants srun to start its daemons, and where it runs there is none: in a container, as a rule", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=lambda event: None if "process starter" in event.text else False),
             Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site wants its programs started by srun", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=lambda event: None if "installed without" in event.text else False),
+            Cause("pmi-of-two", "submission", "mpirun runs in the tasks of an srun, and asks Slurm's PMI for what only its own daemons know", "start the program itself with srun, or mpirun without srun", log=lambda event: None if "invalid PMI" in event.text else False),
             Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "look whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
         ),
         matches="""\
 ORTE was unable to reliably start one or more daemons.
 The SLURM process starter for OpenMPI was unable to locate a
 is installed without the mpiexec/mpirun commands to prevent
+slurmstepd: error: mpi/pmi2: invalid PMI1 init command: `error'
 An ORTE daemon has unexpectedly failed after launch and before
 Host key verification failed.
 ada@n2: Permission denied (publickey,password).

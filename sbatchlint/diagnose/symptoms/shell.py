@@ -1,5 +1,7 @@
 """bash, dash and the other shells."""
 
+import re
+
 from sbatchlint.diagnose.asking import assigned, commands, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -26,9 +28,9 @@ def _called(job: Job, event: Event) -> Verdict:
 
 
 def _no_command(event: Event) -> bool | None:
-    """What the shell looked for is no name of a command; an option, least of all."""
+    """What the shell looked for is no name of a command; an option or a variable (`$(NAME)`), least of all."""
     command = event.groups.get("command", "")
-    if command.startswith("-"):
+    if command.startswith("-") or re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*", command):
         return True
     return None if any(mark in command for mark in ("--", "=", "$", " ", "'", '"')) else False
 
@@ -132,7 +134,7 @@ environment or a container, which has to be loaded inside the job. The script go
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
         ),
         causes=(
-            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, and at the quotes", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
@@ -183,9 +185,9 @@ job.sh: 3: DATA: parameter not set
         releases="all releases",
         near_end=400,
         role="cause",
-        literals=("No such file or directory", "Permission denied", "cannot execute", "bad interpreter", "Is a directory", "Exec format error"),
+        literals=("No such file or directory", "Permission denied", "cannot execute", "bad interpreter", "s a directory", "Exec format error"),
         patterns=(
-            r"^ {0,4}\S+: line (?P<row>\d+): (?:(?:cd|source|\.|pushd|exec): )?(?P<command>[^:]+): (?:No such file or directory|Permission denied|Is a directory|cannot execute.*|Exec format error)$",
+            r"^ {0,4}\S+: line (?P<row>\d+): (?:(?:cd|source|\.|pushd|exec): )?(?P<command>[^:]+): (?:No such file or directory|Permission denied|[Ii]s a directory|cannot execute.*|Exec format error)$",
             r"(?P<command>[^\s:]+): bad interpreter: ",
             r"^ {0,4}(?:/bin/|/usr/bin/)?(?:ba|da|z)?sh: (?:\d+: )?(?P<command>(?!\S*slurm_script)[^:]+): (?:No such file or directory|Permission denied|cannot execute.*|not found|Is a directory)$",
         ),

@@ -65,6 +65,18 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         matches="  71 gpu train ada PD 0:00 1 (launch failed requeued held)\n   JobState=PENDING Reason=launch_failed_requeued_held Dependency=(null)\n",
     ),
     Symptom(
+        id="node-registration",
+        title="a node has less than its configuration says",
+        docs="slurmctld drains a node that registers with less memory, fewer CPUs or less room in /tmp than slurm.conf says.\n",
+        printed_by="slurmctld",
+        releases="src/slurmctld/node_mgr.c, all releases",
+        role="cause",
+        literals=("low real_memory size", "low socket*core", "low cpu count", "low tmp_disk size", "_slurm_rpc_node_registration"),
+        patterns=(r"low (?:real_memory size|socket\*core|cpu count|tmp_disk size)", r"_slurm_rpc_node_registration node=\S+: Invalid argument"),
+        causes=(Cause("node", "cluster", "the node has less than slurm.conf says, so it is drained", "tell the site: `slurmd -C` on the node prints what it has", unproven="certain"),),
+        matches="debug:  Node n1 has low real_memory size (435161 < 443596)\nerror: _slurm_rpc_node_registration node=n1: Invalid argument\n",
+    ),
+    Symptom(
         id="nodes-unavailable",
         title="the nodes of the job are not there at the moment",
         docs="They are drained, down, or reserved (maintenance): the job waits. `sinfo -R` has the reasons.\n",

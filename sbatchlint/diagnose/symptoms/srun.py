@@ -219,7 +219,7 @@ srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
         patterns=(
             r"(?:tasks? [\d,-]+|line \d+: +\d+): (?P<signal>Segmentation fault|Bus error|Floating point exception|Aborted)",
             r"line \d+: +\d+ (?P<signal>Segmentation fault|Bus error|Floating point exception|Aborted)",
-            r"^(?:\[[^\]]*\] )?(?:Fatal Python error: |\*\*\* Process received signal|Caught signal \d+ \()?(?P<signal>Segmentation fault|Bus error|Floating point exception)",
+            r"^(?:\[[^\]]*\] )?(?:Fatal Python error: |\*\*\* Process received signal|Caught signal \d+ \(|(?:\[\w+\] ?)?Caught error: )?(?P<signal>Segmentation fault|Bus error|Floating point exception)",
             r"(?P<signal>stack smashing detected|double free or corruption|malloc\(\): [a-z ]+|free\(\): invalid \w+|corrupted size vs\. prev_size)",
         ),
         causes=(

@@ -5,7 +5,7 @@ import re
 from sbatchlint.diagnose.asking import assigned, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.worlds import find_worlds
+from sbatchlint.job.worlds import asked_nodes, find_worlds
 from sbatchlint.source.numbers import parse_integer
 
 
@@ -43,6 +43,16 @@ def _one_launcher(job: Job, event: Event) -> Verdict:
     if found:
         return Shown(found, None, "likely")
     return RULED_OUT if job.steps and all(each.tasks == 1 for each in job.steps) else None
+
+
+def _first_node_only(job: Job, event: Event) -> Verdict:
+    """Launchers that the batch shell starts once, and that are told of several nodes."""
+    found = tuple(
+        world.span
+        for world in find_worlds(job)
+        if world.launcher is not None and world.in_batch_shell and asked_nodes(world.launcher).several
+    )
+    return shown(found)
 
 
 def _submit_host(job: Job, event: Event) -> Verdict:
@@ -185,6 +195,7 @@ that of a node of the job (the submit host, localhost), when no process of that 
             Cause("submit-host", "script", "the address is not that of a node of the job, so nobody listens at {host}", "take the first node: scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1", script=_submit_host),
             Cause("rendezvous-apart", "script", "the processes look for each other at different addresses", "see the finding", codes=("SB306", "SB309", "SB401", "SB402", "SB403", "SB404", "SB405", "SB417", "SB418", "SB321")),
             Cause("not-all-started", "script", "not all processes that are waited for are started", "see the finding", codes=("SB312", "SB304", "SB307", "SB308", "SB311", "SB313", "SB324", "SB303")),
+            Cause("one-node", "script", "the batch shell starts the launcher on the first node only, and it waits for the others", "start it with srun, once on each node", script=_first_node_only),
             Cause("container-network", "script", "the processes run in containers with a network of their own", "give docker --network=host", codes=("SB510",)),
             Cause("address-of-script", "script", "nobody listens at {host}, the address that the script gives", "take the first node of the job, and look whether rank 0 started", script=_address),
             Cause("rank-zero", "cluster", "nobody listens at {host}: rank 0 did not start or ended before, or a firewall lies between the nodes", "look at the log of rank 0, and whether the nodes reach each other there"),
