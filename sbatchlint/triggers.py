@@ -190,8 +190,8 @@ _WAYS: "dict[str, Callable[[Directives], bool]]" = {
     "comments": lambda directives: directives.has_comments,
     "dropped": lambda directives: any(line.dropped is not None or line.separator for line in directives.lines),
     "quoted": lambda directives: any(token.positions is not None for line in directives.lines for token in line.tokens),
-    "equals": _any_word(lambda word: "=" in (word[0], word[-1]) or word[0] == "-" != word[1:2] and "=" in word),
-    "dashes": _any_word(lambda word: word[0] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--")),
+    "equals": _any_word(lambda word: "=" in (word[:1], word[-1:]) or word[:1] == "-" != word[1:2] and "=" in word),
+    "dashes": _any_word(lambda word: word[:1] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--")),
     "short": lambda directives: any(
         each.written[:2] == "--" and each.written[2:] != each.name for each in directives.settings
     ),

@@ -71,6 +71,10 @@ def test_brackets_that_nothing_closes() -> None:
         assert parse(opening * 5000) is not None
 
 
+def test_an_empty_word_among_the_options_of_srun() -> None:
+    check_script(b'#!/bin/bash\n#SBATCH -N 2\nsrun -N 1 -w "" --export="" ./a.out\n')
+
+
 def test_what_one_text_matches_is_compared_at_any_length() -> None:
     text = "ab" * 100_000
     assert removed_range(text, "##", "ab") == (2, 200_000)

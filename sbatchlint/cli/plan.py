@@ -49,7 +49,7 @@ def plan(arguments: list[str]) -> int:
     for source in [script_of(command)] if command else map(partial(_read, options), options.paths):
         settings = resolver.settings(source.path)
         job = _job(source, settings, options)
-        plans.append(_covered(plan_of(job)))
+        plans.append(_covered(plan_of(job), {}))
         found = _findings(job, source, settings, faults) if drawn else []
         marks.append(_marks(job, found) if drawn else {})
         findings.append(found)
@@ -88,13 +88,15 @@ def _job(source: Source, settings: Settings, options: Namespace) -> Job:
     return Job.from_source(source, settings.site, " ".join(words))
 
 
-def _covered(value: Any) -> Any:
-    """A plan without the secrets of the script."""
+def _covered(value: Any, known: dict[str, str]) -> Any:
+    """A plan without the secrets of the script. `known`: texts that were covered before; most stand in a plan often."""
     if isinstance(value, str):
-        return covered(value)
+        if value not in known:
+            known[value] = covered(value)
+        return known[value]
     if isinstance(value, dict):
-        return {key: _covered(each) for key, each in value.items()}
-    return [_covered(each) for each in value] if isinstance(value, list) else value
+        return {key: _covered(each, known) for key, each in value.items()}
+    return [_covered(each, known) for each in value] if isinstance(value, list) else value
 
 
 def _findings(job: Job, source: Source, settings: Settings, faults: list[Fault]) -> list[Diagnostic]:
