@@ -37,7 +37,7 @@ def _other_release(job: Job, event: Event) -> Verdict:
     for each in job.invocations:
         for word in map(text_of, each.argv) if each.name in ("module", "ml") else ():
             loaded = re.search(r"(?i)(?:^|/)cuda(?:toolkit)?[/-]v?(\d+)\.(\d+)", word or "")
-            if loaded and (loaded[1] != wanted[1] or (int(wanted[1]) < 11 and wanted[2] and loaded[2] != wanted[2])):
+            if loaded and (loaded[1] != wanted[1] or (wanted[1] in ("8", "9", "10") and wanted[2] and loaded[2] != wanted[2])):
                 found.append(each.span)
     return shown(tuple(found), "certain")
 
