@@ -22,6 +22,7 @@ src/common/spank.c, Slurm 20.11 to 26.05.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from sbatchlint.analysis.directives.unknown_options import is_plausible, unknown_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -192,7 +193,7 @@ def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None
         return letter.name, len(written), False
     meant = SYNONYMS.get(folded)
     if meant not in names:
-        meant = None if folded.startswith("-") else _nearest(folded, [*names, *plugin_options()])
+        meant = None if folded.startswith("-") else _nearest(folded, (*names, *plugin_options()))
     return None if meant is None else (meant, len(written), False)
 
 
@@ -203,7 +204,8 @@ def _names(job: Job, command: str) -> list[str]:
     return [each for each in first if all(each in names for names in others)]
 
 
-def _nearest(name: str, names: list[str]) -> str | None:
+@lru_cache(maxsize=4096)
+def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     """The one name within two edits (one in short names) that is nearer than all others."""
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []

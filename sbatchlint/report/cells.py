@@ -45,6 +45,18 @@ def width(text: str) -> int:
     return sum(shown(character)[1] for character in text)
 
 
+def fits(text: str, room: int) -> bool:
+    """Whether an escaped text has no more than `room` cells; of a longer one no more is looked at."""
+    if text.isascii() and text.isprintable():
+        return len(text) <= room
+    left = room
+    for character in text:
+        left -= shown(character)[1]
+        if left < 0:
+            return False
+    return True
+
+
 # What stands between backquotes is not broken where it is no longer than this: it is to be copied.
 LONGEST_CODE = 40
 

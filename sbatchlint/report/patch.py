@@ -5,7 +5,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Fix
-from sbatchlint.report.cells import TAB, escape, width, wrap
+from sbatchlint.report.cells import TAB, escape, fits, wrap
 from sbatchlint.report.snippet import CUT_ROOM, Label, Line
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.edits import Edit, apply
@@ -85,9 +85,9 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
 def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int, terminal: Terminal) -> list[str]:
     """A line in `room` cells; where its change needs more, on several rows."""
     name = {"|": "", "-": "removed", "+": "added"}[sign]
-    if width(text) <= room:
+    if fits(text, room):
         parts = [escape(text).replace("\\t", TAB)]
-    elif width(text[slice(*changed)]) <= room - CUT_ROOM:
+    elif fits(text[slice(*changed)], room - CUT_ROOM):
         parts = [Line(text, [Label(*changed, "", True)], room).text]
     else:
         whole = escape(text[: room * MOST_ROWS]).replace("\\t", TAB)

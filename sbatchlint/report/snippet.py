@@ -27,6 +27,10 @@ class Line:
 
     def __init__(self, text: str, labels: list[Label], room: int) -> None:
         self.room = room
+        # Of a long line, the part that can be shown, and some more for characters without a width.
+        cut = max(min((each.start for each in labels), default=0) - 4 * room, 0)
+        text = text[cut : max((each.end for each in labels), default=0) + 4 * room]
+        labels = [each._replace(start=each.start - cut, end=each.end - cut) for each in labels]
         if text.isascii() and text.isprintable():
             drawn, columns = list(text), list(range(len(text) + 1))
         else:

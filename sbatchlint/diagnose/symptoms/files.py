@@ -79,6 +79,16 @@ def _of_system(event: Event) -> bool | None:
 
 _TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|touch|head|tail|sort|rsync|chmod|chown|stat|dirname|readlink|tee|gzip|unzip|diff|wc|install|tr|cut|split)"
 
+
+def _of_image(event: Event) -> bool | None:
+    """pyxis and enroot unpack an image before the job's own program runs."""
+    return None if re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))) else False
+
+
+def _of_shared_file(event: Event) -> bool | None:
+    return None if "not enough space for " in event.text else False
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -88,17 +98,20 @@ SYMPTOMS = (
         printed_by="the kernel, by way of any program",
         releases="all releases",
         role="cause",
-        literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "File too large"),
-        patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded"),
+        literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "not enough space for ", "File too large"),
+        patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+"),
         causes=(
             Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604",), script=_temporary, log=_temporary_path),
             Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
+            Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
+            Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=_of_shared_file),
             Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", unproven="certain"),
         ),
         matches="""\
 /var/spool/slurmd/job5944119/slurm_script: line 34: cannot create temp file for here-document: No space left on device
 mkdir: cannot create directory '/tmp/8e303830': No space left on device
 OSError: [Errno 122] Disk quota exceeded
+It appears as if there is not enough space for /tmp/ompi.n1.71/pid.1/1/shared_mem_pool (the shared-memory backing
 """,
     ),
     Symptom(

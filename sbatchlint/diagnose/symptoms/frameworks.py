@@ -33,6 +33,11 @@ def _more_workers(event: Event) -> bool | None:
     return None if workers is not None and world is not None and workers > world else False
 
 
+def _fewer_workers(event: Event) -> bool | None:
+    workers, world = (parse_integer(event.groups.get(each, "")) for each in ("workers", "world"))
+    return None if workers is not None and world is not None and workers < world else False
+
+
 def _in_batch_shell(job: Job, event: Event) -> Verdict:
     found = tuple(world.span for world in find_worlds(job) if world.in_batch_shell)
     return Shown(found) if found else RULED_OUT
@@ -105,6 +110,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         causes=(
             Cause("fewer-gpus", "script", "the program wants the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
             Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text else None),
+            Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside of the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
             Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
         ),
         matches="""\
@@ -145,6 +151,7 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
         causes=(
             Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401")),
             Cause("all-of-each-task", "code", "{workers} processes came to a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
+            Cause("some-missing", "submission", "not all processes came that the world is told of: {workers} of {world}", "look at the logs of the others, and whether every node starts its part", log=_fewer_workers),
             Cause("sizes", "code", "the number of ranks does not fit the sizes that the program is told", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),
         ),
         matches="""\

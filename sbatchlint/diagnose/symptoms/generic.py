@@ -80,7 +80,7 @@ file, an option, or a number of processes, says where to look first.
         patterns=(
             _DRAWN + r"(?:[\w./+~-]+(?:\[\d+\])? ?: ?(?:line \d+: )?){0,3}\[?(?:fatal|FATAL|Fatal|ERROR|[Ee]rror|CRITICAL|panic|SEVERE|ABORT(?:ING)?)\b(?! SUMMARY|[_ ]?(?:rate|count|log|bars?|margin|corr))[ \]:!~*]",
             r"^(?!.{0,60}\[INFO\]).{0,90}?(?<![\w./-])(?:FATAL|CRITICAL|SEVERE|ERROR|ABORTING|ABNORMAL)(?: ERROR)?\]?(?=[\s:|)~!*-])(?!\s*(?:=|SUMMARY|RATE|COUNT|LOG|BARS?)|S?: ?[0]\b)",
-            _DRAWN + r"(?:[\w .()/-]{1,60}: )?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|when|while|reading|opening|occurred|code|termination|launching)\b",
+            _DRAWN + r"(?:[\w .()/-]{1,60}: |\w+ +\d+ +)?(?:[Aa]n? )?(?:[Ff]atal |[Ii]nternal |[Rr]untime |[Uu]nrecoverable |[Ss]erious )?[Ee]rror(?:\(s\))? (?:in routine|in|at|on|when|while|reading|opening|occurred|code|termination|launching)\b",
             _DRAWN + r"(?:[A-Z]\w* )(?:\w+ ){0,2}[Ee]rror: \S",
             r"[Ff]atal [Ee]rror\b|terminated abnormally|will\s+likely abort|[\[(]error[\])]|\[ERR\]|^\[E::",
         ),

@@ -37,7 +37,9 @@ def _other_release(job: Job, event: Event) -> Verdict:
     for each in job.invocations:
         for word in map(text_of, each.argv) if each.name in ("module", "ml") else ():
             loaded = re.search(r"(?i)(?:^|/)cuda(?:toolkit)?[/-]v?(\d+)\.(\d+)", word or "")
-            if loaded and (loaded[1] != wanted[1] or (wanted[1] in ("8", "9", "10") and wanted[2] and loaded[2] != wanted[2])):
+            if loaded and (
+                loaded[1] != wanted[1] or (wanted[1] in ("8", "9", "10") and wanted[2] and loaded[2] != wanted[2])
+            ):
                 found.append(each.span)
     return shown(tuple(found), "certain")
 
@@ -150,6 +152,7 @@ python: /lib64/libc.so.6: version `GLIBC_2.29' not found (required by python)
             r"^Error: (?:No such option:?|Missing (?:option|argument)|Got unexpected extra argument|No such command) (?P<words>.*)",
             r"^error: unexpected argument '(?P<words>[^']+)'",
             r"^(?!sbatch|srun|salloc)[\w./-]+: (?:unrecognized|unknown|invalid) option (?:-- )?'?(?P<words>[^' ]+)",
+            r"^unrecognized option '(?P<words>--[\w-]+)",
             r"^An unrecognized option was included on the \w+ command line",
             r"^Error(?: for command \"[^\"]*\")?: unknown (?:shorthand )?flag: (?P<words>.+)",
             r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
@@ -165,6 +168,7 @@ train.py: error: argument --epochs: expected one argument
 usage.py: error: the following arguments are required: --data
 Error: No such option: --gpus
 error: unexpected argument '--frozen-lockfile' found
+unrecognized option '--workdir'
 ./solver: unrecognized option '--threads'
 Error for command "run": unknown flag: --env
 An unrecognized option was included on the mpiexec command line:

@@ -84,7 +84,7 @@ sbatch: error: The Slurm controller does not allow scripts that
             r"(?:sbatch|srun|salloc): (?:unrecognized|invalid) option (?:-- )?['‘](?P<option>[^'’]+)",
             r"(?:sbatch|srun|salloc): option ['‘](?P<option>[^'’]+)['’] (?:is ambiguous|requires an argument|doesn.t allow an argument)",
             r"(?:sbatch|srun|salloc): option requires an argument -- ['‘](?P<option>[^'’]+)",
-            r"sbatch: error: Invalid directive found in batch script: (?P<option>\S+)",
+            r"sbatch: error: Invalid directive found in batch script: *(?P<option>.*)",
         ),
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option),

@@ -194,6 +194,7 @@ job.sh: 3: DATA: parameter not set
         causes=(
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
+            Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),
             Cause("path", "submission", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
         ),
         matches="""\

@@ -36,7 +36,7 @@ def _one_step(job: Job, event: Event) -> Verdict:
 
 def _killed(event: Event) -> bool | None:
     """By SIGKILL, which is what the kernel sends where memory ran out."""
-    return None if "Killed" in event.text or "WTERMSIG" in event.text else False
+    return False if "Terminated" in event.text else None
 
 
 def _batch_script(job: Job, event: Event) -> Verdict:
@@ -279,8 +279,8 @@ double free or corruption (!prev)
         printed_by="srun, bash",
         releases="all releases",
         role="teardown",
-        literals=("Killed", "Terminated", "WTERMSIG"),
-        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b"),
+        literals=("Killed", "Terminated", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
+        patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
             Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", script=memory_asked, log=_killed, unproven="possible"),
             Cause("memory", "unknown", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`", log=_killed, unproven="possible"),
@@ -292,6 +292,7 @@ srun: error: node12: task 1: Terminated
 /var/spool/slurmd/job7/slurm_script: line 9:  4711 Killed                  python train.py
 Killed
 _job_complete: JobId=127441 WTERMSIG 9
+Exception: process 0 terminated with signal SIGKILL
 """,
     ),
     Symptom(
