@@ -55,13 +55,13 @@ def step_options(job: Job, *names: str) -> tuple[Span, ...]:
 
 
 def submissions(job: Job, *names: str) -> tuple[Span, ...]:
-    """The commands of the script that submit another job, with one of these options; with any, where none is named."""
+    """One of these options of the commands of the script that submit jobs; where none is named, these commands."""
     words = tuple(f"--{each}" for each in names) + tuple(_LETTERS[each] for each in names if each in _LETTERS)
+    commands = [each for each in job.invocations if each.name in ("sbatch", "salloc")]
+    if not names:
+        return tuple(each.span for each in commands)
     return tuple(
-        each.span
-        for each in job.invocations
-        if each.name in ("sbatch", "salloc")
-        and (not names or any(known_prefix(word).startswith(words) for word in each.argv[1:]))
+        word[0].span for each in commands for word in each.argv[1:] if word and known_prefix(word).startswith(words)
     )
 
 

@@ -96,8 +96,8 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     """The answer as the script confirms it."""
     if picture is None:
         return None
-    cause = answer.cause
-    found = [each for each in picture.findings if each.code in cause.codes]
+    cause, event = answer.cause, answer.event
+    found = _about(event, [each for each in picture.findings if each.code in cause.codes], picture.source)
     if found:
         worst = [each for each in found if each.severity != "info"]
         spans = [span for each in worst or found for span in (each.span, *(other for other, _ in each.related))]
@@ -108,7 +108,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
         return None
     ruled_out = 0
     for job in picture.jobs:
-        verdict = cause.script(job, answer.event)
+        verdict = cause.script(job, event)
         if isinstance(verdict, Shown):
             own = [span for span in verdict.spans if span.end <= len(picture.source.text)]
             return answer._replace(
@@ -116,6 +116,14 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
             )
         ruled_out += isinstance(verdict, RuledOut)
     return RuledOut() if ruled_out == len(picture.jobs) else None
+
+
+def _about(event: Event, found: list[Diagnostic], source: Source) -> list[Diagnostic]:
+    """The findings on the option that the message names, where it names one that the script has."""
+    option = event.groups.get("option", "")
+    if not option.startswith("--") or option not in source.text:
+        return found
+    return [each for each in found if option in source.slice(source.line(source.row(each.span.start)))]
 
 
 def _run_at(job: Job, spans: Sequence[Span]) -> list[Span]:

@@ -47,7 +47,7 @@ def _temporary_path(event: Event) -> bool | None:
 
 def _named(job: Job, event: Event) -> Verdict:
     """A command, or a variable, with the path of the message."""
-    path = event.groups.get("path", "").strip("'\"`‘’")
+    path = re.sub("^//+", "", event.groups.get("path", "").strip("'\"`‘’"))  # `//a` is `a`, looked for from the root
     if len(path) < 4:
         return None
     text = job.source.text

@@ -1,9 +1,12 @@
 """slurmstepd: the beginning and the end of a task or a step."""
 
+import re
+
 from sbatchlint.diagnose.asking import asks, asks_not, lacks, options, step_options, worded
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.steps import step_around
 
 _MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _FUNCTIONS = (
@@ -21,6 +24,9 @@ _FUNCTIONS = (
     "set",
     "alias",
 )
+# What makes an environment, and folders that each node has for itself.
+_MAKES = re.compile(r"\b(?:virtualenv|venv|(?:conda|mamba|micromamba) create|uv (?:venv|sync)|tar|unzip)\b")
+_OWN_FOLDER = re.compile(r"\$\{?(?:SLURM_)?TMPDIR\b|(?<![\w.])/(?:tmp|dev/shm|local\w*)/")
 
 
 def _no_memory(job: Job, event: Event) -> Verdict:
@@ -52,6 +58,20 @@ def _no_file(job: Job, event: Event) -> Verdict:
     word = event.groups.get("program", "")
     spans = worded(job, word) if word else ()
     return Shown(spans, None, "likely") if spans else None
+
+
+def _made_on_first_node(job: Job, event: Event) -> Verdict:
+    """Where the batch shell of several nodes makes an environment in a folder that each node has for itself."""
+    text = job.source.text
+    found = tuple(
+        each.span
+        for each in job.invocations
+        if _MAKES.search(text, each.span.start, each.span.end)
+        and _OWN_FOLDER.search(text, each.span.start, each.span.end)
+        and step_around(each.context) is None
+    )
+    several = options(job, "nodes", "ntasks")
+    return Shown(found, None, "likely") if found and several else None
 
 
 # fmt: off
@@ -223,6 +243,7 @@ not come with the job (`--export=NONE`) it finds nothing.
             Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
             Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", script=_no_path),
             Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
+            Cause("environment-of-one-node", "script", "the batch shell makes an environment on the disk of the first node, and the other nodes have no {program}", "make it on each node (srun --ntasks-per-node=1), or on a file system that all nodes share", script=_made_on_first_node),
             Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=_no_file),
             Cause("word-of-launcher", "code", "a program put the word {program} where its command belongs", "update that launcher, or give it the options that it wants", log=lambda event: event.groups.get("program") in ("nil", "null", "None", "undefined", "(null)") or False),
             Cause("environment", "submission", "the environment of the job has no PATH to {program} (--export=NONE, SLURM_EXPORT_ENV)", "unset SLURM_EXPORT_ENV, or submit with --export=ALL; else load what provides the program inside the job"),
@@ -233,6 +254,12 @@ slurmstepd: error: execve(/opt/run.sh): No such file or directory
 slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or directory
 """,
         examples=(
+            Example(
+                "slurmstepd: error: execve(): accelerate: No such file or directory\n",
+                "#!/bin/bash\n#SBATCH --nodes=2\n«virtualenv $SLURM_TMPDIR/env»\nsource $SLURM_TMPDIR/env/bin/activate\nsrun accelerate launch a.py\n",
+                "environment-of-one-node",
+                "likely",
+            ),
             Example("slurmstepd: error: execve(): module: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\n«srun module load gcc»\n", "shell-function", "likely"),
             Example("slurmstepd: error: execve(): python: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\nsrun «--export=SEED=1» python train.py\n", "no-path"),
         ),
