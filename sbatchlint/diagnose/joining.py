@@ -33,10 +33,13 @@ class Answer(NamedTuple):
     confidence: Confidence
     says: str
     advice: str
-    where: Where
     spans: tuple[Span, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     proven: bool = False
+
+    @property
+    def where(self) -> Where:
+        return self.cause.where
 
 
 def overrides_for(options: Overrides) -> Overrides:
@@ -64,7 +67,7 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
         if told is False:
             continue
         says, advice = _filled(cause.says, event), _filled(cause.advice, event)
-        answer = Answer(event, cause, cause.unproven, says, advice, cause.where)
+        answer = Answer(event, cause, cause.unproven, says, advice)
         joined = _joined(answer, picture)
         if isinstance(joined, RuledOut):
             continue

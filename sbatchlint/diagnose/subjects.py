@@ -252,22 +252,14 @@ def _copied(job: Job, event: Event) -> Verdict:
     return Shown((Span(at, at + len(match[1])),), None, "likely") if match and at >= 0 else None
 
 
+_FABRIC = r"libfabric:|\b(?:cxip|psm[23]|uc[tpsm]|ibv|mlx5|fi)_\w+|libuc[tpsm]\.so"
+
+
 def _in_network(event: Event) -> bool | None:
     """A stack, or a warning before it, that names the libraries of a fabric."""
-    if not re.search(r"(?i)\bSIG|signal|abort|segmentation", event.text):
-        return False
-    return (
-        None
-        if re.search(
-            r"libfabric:|\b(?:cxip|psm[23]|uc[tpsm]|ibv|mlx5|fi)_\w+|libuc[tpsm]\.so",
-            " ".join((*event.above[-4:], *event.below)),
-        )
-        else False
-    )
-
-
-def _of_words(event: Event) -> bool | None:
-    return speaks_of("words", "file", "command")(event)
+    near = " ".join((*event.above[-4:], *event.below))
+    ended = re.search(r"(?i)\bSIG|signal|abort|segmentation", event.text)
+    return None if ended and re.search(_FABRIC, near) else False
 
 
 def _of_slurm_list(event: Event) -> bool | None:
@@ -289,7 +281,7 @@ GENERAL_CAUSES = (
     Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=speaks_of("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=speaks_of("memory")),
-    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=_of_words, unproven="possible"),
+    Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427"), log=speaks_of("words", "file", "command"), unproven="possible"),
     Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=speaks_of("geometry"), unproven="possible"),
     Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=speaks_of("geometry")),
     Cause("variable", "submission", "the program wants a variable of the environment that nothing sets", "export it in the script, and hand it to the container", log=_of_environment),

@@ -208,11 +208,11 @@ ls: cannot access '/data': Transport endpoint is not connected
         literals=(
             "unexpected end of file", "not in gzip format", "invalid compressed data", "Unexpected EOF in archive", "End-of-central-directory",
             "end-of-stream marker", "zlib.error", "BadZipFile", "BadGzipFile", "ZipException", "end of ZLIB", "EOF marker is absent", "truncated file",
-            "file is truncated", "not recoverable", "crc error", "Compressed data is corrupt", "Bad magic number",
+            "file is truncated", "crc error", "Compressed data is corrupt", "Bad magic number",
         ),
         patterns=(
             r"^(?:\S*/)?(?:gzip|gunzip|zcat|pigz|unpigz|tar|bzip2|bunzip2|bzcat|xz|unxz|xzcat|unzip|zstd|7z\w?): (?P<path>.+?): (?:unexpected end of file|not in gzip format|invalid compressed data.*|.*truncated.*|Compressed data is corrupt)",
-            r"^(?:\S*/)?tar: (?:Unexpected EOF in archive|Error is not recoverable)|End-of-central-directory signature not found",
+            r"^(?:\S*/)?tar: Unexpected EOF in archive|End-of-central-directory signature not found",
             r"^EOFError: Compressed file ended before|^zlib\.error: Error -\d|BadZipFile: |BadGzipFile: |java\.util\.zip\.ZipException: |Unexpected end of ZLIB input stream",
             r"EOF marker is absent|(?:[Tt]runcated file|file is truncated)\b",
         ),
@@ -226,6 +226,7 @@ tar: Unexpected EOF in archive
 EOFError: Compressed file ended before the end-of-stream marker was reached
 [W::bam_hdr_read] EOF marker is absent. The input is probably truncated
 """,
+        others="tar: Error is not recoverable: exiting now\n",
     ),
     Symptom(
         id="file-not-there",
