@@ -104,6 +104,16 @@ def by_program(event: Event) -> bool | None:
     return True if any(map(_WORKFLOW.search, near)) else None
 
 
+def says(*words: str) -> Callable[[Event], bool | None]:
+    """For `Cause.log`: rules a cause out where the message has none of these words."""
+    return lambda event: None if any(each in event.text for each in words) else False
+
+
+def tells(group: str, *beginnings: str) -> Callable[[Event], bool | None]:
+    """For `Cause.log`: rules a cause out where the group of the pattern does not begin with one of these."""
+    return lambda event: None if event.groups.get(group, "").startswith(beginnings) else False
+
+
 def asks(*names: str, confidence: Confidence = "likely") -> Question:
     """The directives, or sruns, give one of these options; ruled out where they certainly do not."""
 

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, shown, worded
+from sbatchlint.diagnose.asking import assigned, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -111,7 +111,7 @@ FATAL:   Image file already exists: "x.sif" - will not overwrite
         patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
-            Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=lambda event: None if "executable file" in event.text else False),
+            Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=says("executable file")),
             Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),
@@ -148,7 +148,7 @@ Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docke
         literals=("the input device is not a TTY", "Error response from daemon", "is already in use by container", "manifest unknown", "pull access denied", "toomanyrequests"),
         patterns=(r"the input device is not a TTY", r"[Dd]ocker: Error response from daemon: (?!could not select device)(?P<error>.+)|^Error response from daemon: (?P<more>.+)", r"toomanyrequests|pull access denied|manifest unknown"),
         causes=(
-            Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=lambda event: None if "TTY" in event.text else False),
+            Cause("tty", "script", "docker is asked for a terminal, and a batch job has none", "leave -t out", codes=("SB509",), log=says("TTY")),
             Cause("options-of-script", "script", "docker did not start the container as the script asks for it", "see the message", codes=("SB510", "SB511", "SB512", "SB513", "SB514", "SB505"), script=_starts),
             Cause("daemon", "submission", "docker did not start the container: {error}", "see the message"),
         ),

@@ -1,6 +1,6 @@
 """pyxis and enroot: images that are not imported, containers that do not start. enroot's own words stand in pyxis' log."""
 
-from sbatchlint.diagnose.asking import assigned, options, shown, step_options
+from sbatchlint.diagnose.asking import assigned, options, says, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span
@@ -86,7 +86,7 @@ slurmstepd: error: pyxis: couldn't chdir to container cwd /workspace/x: No such 
         literals=("nvidia-container-cli", "nvidia-container-runtime", "could not select device driver", "nvidia_uvm is not loaded", "Unknown NVIDIA driver capability"),
         patterns=(r"Command not found: nvidia-container-cli|nvidia-container-cli: (?P<error>.+)", r"could not select device driver", r"Unknown NVIDIA driver capability"),
         causes=(
-            Cause("devices", "script", "the script names GPUs that the node, or the job, does not have", "leave NVIDIA_VISIBLE_DEVICES to Slurm and pyxis", script=lambda job, event: shown(assigned(job, "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")), log=lambda event: None if "device" in event.text else False),
+            Cause("devices", "script", "the script names GPUs that the node, or the job, does not have", "leave NVIDIA_VISIBLE_DEVICES to Slurm and pyxis", script=lambda job, event: shown(assigned(job, "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")), log=says("device")),
             Cause("not-installed", "cluster", "NVIDIA's container tools, or the driver, are not right on that node", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, shown, worded
+from sbatchlint.diagnose.asking import assigned, says, shown, worded
 from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -85,10 +85,6 @@ def _of_image(event: Event) -> bool | None:
     return None if re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))) else False
 
 
-def _of_shared_file(event: Event) -> bool | None:
-    return None if "not enough space for " in event.text else False
-
-
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -104,7 +100,7 @@ SYMPTOMS = (
             Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604",), script=_temporary, log=_temporary_path),
             Cause("caches", "script", "the disk is full on which the script puts its caches or temporary files", "name a folder with room", script=_caches),
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
-            Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=_of_shared_file),
+            Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
             Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", unproven="certain"),
         ),
         matches="""\
@@ -188,7 +184,7 @@ WARNING: The directory '/home/ada/.cache/pip' or its parent directory is not own
         literals=("Read-only file system", "Input/output error", "Transport endpoint is not connected", "Cannot send after transport endpoint shutdown", "Remote I/O error", "Structure needs cleaning", "Host is down", "disk I/O error", "Connection timed out: '/"),
         patterns=(r"Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
         causes=(
-            Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder, or use --writable-tmpfs", codes=("SB507", "SB604", "SB602"), log=lambda event: None if "Read-only" in event.text else False),
+            Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder, or use --writable-tmpfs", codes=("SB507", "SB604", "SB602"), log=says("Read-only")),
             Cause("file-system", "cluster", "a file system does not answer on that node", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\

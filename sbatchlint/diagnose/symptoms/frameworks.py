@@ -1,9 +1,7 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from collections.abc import Callable
-
 from sbatchlint.bash.values import shown_text
-from sbatchlint.diagnose.asking import assigned, options, shown, step_options
+from sbatchlint.diagnose.asking import assigned, options, says, shown, step_options, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -57,10 +55,6 @@ def _devices_named(job: Job, event: Event) -> Verdict:
 _WORLD = ("SB301", "SB303", "SB304", "SB310", "SB311", "SB312", "SB313", "SB317", "SB324", "SB203", "SB302")
 
 
-def _why(text: str) -> Callable[[Event], bool | None]:
-    return lambda event: None if event.groups.get("why") == text else False
-
-
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -73,8 +67,8 @@ SYMPTOMS = (
         literals=("this job is timed-out", "this job is preempted"),
         patterns=(r"Caught signal (?P<signal>\S+) on \S+: this job is (?P<why>timed-out|preempted)",),
         causes=(
-            Cause("time", "submission", "the time that submitit gave the job is up", "set timeout_min higher, or write a checkpoint method that continues", log=_why("timed-out")),
-            Cause("preempted", "cluster", "the job is preempted, or requeued at its time limit", "look at `sacct -D -j JOB`; write a checkpoint method that continues", log=_why("preempted")),
+            Cause("time", "submission", "the time that submitit gave the job is up", "set timeout_min higher, or write a checkpoint method that continues", log=tells("why", "timed-out")),
+            Cause("preempted", "cluster", "the job is preempted, or requeued at its time limit", "look at `sacct -D -j JOB`; write a checkpoint method that continues", log=tells("why", "preempted")),
         ),
         matches="submitit WARNING (2022-08-12 02:06:11,453) - Caught signal SIGUSR2 on n1: this job is preempted.\n",
     ),
@@ -181,7 +175,7 @@ ValueError: Invalid rank 9, rank should be in the interval [0, 7]
         causes=(
             Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=lambda event: None if "lot '" in event.text or "active_resources" in event.text else False),
             Cause("hostfile", "script", "the list of hosts is missing, or does not fit the job", "write one line `HOST slots=GPUS` for each node of the job", codes=("SB315", "SB314")),
-            Cause("launcher", "cluster", "the way in which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=lambda event: None if "not installed" in event.text else False),
+            Cause("launcher", "cluster", "the way in which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=says("not installed")),
             Cause("hosts", "submission", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
         ),
         matches="""\

@@ -180,7 +180,7 @@ missing, not given, too much, or does not fit. A program that goes on after such
             r"^[^=]{0,160}?\b(?:could not|cannot|can't|unable to|failed to|fails to|refuses to) \w",
             r"^\W*(?:[A-Z]\w+ )?(?:[Mm]issing|Incorrect|Wrong|Unknown|Unsupported|Unexpected|Illegal|Insufficient|Incompatible|Inconsistent) \w+ ",
             r"\b(?:too (?:many|few|large|small|long|short)|out of (?:range|bounds|space)|exceeds (?:the|its|\d)|mismatch(?:ed)?|inconsistent|incompatible)\b",
-            r"\b(?:has |have |it )?failed with (?:an? )?\w",
+            r"\bfailed with \w",
         ),
         causes=(
             *GENERAL_CAUSES,

@@ -1,9 +1,8 @@
 """Other languages and tools: Java, Fortran, R, Julia, Perl, MATLAB, compilers, workflow programs."""
 
 import re
-from collections.abc import Callable
 
-from sbatchlint.diagnose.asking import shown
+from sbatchlint.diagnose.asking import shown, tells
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -23,10 +22,6 @@ def _of_system_perl(event: Event) -> bool | None:
 def _several_drivers(job: Job, event: Event) -> Verdict:
     """The program starts its workers by srun, and srun starts the program, once for each task."""
     return shown(tuple(each.span for each in job.steps))
-
-
-def _in_state(state: str) -> Callable[[Event], bool | None]:
-    return lambda event: None if event.groups.get("state", "").startswith(state) else False
 
 
 # fmt: off
@@ -173,11 +168,11 @@ Exiting because a job execution failed. Look below for error messages
         printed_by="Snakemake, future.batchtools, Nextflow, Parsl",
         releases="states of sacct, all releases of Slurm",
         role="consequence",
-        literals=("TIMEOUT", "OUT_OF_MEMORY", "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED"),
+        literals=("TIMEOUT", "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED"),
         patterns=(r"(?i:job|status|state)\b.{0,120}(?<![\w=-])(?P<state>TIMEOUT|OUT_OF_ME\w*|NODE_FAIL|BOOT_FAIL|PREEMPTED)(?![\w-])",),
         causes=(
-            Cause("time", "submission", "the time limit that the workflow gave the job was too short", "give that step more time in the workflow's configuration", log=_in_state("TIMEOUT")),
-            Cause("memory", "submission", "the memory that the workflow gave the job was too little", "give that step more memory in the workflow's configuration", log=_in_state("OUT_OF_ME")),
+            Cause("time", "submission", "the time limit that the workflow gave the job was too short", "give that step more time in the workflow's configuration", log=tells("state", "TIMEOUT")),
+            Cause("memory", "submission", "the memory that the workflow gave the job was too little", "give that step more memory in the workflow's configuration", log=tells("state", "OUT_OF_ME")),
             Cause("node", "cluster", "a node failed, or its job was preempted ({state})", "submit again; let the workflow retry such jobs"),
         ),
         matches="message: SLURM-job '2254' failed, SLURM status is: 'TIMEOUT'. For further error details see the log\n",

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, shown, step_options
+from sbatchlint.diagnose.asking import assigned, commands, says, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import step_around
@@ -117,9 +117,9 @@ PMI2_Init failed to initialize.  Return code: 14
         causes=(
             Cause("under-srun", "script", "srun starts mpirun in every task, and each tries to start daemons on the other nodes", "start the program itself with srun (--mpi=pmix), or mpirun without srun", codes=("SB318", "SB317"), script=_under_srun),
             Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "srun --mpi=pmix starts the container, and the program in it", codes=("SB515",)),
-            Cause("no-srun", "script", "mpirun sees the variables of the job and wants srun to start its daemons, and where it runs there is none: in a container, as a rule", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=lambda event: None if "process starter" in event.text else False),
-            Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site wants its programs started by srun", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=lambda event: None if "installed without" in event.text else False),
-            Cause("pmi-of-two", "submission", "mpirun runs in the tasks of an srun, and asks Slurm's PMI for what only its own daemons know", "start the program itself with srun, or mpirun without srun", log=lambda event: None if "invalid PMI" in event.text else False),
+            Cause("no-srun", "script", "mpirun sees the variables of the job and wants srun to start its daemons, and where it runs there is none: in a container, as a rule", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=says("process starter")),
+            Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site wants its programs started by srun", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=says("installed without")),
+            Cause("pmi-of-two", "submission", "mpirun runs in the tasks of an srun, and asks Slurm's PMI for what only its own daemons know", "start the program itself with srun, or mpirun without srun", log=says("invalid PMI")),
             Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "look whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
         ),
         matches="""\

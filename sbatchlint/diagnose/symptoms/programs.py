@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.asking import assigned, commands, shown
+from sbatchlint.diagnose.asking import assigned, commands, says, shown
 from sbatchlint.diagnose.subjects import memory_asked, prepares_nothing
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
@@ -96,7 +96,7 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
         patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
             Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
-            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=lambda event: None if "libcu" in event.text else False, unproven="possible"),
+            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
             Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506"), script=_search_path),
             Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job", log=lambda event: None if re.match(r"GLIBC|CXXABI", event.groups.get("library", "")) else False),
@@ -261,7 +261,7 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
         patterns=(r"PytorchStreamReader failed|SafetensorError: |UnpicklingError: |EOFError: Ran out of input|[Tt]runcated file|unexpected EOF, expected", r"Error\(s\) in loading state_dict for"),
         causes=(
             Cause("half-written", "script", "the checkpoint was removed, or is written by several tasks", "see the finding", codes=("SB811", "SB416", "SB330", "SB806", "SB805")),
-            Cause("other-model", "code", "the checkpoint is of another model, or of other sizes, than the program builds", "build the model with the settings of the run that wrote it", log=lambda event: None if "state_dict" in event.text else False),
+            Cause("other-model", "code", "the checkpoint is of another model, or of other sizes, than the program builds", "build the model with the settings of the run that wrote it", log=says("state_dict")),
             Cause("checkpoint", "data", "a checkpoint is not whole, or is of another model", "take the one before; write to a new name and rename it when it is whole"),
         ),
         matches="""\

@@ -1,7 +1,7 @@
 """Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
 
 from sbatchlint.bash.values import shown_text
-from sbatchlint.diagnose.asking import assigned, shown
+from sbatchlint.diagnose.asking import assigned, says, shown
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -124,7 +124,7 @@ TimeoutError: placement group creation timed out
         literals=("has been marked dead", "raylet died", "Raylet is terminated", "The actor died", "RayActorError", "WorkerCrashedError", "died unexpectedly", "low on memory", "OutOfMemoryError", "NodeDiedError", "Raylet died", "ActorDiedError", "LocalRayletDiedError"),
         patterns=(r"killed due to the node running low on memory|ray\.exceptions\.OutOfMemoryError", r"has been marked dead because|(?:[Rr]aylet|The actor) died|Raylet is terminated|(?:RayActor|ActorDied|WorkerCrashed|NodeDied|LocalRayletDied)Error|A worker died or was killed|worker died unexpectedly"),
         causes=(
-            Cause("memory", "code", "the node ran out of memory, so Ray killed workers", "ask for more memory, or give tasks more CPUs so that fewer run at once", log=lambda event: None if "emory" in event.text else False),
+            Cause("memory", "code", "the node ran out of memory, so Ray killed workers", "ask for more memory, or give tasks more CPUs so that fewer run at once", log=says("emory")),
             Cause("node", "unknown", "a node or a worker of Ray ended", "look at the logs of that node in /tmp/ray/session_latest/logs", unproven="possible"),
         ),
         matches="""\
@@ -174,7 +174,7 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         literals=("coordinator_address should be defined", "Number of processes must be defined", "jax.distributed.initialize() must be called before", "distributed.initialize should only be called once", "process_id and num_processes must be"),
         patterns=(r"coordinator_address should be defined|Number of processes must be defined|jax\.distributed\.initialize\(\) must be called before|distributed\.initialize should only be called once|process_id and num_processes must be",),
         causes=(
-            Cause("not-under-srun", "script", "the program is not a task of srun, so JAX does not learn its rank", "start it with srun", codes=("SB312", "SB311"), script=_plain_programs, log=lambda event: None if "defined" in event.text else False),
+            Cause("not-under-srun", "script", "the program is not a task of srun, so JAX does not learn its rank", "start it with srun", codes=("SB312", "SB311"), script=_plain_programs, log=says("defined")),
             Cause("program", "code", "the program calls jax.distributed.initialize otherwise than it must be", "call it first, once, and without arguments under srun"),
         ),
         matches="ValueError: coordinator_address should be defined.\nRuntimeError: jax.distributed.initialize() must be called before any JAX calls that might initialise the XLA backend.\n",

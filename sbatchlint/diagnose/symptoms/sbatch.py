@@ -1,6 +1,6 @@
 """sbatch, salloc and srun: what they refuse themselves, before the controller hears of it."""
 
-from sbatchlint.diagnose.asking import asks, options, step_options, submits
+from sbatchlint.diagnose.asking import asks, options, step_options, submits, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -33,10 +33,6 @@ def _of_pyxis(event: Event) -> bool | None:
     """The options that pyxis gives srun; Slurm's own is `--container`."""
     known = event.text.startswith("srun") and event.groups.get("option", "").startswith("--container-")
     return None if known else False
-
-
-def _of_open_mpi(event: Event) -> bool | None:
-    return None if event.groups.get("option", "").startswith("--cpu_bind") else False
 
 
 # fmt: off
@@ -90,7 +86,7 @@ sbatch: error: The Slurm controller does not allow scripts that
         causes=(
             Cause("option-of-script", "script", "{option} is no option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
-            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or set SLURM_CPU_BIND=none for srun", log=_of_open_mpi, unproven="likely"),
+            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm took until 18.08", "take a later Open MPI, or start the program with srun", log=tells("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
         ),
         examples=(

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, shown, worded
+from sbatchlint.diagnose.asking import assigned, commands, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.numbers import parse_integer
@@ -97,7 +97,7 @@ CommandNotFoundError: Your shell has not been properly configured to use 'conda 
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
         ),
         causes=(
-            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: None if "slurm_script" in event.text else False),
+            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=says("slurm_script")),
             Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=lambda event: None if event.text.startswith(": ") or "^M" in event.text else False),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
@@ -246,7 +246,7 @@ bash: train.sh: No such file or directory
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
-            Cause("memory", "submission", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=lambda event: None if "allocate memory" in event.text else False),
+            Cause("memory", "submission", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=says("allocate memory")),
             Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
         ),
         matches="""\

@@ -6,6 +6,7 @@ from sbatchlint.diagnose.asking import (
     by_program,
     captured_submissions,
     options,
+    says,
     several_tasks,
     shown,
     step_options,
@@ -308,7 +309,7 @@ option asks for the same resource in another way. srun says it for a step that i
         (
             Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125")),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", script=asks("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
-            Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=lambda event: None if "step" in event.text else False),
+            Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
         ),
         more=(

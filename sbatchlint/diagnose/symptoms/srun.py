@@ -1,6 +1,6 @@
 """srun: steps that do not start, or end."""
 
-from sbatchlint.diagnose.asking import asks, assigned, names_word, steps
+from sbatchlint.diagnose.asking import asks, assigned, names_word, says, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -223,8 +223,8 @@ srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
             r"(?P<signal>stack smashing detected|double free or corruption|malloc\(\): [a-z ]+|free\(\): invalid \w+|corrupted size vs\. prev_size)",
         ),
         causes=(
-            Cause("shared-memory", "script", "the program was ended by a bus error, as where /dev/shm of its container is full", "give the container a larger /dev/shm", codes=("SB511",), log=lambda event: None if "Bus error" in event.text else False),
-            Cause("abort", "code", "the program ended itself ({signal})", "look at what it printed before", log=lambda event: None if "Aborted" in event.text else False, unproven="possible"),
+            Cause("shared-memory", "script", "the program was ended by a bus error, as where /dev/shm of its container is full", "give the container a larger /dev/shm", codes=("SB511",), log=says("Bus error")),
+            Cause("abort", "code", "the program ended itself ({signal})", "look at what it printed before", log=says("Aborted"), unproven="possible"),
             Cause("crash", "code", "the program crashed ({signal})", "look at what it printed last; a core file and `ulimit -c unlimited` tell where"),
         ),
         matches="""\
@@ -321,7 +321,7 @@ Exception: process 0 terminated with signal SIGKILL
         literals=("Exited with exit code", "DUE TO TASK FAILURE"),
         patterns=(r"Exited with exit code (?P<code>\d+)", r"DUE TO TASK FAILURE"),
         causes=(
-            Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=lambda event: None if "TASK FAILURE" in event.text else False, unproven="possible"),
+            Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=says("TASK FAILURE"), unproven="possible"),
             Cause("program", "code", "a program of the step ended with exit code {code} and nothing in the log says why", "look at the task's own log, if --output sends it elsewhere", unproven="possible"),
         ),
         matches="srun: error: node12: tasks 0-3,7: Exited with exit code 1\nerror: *** STEP 7.0 ON n1 CANCELLED AT 2026-04-29T23:36:37 DUE TO TASK FAILURE ***\n",
