@@ -30,6 +30,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb001_syntax_error": SyntaxErrors(),
     "sb002_missing_shebang": Shebang(""),
     "sb006_sh_shebang": Shebang("sh", "dash"),
+    "sb007_broken_interpreter_line": Shebang(),
     "sb010_unused_ignore": IgnoreComments(),
     "sb011_invalid_ignore": IgnoreComments(),
     "sb101_directive_after_command": Unread(),

@@ -1,0 +1,211 @@
+"""The first line begins with `#!`, but what it names cannot be started, so the job ends at once.
+
+sbatch looks at the two characters alone. On the node it is the kernel that reads the line: up to the first blank it is
+the path of a program, and all the rest is one single argument, blanks, comments and all. So `#!/bin/bash -l -e` hands
+bash the option `-l -e`, `#!/bin/bash # train` lets it look for a file `# train`, and `#!/usr/bin/env bash -l` looks for
+a program whose name is `bash -l`. `#!/bin/ bash` is a folder. `#!bash` and `#!~/venv/bin/python` are looked for in the
+folder in which the job runs. The log holds one line (`execve(): …/slurm_script: Permission denied`, `- : invalid
+option`), or none.
+
+Not looked at: paths that may exist (`#!/opt/site/bin/shell`, `#!./run`), lines that something else fills in, and
+programs that read the line themselves, as perl does.
+
+## Fix
+
+Joins the options of a shell (`-le`), takes the shell itself instead of `env`, moves a comment to a line of its own, and
+corrects a path where one can be meant. Safe, as no job with that line starts; unsafe where `env -S` is needed, which
+GNU has from coreutils 8.30 on.
+
+## References
+
+execve(2), "Interpreter scripts"; load_script() in fs/binfmt_script.c of Linux 5.15 to 6.12; env(1) of coreutils 8.30.
+Each line was started by Linux, and in a job of Slurm 22.05.
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.bash.values import Phase
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.source.templates import slots
+from sbatchlint.triggers import Shebang
+
+CARD = Card(
+    "SB007", "broken-interpreter-line", severity="error", fix="sometimes", since="0.1.0", when=Shebang(),
+    seen="threads of users whose jobs ended at once; no public script has set it off",
+)  # fmt: skip
+
+# A path from the root, and one argument at most.
+SOUND = re.compile(r"#![ \t]*/[\w./+@:-]*[\w+](?:[ \t]+[^\s#]\S*)?[ \t]*")
+SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
+PYTHON = re.compile(r"python[\d.]*")
+# Characters that no name of an interpreter has.
+STRANGE = re.compile(r"[*?;,\"'`&|<>(){}\\$]+")
+# Folders of the root that a path lacks only its first character to.
+TOP = ("bin/", "usr/", "opt/", "home/")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    string = job.text.string
+    line = string[: string.find("\n")] if "\n" in string else string
+    if not line.startswith("#!") or SOUND.fullmatch(line):
+        return
+    if job.is_wrapped or job.phase is not Phase.BATCH or UNKNOWN in line or any(slots(line)):
+        return
+    line = line.rstrip()
+    path, argument = _read(line)
+    fault = _fault(path, argument)
+    if fault is None:
+        return
+    repaired, safe = _repaired(path, argument)
+    span = job.span(0, len(line))
+    if repaired is None:
+        yield Finding(span, f"the job ends at once: {fault}; write {_instead(path, argument)}")
+        return
+    first = repaired.partition("\n")[0]
+    fix = Fix(f"write {first}", [Edit(span, repaired)], safe=safe)
+    yield Finding(span, f"the job ends at once: {fault}; write {first}", fix=fix)
+
+
+def _read(line: str) -> tuple[str, str]:
+    """The path and the argument, as the kernel takes them from the line."""
+    path, *argument = line[2:].strip(" \t").replace("\t", " ").split(" ", 1)
+    return path, argument[0].strip(" ") if argument else ""
+
+
+def _fault(path: str, argument: str) -> str | None:
+    """Why this cannot be started; None where it can, or may."""
+    name = path.rpartition("/")[2]
+    if not path:
+        return "the line names no interpreter"
+    if path.endswith("/"):
+        return f"`{path}` is a folder, which cannot be executed"
+    if path.startswith(("~", "$")):
+        return f"the kernel replaces neither `~` nor variables, and finds no `{path}`"
+    if STRANGE.search(name):
+        return f"there is no interpreter `{path}`"
+    if path.startswith(TOP) or "/" not in path and _is_known(name):
+        return f"`{path}` is no path from the root, so it is looked for in the folder where the job runs"
+    if name == "env":
+        if " " in argument and not re.match(r"-\w*S|--split-string", argument):
+            return f"env gets all that follows as one word, and looks for a program `{argument}`"
+        return None
+    if argument.startswith("#") and _is_known(name):
+        return f"{name} takes `{argument}` for the name of a file that it is to run"
+    if " " in argument and _is_known(name):
+        return f"{name} gets `{argument}` as one option, which it does not know"
+    return None
+
+
+def _is_known(name: str) -> bool:
+    return name in SHELLS or name == "env" or PYTHON.fullmatch(name) is not None
+
+
+def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
+    """The line that is meant, with a comment below it; and whether it works everywhere. None: it is not known."""
+    words = argument.split()
+    at = next((index for index, word in enumerate(words) if word.startswith("#")), len(words))
+    words, comment = words[:at], " ".join(words[at:])
+    path = STRANGE.sub("", path) if not path.startswith(("~", "$")) else path
+    if path.endswith("/") and words and _is_known(words[0]):
+        path, words = path + words[0], words[1:]
+    if path.startswith(TOP):
+        path = f"/{path}"
+    words = [word.rstrip(";,") for word in words]
+    safe = True
+    name = path.rpartition("/")[2]
+    if name == "env" and len(words) > 1 and words[0] in ("bash", "sh"):
+        path, words, name = f"/bin/{words[0]}", words[1:], words[0]
+    elif name == "env" and len(words) > 1 and _is_known(words[0]):
+        path, safe = f"{path} -S", False
+    if "/" not in path and name in ("bash", "sh"):
+        path = f"/bin/{path}"
+    elif "/" not in path and PYTHON.fullmatch(name) and not words:
+        path = f"/usr/bin/env {path}"
+    if name in SHELLS and len(words) > 1 and all(re.fullmatch(r"-[a-np-zA-Z]+", word) for word in words):
+        words = ["-" + "".join(word[1:] for word in words)]
+    line = " ".join([f"#!{path}", *words])
+    if not path or _fault(*_read(line)) is not None or not _is_known(name):
+        return None, False
+    return (f"{line}\n{comment}" if comment else line), safe
+
+
+def _instead(path: str, argument: str) -> str:
+    """What to write where the options of the line are not understood."""
+    name = path.rpartition("/")[2]
+    if name in SHELLS and argument:
+        return f"#!{path}, and `set {argument.partition('#')[0].strip()}` below the directives"
+    return "the full path of the interpreter, and one argument at most (#!/bin/bash -l)"
+
+
+CASES = [
+    Bad(
+        """\
+        «#!/bin/ bash»
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        «#!/bin/bash -l -e»
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash -le
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        «#!/usr/bin/env bash -l»
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash -l
+        #SBATCH --nodes=1
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        «#!/bin/bash # train on two nodes»
+        #SBATCH --nodes=2
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        # train on two nodes
+        #SBATCH --nodes=2
+        srun python train.py
+        """,
+    ),
+    Bad(
+        """\
+        «#!/usr/bin/env python3 -u»
+        #SBATCH --nodes=1
+        print("hello")
+        """,
+        unsafe_fixed="""\
+        #!/usr/bin/env -S python3 -u
+        #SBATCH --nodes=1
+        print("hello")
+        """,
+    ),
+    Bad("«#!/bin/bash -e -o pipefail»\n#SBATCH --nodes=1\nsrun python train.py\n"),
+    Bad("«#!~/venv/bin/python»\n#SBATCH --nodes=1\nprint()\n"),
+    Good("#!/usr/bin/env -S bash -l -e\n#SBATCH --nodes=1\nsrun python train.py\n"),
+    Good("#!/bin/bash -le\n#SBATCH --nodes=1\nsrun python train.py\n"),
+    Good("#! /bin/bash -l \n#SBATCH --nodes=1\nsrun python train.py\n", title="blanks around"),
+    Good("#!./venv/bin/python\n#SBATCH --nodes=1\nprint()\n", title="it may stand there"),
+    Good("#!{{ shell }} -l -e\n#SBATCH --nodes=1\nsrun python train.py\n", title="a template"),
+]
