@@ -10,7 +10,7 @@ import pytest
 
 from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.findings import Findings, Symptoms
-from sbatchlint.diagnose.joining import overrides_for, picture_of, rows_of
+from sbatchlint.diagnose.joining import overrides_for, picture_of
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.symptom import Example, Symptom
 from sbatchlint.diagnose.symptoms import symptoms
@@ -82,7 +82,8 @@ def test_examples(symptom: Symptom, example: Example) -> None:
     assert found, "nothing was found"
     best = found[0]
     assert (best.event.symptom.id, best.cause.key, best.confidence) == (symptom.id, example.cause, example.confidence)
-    assert set(rows_of(best, None if picture is None else picture.source)) == marked
+    blamed = set() if picture is None else {picture.source.row(each.start) for each in best.spans}
+    assert blamed == marked
 
 
 def groups(symptom: Symptom) -> set[str]:

@@ -84,6 +84,9 @@ def _answer(answer: Answer, run: Run, terminal: Terminal) -> list[str]:
         elif answer.spans:
             lines.append("")
             lines.extend(_script(run.source, answer.spans, terminal))
+        elif answer.bearing:
+            lines.extend(_field("see", "the lines of the script that have to do with it", terminal))
+            lines.extend(_script(run.source, answer.bearing, terminal))
     return lines
 
 

@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from sbatchlint.diagnose.bearing import bearing
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.joining import Answer, Picture, answers
 from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.symptom import Account, Event
+from sbatchlint.diagnose.unread import unread
 
 # Other things that the first event may come from, which are named where its cause is not certain.
 MOST_ALTERNATIVES = 2
@@ -68,6 +70,12 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     if chosen[0].confidence == "possible" and proven:
         chosen = proven[0]
     first = chosen[0]
+    if picture is not None and not first.proven:
+        behind = unread(first.event, picture)
+        if behind is not None:
+            return [behind, first]
+    if picture is not None and not first.spans:
+        first = first._replace(bearing=bearing(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
     return [first, *others[:MOST_ALTERNATIVES]]
 

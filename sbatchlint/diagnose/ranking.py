@@ -83,6 +83,8 @@ def rank(findings: Findings) -> Ranked:
             pointing.append(event)
         else:
             by_role[event.symptom.role].append(event)
+    # nothing but the text of the script leads to this, and the shell ends at it
+    ranked.causes.sort(key=lambda each: not (each.symptom.id == "shell-syntax" and "slurm_script" in each.text))
     # those who start others report them, at times before their last words arrive
     ranked.consequences.sort(key=lambda each: each.symptom.id in ("task-failed", "workflow-step-failed"))
     # messages that only have the form of errors: those that are called so come first

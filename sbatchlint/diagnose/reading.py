@@ -106,6 +106,8 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 if len(above) == CONTEXT_LINES * 4:
                     break
         event.above = tuple(reversed(above))
+        if above and _goes_on(before[:-1][-1:], event):
+            event.rows = (event.row - 1, event.row)
         below: list[str] = []
         wanted = event.symptom.below
         if wanted is not None and not re.search(wanted.after, event.text):
@@ -122,6 +124,14 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 _announced(event, line.text, row, match, wanted.instead)
                 wanted = None
         event.below = tuple(below)
+
+
+def _goes_on(before: Sequence[bytes], event: Event) -> bool:
+    """Whether a sentence that begins on the line right above goes on in that of the event."""
+    if not before or not re.match(r"[a-z]+ ", event.text):
+        return False
+    above = read_line(before[0]) if len(before[0]) < LONGEST else None
+    return above is not None and above.label == event.label and re.search(r"^[A-Z].*[\w\"'],?$", above.text) is not None
 
 
 def _announced(event: Event, text: str, row: int, match: re.Match[str], instead: bool) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.asking import lacks, options, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
@@ -176,15 +177,21 @@ def named(job: Job, event: Event) -> Verdict:
 
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives that say how many."""
-    found = [each.span for each in job.invocations if each.name in _LAUNCHERS]
+    found = [each.span for each in job.invocations if each.name in _LAUNCHERS] or _working(job)
     asked = options(job, "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *asked))
+
+
+def _working(job: Job) -> list[Span]:
+    """The only command that does the job's work."""
+    own = [each.span for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM]
+    return own if len(own) == 1 else []
 
 
 def runs(job: Job, event: Event) -> Verdict:
     """The command whose program the message comes from (`prog: cannot …`, `/path/prog: …`)."""
     match = re.match(r"(?:\S*/)?([\w.+-]{2,60}): ", event.text)
-    if match is None:
+    if match is None or match[1] in ("srun", "sbatch", "salloc"):
         return None
     found = [
         each.span

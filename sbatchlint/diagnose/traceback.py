@@ -20,3 +20,10 @@ def own_frame(above: Sequence[str]) -> str:
         elif not line.startswith((" ", "\t")) and not last:
             return ""  # something else was printed between
     return last
+
+
+def files(above: Sequence[str]) -> frozenset[str]:
+    """The names of the user's own files in the traceback that ends below these lines, without their folders."""
+    frames = (_FRAME.match(line) for line in above)
+    paths = (match["path"] for match in frames if match)
+    return frozenset(path.rpartition("/")[2] for path in paths if not any(each in path for each in _LIBRARIES))

@@ -1,15 +1,14 @@
 """CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
 
-from sbatchlint.diagnose.asking import assigned, lacks, options, shown, step_options
+from sbatchlint.diagnose.asking import assigned, lacks, options, says, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-
-_GPU_OPTIONS = ("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")
+from sbatchlint.job.environment import GPU_OPTIONS
 
 
 def _bound(job: Job, event: Event) -> Verdict:
     """Options with which each task sees one GPU, as its first."""
-    names = ("gpus-per-task", "ntasks-per-gpu", "gpu-bind", "tres-per-task", "tres-bind")
+    names = ("gpus-per-task", "ntasks-per-gpu", "gpu-bind", "accel-bind", "tres-per-task", "tres-bind")
     return shown(options(job, *names) + step_options(job, *names), "certain")
 
 
@@ -20,11 +19,20 @@ def _hidden(job: Job, event: Event) -> Verdict:
     )
 
 
+def _asked(job: Job, event: Event) -> Verdict:
+    """The directives ask for GPUs."""
+    return shown(options(job, *GPU_OPTIONS))
+
+
+def _asked_after_all(job: Job, event: Event) -> Verdict:
+    return RULED_OUT if options(job, *GPU_OPTIONS) else None
+
+
 def _not_asked(job: Job, event: Event) -> Verdict:
     """The directives ask for no GPU, and no step does."""
-    if options(job, *_GPU_OPTIONS) or step_options(job, *_GPU_OPTIONS):
+    if options(job, *GPU_OPTIONS) or step_options(job, *GPU_OPTIONS):
         return RULED_OUT
-    return Shown(options(job, "partition")) if lacks(job, *_GPU_OPTIONS) else None
+    return Shown(options(job, "partition")) if lacks(job, *GPU_OPTIONS) else None
 
 
 # fmt: off
@@ -109,11 +117,12 @@ without GPUs, or the node's driver does not run.
         printed_by="torch, CUDA, JAX, TensorFlow, vLLM, nvidia-smi",
         releases="all releases",
         role="cause",
-        literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "NoDevFiles", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend", "no supported devices found for platform"),
+        literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "NoDevFiles", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no GPU is", "no GPUs were", "Num GPUs Available", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend", "no supported devices found for platform"),
         patterns=(
             r"No (?:CUDA|HIP) GPUs are available|no (?:CUDA|ROCm)-capable device is detected|CUDA_ERROR_NO_DEVICE",
             r"^No devices were found|invalid literal for int\(\) .*NoDevFiles",
             r"(?:Error|Exception): (?!ProcessGroupNCCL).*(?:CUDA is not available|Cuda is not available|cuda\.is_available\(\) is False|no GPU resources available|No GPU found|no GPUs found|Failed to infer device type)",
+            r"\b[Nn]o GPUs? (?:is|are|was|were)(?: (?:detected|found|available|visible)|$)|^Num GPUs Available: +[0]\b",
             r"Found no NVIDIA driver on your system|Torch not compiled with CUDA enabled",
             r"No (?:visible|supported) [Gg][Pp][Uu] (?:devices|backend found)|MisconfigurationException: No supported gpu backend found",
             r"Error: Unable to initialize backend '(?:cuda|gpu|rocm)'|no supported devices found for platform (?:CUDA|ROCM)",
@@ -122,12 +131,16 @@ without GPUs, or the node's driver does not run.
             Cause("not-asked", "script", "the job, or the step, asks for no GPU", "ask for GPUs with --gres or --gpus-per-node", codes=("SB201", "SB208", "SB206"), script=_not_asked),
             Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_hidden),
             Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
-            Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda"),
+            Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=_asked_after_all, log=says("No devices were found")),
+            Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=_asked, log=says("No devices were found")),
+            Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=lambda event: False if "No devices were found" in event.text else None),
         ),
         matches="""\
 RuntimeError: No CUDA GPUs are available
 RuntimeError: CUDA error: no CUDA-capable device is detected
 No devices were found
+Cannot run short-ranged nonbonded interactions on a GPU because no GPU is
+Num GPUs Available:  0
 ValueError: Cuda is not available.
 RuntimeError: Unable to proceed, no GPU resources available
 AssertionError: Torch not compiled with CUDA enabled
@@ -135,7 +148,7 @@ lightning_fabric.utilities.exceptions.MisconfigurationException: No supported gp
 RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices.
 RuntimeError: Failed to infer device type
 """,
-        others="INFO: Unable to initialize backend 'rocm'\nUserWarning: CUDA is not available, falling back\n",
+        others="INFO: Unable to initialize backend 'rocm'\nUserWarning: CUDA is not available, falling back\nNum GPUs Available:  4\n",
     ),
     Symptom(
         id="cpu-instead-of-gpu",

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, says, shown, worded
+from sbatchlint.diagnose.asking import assigned, options, says, shown, worded
 from sbatchlint.diagnose.subjects import WRITTEN
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -30,6 +30,12 @@ def _temporary(job: Job, event: Event) -> Verdict:
 
 def _caches(job: Job, event: Event) -> Verdict:
     return shown(assigned(job, *_CACHES))
+
+
+def _copies(job: Job, event: Event) -> Verdict:
+    """Steps of several tasks, and the directives that say how many."""
+    steps = tuple(each.span for each in job.steps if (each.tasks or 0) > 1)
+    return shown(steps + options(job, "ntasks", "ntasks-per-node")) if steps else None
 
 
 def _several_ranks(job: Job, event: Event) -> Verdict:
@@ -143,6 +149,7 @@ tmp.pid_471_2: No such file or directory
         patterns=(r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
         causes=(
             Cause("shared-cache", "script", "several processes want one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
+            Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330",), script=_copies, log=says("unable to lock file", "database is locked")),
             Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove the .lock file when nothing uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
         ),
         matches="""\

@@ -99,8 +99,8 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         printed_by="Lightning (plugins/environments/slurm.py)",
         releases="Lightning 2.0 on",
         role="cause",
-        literals=("does not match. HINT: Set `", "in your SLURM bash script, but this variable is not supported", "You requested gpu: [", "You requested GPUs: [", "ut your machine only has"),
-        patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your SLURM bash script", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
+        literals=("does not match. HINT: Set `", "You set `--ntasks=", "You requested gpu: [", "You requested GPUs: [", "ut your machine only has"),
+        patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
         causes=(
             Cause("fewer-gpus", "script", "the program wants the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
             Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text else None),

@@ -65,7 +65,7 @@ SYMPTOMS = (
         releases="all releases",
         role="consequence",
         literals=("Error in ", "cannot allocate vector"),
-        patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!rule |group job |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
+        patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!rule |group job |call to target |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
         causes=(*GENERAL_CAUSES, Cause("program", "code", "the R program stopped", "see the line with `Error in`, and the one below it")),
         matches="Error: cannot allocate vector of size 12.5 Gb\nError in read.csv(f) : object 'f' not found\n",
         below=Below(r"\S.*", after=r":\s*$|,\s*:?$"),

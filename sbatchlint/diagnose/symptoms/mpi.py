@@ -6,19 +6,32 @@ from sbatchlint.diagnose.asking import assigned, commands, says, shown, step_opt
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import step_around
+from sbatchlint.source.text import Span
 
 _MPIRUN = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra")
 
 
 def _without_mpi(job: Job, event: Event) -> Verdict:
     """Steps that say nothing of MPI: the site's default counts."""
-    found = tuple(each.span for each in job.steps if each.option("mpi") is None)
+    found = tuple(each.span for each in job.steps if each.option("mpi") is None and each.tasks != 1)
     return Shown(found) if found else shown(step_options(job, "mpi"))
 
 
 def _mpi_option(job: Job, event: Event) -> Verdict:
     """The --mpi of a step; without one, the site's default does not fit."""
     return shown(step_options(job, "mpi")) or shown(tuple(each.span for each in job.steps), "possible")
+
+
+def _mpi_written(job: Job, event: Event) -> Verdict:
+    """Each `--mpi=…` of the script, also where a program is handed the srun that it is to call."""
+    found = re.finditer(r"--mpi[= ]\S+", job.source.own.text)
+    return shown(tuple(Span(each.start(), each.end()) for each in found))
+
+
+def _at_start(event: Event) -> bool | None:
+    """It is MPI's own start that failed."""
+    said = re.search(r"(?i)_init(?:_thread)?\b|(?:before|runtime) (?:MPI_)?init", event.text)
+    return None if said else False
 
 
 def _not_listed(event: Event) -> bool | None:
@@ -40,8 +53,8 @@ def _under_srun(job: Job, event: Event) -> Verdict:
 
 def _alone(event: Event) -> bool | None:
     """Several processes call themselves the only one."""
-    alone = event.groups.get("rank") == "0" and event.groups.get("size") == "1" and event.count > 1
-    return None if alone or "singletons" in event.text else False
+    alone = event.groups.get("size", event.groups.get("only")) == "1" and event.groups.get("rank", "0") == "0"
+    return None if alone and event.count > 1 or re.search("singletons|only one MPI", event.text) else False
 
 
 def _component(job: Job, event: Event) -> Verdict:
@@ -91,13 +104,13 @@ PMI2_Init failed to initialize.  Return code: 14
         printed_by="Open MPI 5, MPICH, programs",
         releases="Open MPI 5 without any warning; `singletons will be started` some 5.x",
         role="warning",
-        literals=("rank ", "Rank ", "proc ", "process ", "Process ", "processor ", "singletons will be started"),
-        patterns=(r"\b(?:[Rr]ank|[Pp]roc(?:ess(?:or)?)?)\s*:?\s*(?P<rank>\d+) (?:of|out of|/) ?(?P<size>\d+)\b", r"singletons will be started"),
+        literals=("only one MPI process", "umber of MPI ", "rank ", "Rank ", "proc ", "process ", "Process ", "processor ", "singletons will be started"),
+        patterns=(r"\b(?:[Rr]ank|[Pp]roc(?:ess(?:or)?)?)\s*:?\s*(?P<rank>\d+) (?:of|out of|/) ?(?P<size>\d+)\b", r"singletons will be started|^(?!.*Error: ).*only one MPI process|[Nn]umber of MPI (?:[Pp]rocesses|[Rr]anks|[Tt]asks)\s*[:=]\s*(?P<only>\d+)$"),
         causes=(
             Cause("no-pmi", "script", "srun starts the program without the PMI that its MPI wants, so every task is a world of its own", "give srun --mpi=pmix, or start it with mpirun", codes=("SB318",), script=_without_mpi, log=_alone),
             Cause("other-mpi", "cluster", "the program finds no PMI of Slurm, so every task is a world of its own", "look at `srun --mpi=list`, and at the MPI that the program was built with", log=_alone),
         ),
-        matches="Hello from proc 0 of 1\nI am rank 0 of 1 on node n1\nNOTE: singletons will be started\n",
+        matches="Hello from proc 0 of 1\nI am rank 0 of 1 on node n1\nNOTE: singletons will be started\n MPI Enabled;    Number of MPI Processes: 1\n",
         others="step 0 of 100\n",
     ),
     Symptom(
@@ -214,6 +227,25 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",
     ),
     Symptom(
+        id="mpiexec-words",
+        title="mpiexec does not understand its command line",
+        docs="Hydra (MPICH, Intel MPI) and Open MPI take other options, and other files of hosts and configuration. Which mpiexec comes first in PATH depends on the modules and environments that are loaded.\n",
+        printed_by="mpiexec (Hydra)",
+        releases="src/pm/hydra/mpiexec/mpiexec.c, all releases",
+        role="cause",
+        literals=("[mpiexec@",),
+        patterns=(r"\[mpiexec@[^\]]*\] .*(?:error parsing (?:parameters|input|config|executable|command)|unrecognized argument|unable to parse|_get_parameters)",),
+        causes=(
+            Cause("words-of-script", "script", "mpiexec does not understand the words that the script gives it", "look which mpiexec it is (`which mpiexec`), and at the form that its -configfile or options take", codes=("SB336",), script=_mpiruns),
+            Cause("words", "submission", "mpiexec does not understand the words that it was given", "look which mpiexec it is (`which mpiexec`), and at the form that its -configfile or options take"),
+        ),
+        matches="""\
+[mpiexec@n1] mpiexec_get_parameters (pm/hydra/mpiexec/params.c:9): assert (argv[1] != NULL) failed
+[mpiexec@n1] main (pm/hydra/mpiexec/mpiexec.c:7): error parsing parameters
+""",
+        others="[mpiexec@n1] wait_completion (bstrap.c:7): error waiting for completion\n",
+    ),
+    Symptom(
         id="mpi-process-died",
         title="an MPI process ended badly, and with it all others",
         docs="What it printed itself stands above: these lines only name its rank and signal (9: killed, memory as a rule; 11: segmentation fault).\n",
@@ -231,7 +263,8 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         ),
         causes=(
             Cause("tasks-mismatch", "script", "the script starts the MPI processes otherwise than the job has tasks", "see the finding", codes=("SB318",)),
-            Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=lambda event: None if re.search(r"(?i)_init\b|(?:before|runtime) (?:MPI_)?init", event.text) else False, unproven="possible"),
+            Cause("start-option", "script", "MPI could not start: srun offers another PMI than the program speaks, or none", "name the PMI of the program's MPI (`srun --mpi=list`; --mpi=pmix, or --mpi=pmi2 for Intel MPI and MPICH), or start it with its own mpirun", script=_mpi_written, log=_at_start),
+            Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start, unproven="possible"),
             Cause("program", "code", "an MPI process ended badly", "look at what that rank printed before", unproven="possible"),
         ),
         matches="""\

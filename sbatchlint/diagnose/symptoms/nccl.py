@@ -1,6 +1,6 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-from sbatchlint.diagnose.asking import assigned, commands, shown
+from sbatchlint.diagnose.asking import assigned, commands, says, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -111,6 +111,7 @@ ValueError: Failed to look up the IP address for interface ib9.
         literals=("Too many open files", "too many open files"),
         patterns=(r"[Tt]oo many open files",),
         causes=(
+            Cause("data-loaders", "code", "the workers of a data loader hand over tensors by open files, and reach the limit", "torch.multiprocessing.set_sharing_strategy('file_system') in the program, or `ulimit -n $(ulimit -Hn)` before it", log=says("Communication with the workers")),
             Cause("soft-limit", "script", "the processes open more files and sockets than the shell allows", "add `ulimit -n 65536`, or `ulimit -n $(ulimit -Hn)`, before they start", script=_no_limit),
             Cause("leak", "code", "the processes open more files than the limit that the script sets", "look for files that are not closed; torch.multiprocessing.set_sharing_strategy('file_system') helps data loaders"),
         ),

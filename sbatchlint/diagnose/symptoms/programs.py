@@ -184,8 +184,8 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         printed_by="torch (DataLoader), multiprocessing",
         releases="all releases",
         role="cause",
-        literals=("DataLoader worker", "BrokenProcessPool", "A process in the process pool was terminated", "std::bad_alloc", "MemoryError", "Unable to allocate "),
-        patterns=(r"DataLoader worker (?:\(pid(?:\(s\))? [\d, ]+\) )?(?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
+        literals=("DataLoader worker", "background workers are no longer", "BrokenProcessPool", "A process in the process pool was terminated", "std::bad_alloc", "MemoryError", "Unable to allocate "),
+        patterns=(r"DataLoader worker (?:\(pid(?:\(s\))? [\d, ]+\) )?(?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"background workers are no longer alive", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
         causes=(
             Cause("shared-memory", "script", "the container's /dev/shm is too small for the workers", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
             Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers want", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
@@ -195,6 +195,7 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         matches="""\
 RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed.
 RuntimeError: DataLoader worker (pid(s) 12, 13) exited unexpectedly
+RuntimeError: "One or more background workers are no longer alive. Exiting."
 concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly
 terminate called after throwing an instance of 'std::bad_alloc'
 MemoryError
@@ -249,6 +250,49 @@ wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[
 requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x
 OSError: lab/model is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'
 """,
+    ),
+    Symptom(
+        id="no-display",
+        title="a program wants a screen",
+        docs="Nodes have no display. DISPLAY comes with the environment of a login by `ssh -X`, and leads nowhere from a node.\n",
+        printed_by="Xlib, Qt, Tk, GTK, matplotlib",
+        releases="all releases",
+        role="cause",
+        literals=("isplay", "X server", " connection rejected because of", "init server"),
+        patterns=(
+            r"(?i)(?:could not connect|(?:can ?not|can't|unable to|failed to) (?:connect|open|init)\w*)(?: to)?(?: any| the)?(?: x)? (?:display|server:? .*display|x ?(?:11 )?server)\b",
+            r"no display name and no \$DISPLAY|couldn't connect to display|connection rejected because of wrong authentication|Unable to init server: Could not connect",
+        ),
+        causes=(Cause("graphics", "code", "the program opens a window, and a node has no screen", "let it draw into files: MPLBACKEND=Agg for matplotlib, QT_QPA_PLATFORM=offscreen for Qt, its batch mode, or `xvfb-run` in front of it; `unset DISPLAY` in the script"),),
+        matches="""\
+Could not connect to any X display.
+qt.qpa.screen: QXcbConnection: Could not connect to display localhost:12.0
+_tkinter.TclError: no display name and no $DISPLAY environment variable
+Error: Can't open display: localhost:10.0
+Unable to init server: Could not connect: Connection refused
+cannot connect to X server n1:0
+""",
+        others="INFO: display of results is off\n",
+    ),
+    Symptom(
+        id="python-start",
+        title="Python itself does not start",
+        docs="PYTHONHOME or PYTHONPATH name the files of another Python: those of a module that the login shell had loaded, as a rule, as sbatch hands on the environment.\n",
+        printed_by="python",
+        releases="Python/pylifecycle.c: `Py_Initialize:` up to 3.7, `init_…:` from 3.8 on",
+        role="cause",
+        literals=("Fatal Python error: ", "Could not find platform "),
+        patterns=(r"Fatal Python error: (?:Py_Initialize|init_|initfsencoding|initsite|preconfig|config_)", r"Could not find platform (?:in)?dependent libraries <"),
+        causes=(
+            Cause("variables", "script", "the script names the files of one Python, and starts another", "unset PYTHONHOME and PYTHONPATH, or load the modules of one Python only", script=lambda job, event: shown(assigned(job, "PYTHONHOME", "PYTHONPATH"))),
+            Cause("inherited", "submission", "the environment of the job names the files of another Python than the one that starts (PYTHONHOME, PYTHONPATH)", "`module purge` and `unset PYTHONHOME PYTHONPATH` at the beginning of the script, or submit from a clean shell"),
+        ),
+        matches="""\
+Fatal Python error: Py_Initialize: Unable to get the locale encoding
+Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding
+Could not find platform independent libraries <prefix>
+""",
+        others="Fatal Python error: Segmentation fault\n",
     ),
     Symptom(
         id="checkpoint-broken",

@@ -82,6 +82,38 @@ CommandNotFoundError: Your shell has not been properly configured to use 'conda 
         examples=(Example("CondaError: Run 'conda init' before 'conda activate'\n", "#!/bin/bash\n«conda activate lab»\npython x.py\n", "no-hook"),),
     ),
     Symptom(
+        id="interpreter-line",
+        title="the first line of a script hands its interpreter what it does not understand",
+        docs="""\
+The kernel takes all that follows the interpreter in a line `#!…` as one argument, blanks and comments included: `#!/bin/bash -l -e`
+is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
+""",
+        printed_by="bash, dash, env",
+        releases="all releases; the hint at `-S` is that of coreutils 8.30 and later",
+        role="cause",
+        literals=(": invalid option", "Illegal option", "invalid option name", "No such file or directory", "options in shebang lines"),
+        patterns=(
+            r"^(?:\S*/)?(?:ba|da|k|z)?sh: (?:[0]: )?(?:-.?: invalid option|-+\w+ .*: invalid option|Illegal option -|# .*: No such file)",
+            r"^(?:\S*/)?(?:ba|k|z)?sh: line [0]: \S+: (?:\S+: )?invalid option name",
+            r"^(?:\S*/)?env: ['‘](?:\S*/)?(?:ba|da|k|z)?(?:sh|python[\d.]*) [^'’]*['’]: No such file|env: use -\[v\]S to pass options in shebang lines",
+        ),
+        causes=(
+            Cause("options", "script", "the first line of the script has more than one argument", "join the options (`#!/bin/bash -le`), and move a comment to a line of its own", codes=("SB007",)),
+            Cause("other-script", "code", "the first line of a script that the job runs has more than one argument", "join the options (`#!/bin/bash -le`), and move a comment to a line of its own"),
+        ),
+        matches="""\
+/bin/bash: - : invalid option
+/bin/bash: --login -e: invalid option
+/bin/bash: # train: No such file or directory
+/bin/sh: 0: Illegal option -
+/bin/bash: line 0: /bin/bash: /var/spool/slurmd/job7/slurm_script: invalid option name
+/usr/bin/env: ‘bash -l’: No such file or directory
+/usr/bin/env: use -[v]S to pass options in shebang lines
+""",
+        others="bash: -x: command not found\n/bin/bash: run.sh: No such file or directory\n",
+        examples=(Example("/bin/bash: - : invalid option\n", "«#!/bin/bash -l -e»\n#SBATCH -N 1\nsrun ./a\n", "options"),),
+    ),
+    Symptom(
         id="shell-syntax",
         title="the shell cannot read the script",
         docs="What stands above the place has run. `sh` may be dash, which does not know arrays, `[[`, `<(…)` or `source`.\n",
@@ -134,6 +166,7 @@ environment or a container, which has to be loaded inside the job. The script go
             r"^ {0,4}(?:/usr/bin/)?env: ['‘]?(?P<command>[^'’:]+)['’]?: No such file or directory",
         ),
         causes=(
+            Cause("directive-in-text", "script", "directives stand within quotes, where the shell takes them for a command and sbatch does not read them", "write each `#SBATCH` at the beginning of a line, before the first command", codes=("SB101",), log=lambda event: "#SBATCH" in event.groups.get("command", "")),
             Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),

@@ -74,6 +74,11 @@ def _made_on_first_node(job: Job, event: Event) -> Verdict:
     return Shown(found, None, "likely") if found and several else None
 
 
+def _is_script(event: Event) -> bool | None:
+    """It is the batch script itself that could not be started."""
+    return None if event.groups.get("program", "").endswith("slurm_script") else False
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -239,7 +244,8 @@ not come with the job (`--export=NONE`) it finds nothing.
         literals=("execve(", "couldn't exec"),
         patterns=(r"error: execve\((?:\w*)\): (?P<program>\S+): No such file", r"error: execve\((?P<program>[^)]+)\): No such file", r"execve\(\): bad interpreter\((?P<program>[^)]*)\)"),
         causes=(
-            Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=lambda event: event.groups.get("program", "").endswith("slurm_script") or False),
+            Cause("interpreter-line", "script", "what the first line of the script names is not there on the node", "see the finding", codes=("SB007",), log=_is_script),
+            Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=_is_script),
             Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
             Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", script=_no_path),
             Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
@@ -274,6 +280,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
         literals=("execve(", "access denied"),
         patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
         causes=(
+            Cause("interpreter-line", "script", "what the first line of the script names cannot be executed", "write `#!/bin/bash`: the path from the root, without blanks in it", codes=("SB007",), log=_is_script),
             Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
             Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
         ),

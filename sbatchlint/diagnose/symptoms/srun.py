@@ -1,5 +1,7 @@
 """srun: steps that do not start, or end."""
 
+import re
+
 from sbatchlint.diagnose.asking import asks, assigned, names_word, says, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
@@ -43,6 +45,16 @@ def _batch_script(job: Job, event: Event) -> Verdict:
     """Directives, which only sbatch reads."""
     settings = tuple(each.span for each in job.directives.settings)
     return Shown(settings[:1]) if settings and job.steps else None
+
+
+def _says_why(event: Event) -> bool | None:
+    """An error of the program's own stands above what srun says of its end."""
+    said = (each for each in event.above if not each.startswith(("srun:", "slurmstepd:")))
+    return None if any(re.search(r"(?i)\berror\b", each) for each in said) else False
+
+
+def _says_nothing(event: Event) -> bool | None:
+    return None if _says_why(event) is False else False
 
 
 # fmt: off
@@ -185,12 +197,13 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         printed_by="srun, bash",
         releases="all releases",
         role="cause",
-        literals=("Illegal instruction",),
-        patterns=(r"Illegal instruction",),
+        literals=("llegal instruction", "llegal opcode"),
+        patterns=(r"[Ii]llegal (?:instruction|opcode)(?! was encountered)",),
         causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"),),
         matches="""\
 srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
 /var/spool/slurmd/job0012/slurm_script: line 12: 265387 Illegal instruction     (core dumped) ./solver in.dat
+Error: illegal instruction, illegal opcode
 """,
     ),
     Symptom(
@@ -224,6 +237,7 @@ srun: error: node12: tasks 0-3: Illegal instruction (core dumped)
         ),
         causes=(
             Cause("shared-memory", "script", "the program was ended by a bus error, as where /dev/shm of its container is full", "give the container a larger /dev/shm", codes=("SB511",), log=says("Bus error")),
+            Cause("cut-short", "cluster", "the program was ended by a bus error: memory that it maps is not there, as /dev/shm is full, or a file system does not answer", "look at the size of /dev/shm, and whether the file systems of the node work; submit again with --exclude of that node", log=says("Bus error")),
             Cause("abort", "code", "the program ended itself ({signal})", "look at what it printed before", log=says("Aborted"), unproven="possible"),
             Cause("crash", "code", "the program crashed ({signal})", "look at what it printed last; a core file and `ulimit -c unlimited` tell where"),
         ),
@@ -305,8 +319,9 @@ Exception: process 0 terminated with signal SIGKILL
         literals=("Exited with exit code",),
         patterns=(r"Exited with exit code (?P<code>127|126)\b",),
         causes=(
-            Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps()),
-            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x"),
+            Cause("own-words", "code", "a program ended with exit code {code}, and says above it why", "look at what it printed before", log=_says_why, unproven="possible"),
+            Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps(), log=_says_nothing),
+            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", log=_says_nothing),
         ),
         matches="srun: error: n1: task 0: Exited with exit code 127\n",
         others="srun: error: n1: task 0: Exited with exit code 1\n",

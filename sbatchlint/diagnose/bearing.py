@@ -1,0 +1,101 @@
+"""Where a script bears on a message that nothing in it explains: what the message names, or what printed it."""
+
+from collections.abc import Iterator, Sequence
+
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.diagnose.asking import options
+from sbatchlint.diagnose.subjects import named, runs
+from sbatchlint.diagnose.symptom import Event, Shown, Where
+from sbatchlint.diagnose.symptoms.shell import row_named
+from sbatchlint.diagnose.traceback import files
+from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
+
+# The words of a message, and the options that set what they speak of.
+_OPTIONS = (
+    (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
+    (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), ("mem", "mem-per-cpu", "mem-per-gpu")),
+    (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
+    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), ("ntasks", "ntasks-per-node")),
+    (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks")),
+    (Regex(r"(?i)\bnodes\b"), ("nodes",)),
+    (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),
+    (Regex(r"(?i)\baccount\b"), ("account",)),
+)
+# Which of more commands than these failed is not told.
+MOST_STARTED = 2
+# Shorter names of modules stand in other words by chance.
+_SHORTEST_MODULE = 3
+_WORDS = Regex(r"[a-z][a-z\d_+-]*")
+
+
+def bearing(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
+    """The places of the script that have to do with an event, as far as the log tells; empty where it does not."""
+    return next(filter(None, (places for job in jobs for places in _places(job, event, where))), ())
+
+
+def concerned(event: Event) -> frozenset[str]:
+    """The options, by their canonical names, that set what a message speaks of."""
+    return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
+
+
+def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:
+    for question in (row_named, named):
+        verdict = question(job, event)
+        if isinstance(verdict, Shown):
+            yield verdict.spans
+    asked = () if where in ("code", "data", "cluster") else options(job, *concerned(event))
+    printed = runs(job, event)
+    if isinstance(printed, Shown):
+        started = printed.spans
+    else:  # what goes wrong on the cluster goes wrong for whatever the script starts
+        started = _started(job, event) if where != "cluster" else ()
+    yield tuple(dict.fromkeys(asked + _modules(job, event) + started))
+
+
+def _started(job: Job, event: Event) -> tuple[Span, ...]:
+    """The commands that may have printed a message: those with a file of its traceback, else those that do the work."""
+    own = [each for each in job.invocations if not each.kind]
+    named_in_it = _spans([each for each in own if _of_traceback(each, event)])
+    if named_in_it:
+        return named_in_it
+    weights = [(weight(job, each), each) for each in own]
+    heaviest = max((each for each, _ in weights), default=Weight.NONE)
+    return _spans([each for its, each in weights if its is heaviest >= Weight.PROGRAM])
+
+
+def _modules(job: Job, event: Event) -> tuple[Span, ...]:
+    """The commands that load a module of which the message, or what stands around it, speaks."""
+    near = frozenset(_WORDS.findall(" ".join((event.text, *event.above[-6:], *event.below)).lower()))
+    return tuple(
+        each.span
+        for each in job.invocations
+        if each.name in ("module", "ml")
+        for word in each.argv[1:]
+        if _name_of_module(shown_text(word)) in near
+    )
+
+
+def _name_of_module(word: str) -> str:
+    name = word.partition("/")[0].lower()
+    return name if len(name) >= _SHORTEST_MODULE and name != "load" else ""
+
+
+def _of_traceback(command: Invocation, event: Event) -> bool:
+    """Whether a command names a file of the traceback that ends in the event."""
+    names = files(event.above)
+    return bool(names) and any(
+        text.rpartition("/")[2] in names
+        for each in (command, *command.descendants())
+        for text in map(text_of, each.argv)
+        if text
+    )
+
+
+def _spans(commands: list[Invocation]) -> tuple[Span, ...]:
+    spans = tuple(dict.fromkeys(each.span for each in commands))
+    return spans if len(spans) <= MOST_STARTED else ()
