@@ -76,7 +76,15 @@ def _made_on_first_node(job: Job, event: Event) -> Verdict:
 
 def _is_script(event: Event) -> bool | None:
     """It is the batch script itself that could not be started."""
-    return None if event.groups.get("program", "").endswith("slurm_script") else False
+    itself = event.groups.get("program", "").endswith("slurm_script") or "bad interpreter(" in event.text
+    return None if itself else False
+
+
+def _first_line(job: Job, event: Event) -> Verdict:
+    """The first line of the script, where it names the interpreter that is not there."""
+    first = job.source.own.line(1)
+    interpreter = event.groups.get("program", "") if "bad interpreter(" in event.text else ""
+    return Shown((first,)) if interpreter and interpreter in job.source.own.slice(first) else None
 
 
 # fmt: off
@@ -244,8 +252,8 @@ not come with the job (`--export=NONE`) it finds nothing.
         literals=("execve(", "couldn't exec"),
         patterns=(r"error: execve\((?:\w*)\): (?P<program>\S+): No such file", r"error: execve\((?P<program>[^)]+)\): No such file", r"execve\(\): bad interpreter\((?P<program>[^)]*)\)"),
         causes=(
-            Cause("interpreter-line", "script", "what the first line of the script names is not there on the node", "see the finding", codes=("SB007",), log=_is_script),
-            Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=_is_script),
+            Cause("interpreter-line", "script", "what the first line of the script names is not there on the node", "name an interpreter by its path on the nodes (`#!/bin/bash`)", codes=("SB007",), script=_first_line, log=_is_script),
+            Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=lambda event: event.groups.get("program", "").endswith("slurm_script")),
             Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
             Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", script=_no_path),
             Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515"), script=_in_container),
@@ -266,6 +274,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
                 "environment-of-one-node",
                 "likely",
             ),
+            Example("slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or directory\n", "«#!/bin/zsh»\n#SBATCH -n 2\nsrun ./a\n", "interpreter-line"),
             Example("slurmstepd: error: execve(): module: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\n«srun module load gcc»\n", "shell-function", "likely"),
             Example("slurmstepd: error: execve(): python: No such file or directory\n", "#!/bin/bash\n#SBATCH -n 2\nsrun «--export=SEED=1» python train.py\n", "no-path"),
         ),
