@@ -96,3 +96,20 @@ def test_what_ends_the_shell_comes_before_what_it_went_on_after(tmp_path: Path) 
     log = f"{at} 3: frobnicate: command not found\n{at} 4: syntax error near unexpected token `('\n"
     best, _ = answer(tmp_path, log, HEAD + "frobnicate\nexport X=max(1, 2)\n")
     assert best.event.symptom.id == "shell-syntax"
+
+
+def test_what_a_shell_goes_on_after_is_no_reason_of_another_failure(tmp_path: Path) -> None:
+    at = "/var/spool/slurmd/job7/slurm_script: line 3:"
+    log = f'{at} frobnicate: command not found\nTraceback (most recent call last):\n  File "fit.py", line 1\n'
+    best, _ = answer(tmp_path, f"{log}ValueError: no root in the interval\n", HEAD + "frobnicate\npython fit.py\n")
+    assert best.event.symptom.id == "python-exception"
+    best, _ = answer(tmp_path, f"{log}OSError: frobnicate did not answer\n", HEAD + "frobnicate\npython fit.py\n")
+    assert best.event.symptom.id == "command-not-found"
+    best, _ = answer(tmp_path, f"{log}ModuleNotFoundError: No module named 'x'\n", HEAD + "frobnicate\npython fit.py\n")
+    assert best.event.symptom.id == "command-not-found"
+
+
+def test_a_module_with_a_number_is_no_node(tmp_path: Path) -> None:
+    log = 'Traceback (most recent call last):\n  File "fit.py", line 1\nsqlite3.OperationalError: no such column: x\n'
+    best, _ = answer(tmp_path, log, HEAD + "python fit.py\n")
+    assert best.event.row == 3

@@ -6,26 +6,14 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.diagnose.asking import options
-from sbatchlint.diagnose.subjects import named, runs
+from sbatchlint.diagnose.subjects import concerned, named, runs
 from sbatchlint.diagnose.symptom import Event, Shown, Where
 from sbatchlint.diagnose.symptoms.shell import row_named
 from sbatchlint.diagnose.traceback import files
 from sbatchlint.job import Job
-from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# The words of a message, and the options that set what they speak of.
-_OPTIONS = (
-    (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
-    (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), ("mem", "mem-per-cpu", "mem-per-gpu")),
-    (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
-    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), ("ntasks", "ntasks-per-node")),
-    (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks")),
-    (Regex(r"(?i)\bnodes\b"), ("nodes",)),
-    (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),
-    (Regex(r"(?i)\baccount\b"), ("account",)),
-)
 # Which of more commands than these failed is not told.
 MOST_STARTED = 2
 # Shorter names of modules stand in other words by chance.
@@ -36,11 +24,6 @@ _WORDS = Regex(r"[a-z][a-z\d_+-]*")
 def bearing(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
     """The places of the script that have to do with an event, as far as the log tells; empty where it does not."""
     return next(filter(None, (places for job in jobs for places in _places(job, event, where))), ())
-
-
-def concerned(event: Event) -> frozenset[str]:
-    """The options, by their canonical names, that set what a message speaks of."""
-    return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
 
 
 def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:

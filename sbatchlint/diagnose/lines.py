@@ -19,7 +19,7 @@ _LABEL = re.compile(
     r"|\[\d+,(?P<mpi>\d+)\](?:<std(?:out|err|diag)>)?: ?"
     r"|\((?P<actor>\w[\w.]* pid=\d+(?:, ip=[\w.:]+)?)\) ?"
     r"|(?P<node>(?!python|perl|ruby|lua|libc|gcc|slurm|srun|sbatch)"
-    r"[a-z][a-z-]{0,40}\d[\w-]{0,40}(?:\.[\w.-]{1,60})?): (?=\S))"
+    r"[a-z][a-z-]{0,40}\d[a-z\d_-]{0,40}(?:\.[a-z\d_.-]{1,60})?): (?=\S))"
 )
 # How programs that ran another one begin what it printed.
 _STREAM = re.compile(r"[Ss](?:td(?:err|out)|TD(?:ERR|OUT)) ?[=:>|] ?(?=\S)")

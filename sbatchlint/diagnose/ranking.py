@@ -24,6 +24,17 @@ _GOES_ON = re.compile(
     r"|fallback(?!.*\bnot\b)|will (?:retry|try again|be ignored|continue|use)|using (?:the )?default|assum(?:es?|ing)\b"
     r"|proceeding|instead\b|trying again|non[- ]fatal|harmless|exception ignored|is retried)|: Setting \w+ to "
 )
+# What a shell without `set -e` goes on after, the messages that tell of another failure in words of their own, and how
+# those sound that come of it.
+_PASSED_OVER = frozenset({"command-not-found", "conda-not-initialised", "module-unknown"})
+_OWN_WORDS = frozenset({"python-exception", "error-message"})
+_LACKS = re.compile(
+    r"(?i)not found|no such (?:file|command)|no module|not installed|cannot import|shared object|shared librar"
+    r"|not in (?:your )?path|exit code 12[67]|no package|could not find|unable to (?:find|locate)|can(?:no|')t find"
+    r"|undefined symbol|GLIBC|version"
+)
+# A name of a command, and not what is left of a broken line.
+_COMMAND = re.compile(r"[a-z][\w.+-]*")
 # What only points to the reason.
 _POINTS = re.compile(
     r"(?i)see (?:the )?(?:\w+ )?(?:stack ?trace|trace ?back|root cause|logs?|above|output|message|error)s?\b"
@@ -85,6 +96,9 @@ def rank(findings: Findings) -> Ranked:
             by_role[event.symptom.role].append(event)
     # nothing but the text of the script leads to this, and the shell ends at it
     ranked.causes.sort(key=lambda each: not (each.symptom.id == "shell-syntax" and "slurm_script" in each.text))
+    outlived = [each for each in ranked.causes if _has_nothing_to_do_with(each, ranked)]
+    ranked.causes[:] = [each for each in ranked.causes if each not in outlived]
+    ranked.noise.extend(Noise(each, WENT_ON) for each in outlived)
     # those who start others report them, at times before their last words arrive
     ranked.consequences.sort(key=lambda each: each.symptom.id in ("task-failed", "workflow-step-failed"))
     # messages that only have the form of errors: those that are called so come first
@@ -101,6 +115,23 @@ def rank(findings: Findings) -> Ranked:
                 events.remove(event)
                 ranked.outlived.append(event)
     return ranked
+
+
+def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
+    """Whether the shell went on after an event, to a failure that is none of a missing program, module or file."""
+    if event.symptom.id not in _PASSED_OVER:
+        return False
+    named = event.groups.get("command") or event.groups.get("module")
+    if "command" in event.groups and not _COMMAND.fullmatch(event.groups["command"]):
+        return False
+    failed = (*ranked.causes, *ranked.consequences, *ranked.teardown)
+    later = [
+        each
+        for each in failed
+        if each.file == event.file and each.row > event.last and each.symptom.id not in _PASSED_OVER
+        if each.symptom.role == "cause" or each.symptom.id in _OWN_WORDS
+    ]
+    return bool(later) and not any(_LACKS.search(each.text) or (named and named in each.text) for each in later)
 
 
 def _announces(event: Event) -> bool:
@@ -122,6 +153,8 @@ def _goes_on(event: Event) -> bool:
 def _led_to_another(event: Event) -> bool:
     """Whether an exception is a look-up that failed, and the next one says what for: `except KeyError: raise …`. Or it
     is a mere name, which does not stand below the frames of a traceback."""
+    if event.groups.get("text", "").startswith("Caught ") and any("Original Traceback" in each for each in event.below):
+        return True
     if event.groups.get("type") and not event.groups.get("text") and event.symptom.id == "python-exception":
         return not event.above or not event.above[-1].startswith((" ", "\t"))
     kind = event.groups.get("type", "").rsplit(".", 1)[-1]

@@ -5,14 +5,17 @@ much, or not reached. The causes below are for symptoms whose text is the progra
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.asking import lacks, options, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 Subject = Literal[
@@ -64,6 +67,17 @@ _OF_THE_CODE = frozenset(
     ["TypeError", "AttributeError", "NameError", "UnboundLocalError", "IndexError", "SyntaxError", "IndentationError",
      "NotImplementedError", "RecursionError", "ZeroDivisionError"]
 )  # fmt: skip
+# The words of a message, and the options that set what they speak of.
+_OPTIONS = (
+    (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
+    (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), ("mem", "mem-per-cpu", "mem-per-gpu")),
+    (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
+    (Regex(r"(?i)\btasks?\b|\branks?\b|\bprocess(?:es|ors)?\b|world[_ ]size"), ("ntasks", "ntasks-per-node")),
+    (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks")),
+    (Regex(r"(?i)\bnodes\b"), ("nodes",)),
+    (Regex(r"(?i)\bpartition\b|\bqueue\b"), ("partition",)),
+    (Regex(r"(?i)\baccount\b"), ("account",)),
+)
 # Words of a message that a script may hold as well: options, paths, names in quotes, assignments.
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")
 _MARKED = re.compile(
@@ -160,6 +174,11 @@ def speaks_of(*names: Subject) -> Callable[[Event], bool | None]:
     return lambda event: None if subject(event) in names else False
 
 
+def concerned(event: Event) -> frozenset[str]:
+    """The options, by their canonical names, that set what a message speaks of."""
+    return frozenset(name for words, names in _OPTIONS if words.search(event.text) for name in names)
+
+
 def named(job: Job, event: Event) -> Verdict:
     """The commands and directives of the script with a word that the message names."""
     text = job.source.text
@@ -168,17 +187,22 @@ def named(job: Job, event: Event) -> Verdict:
         if len(word) < (4 if word.startswith("-") else 5) or word in ("ERROR", "FATAL", "STDERR"):
             continue
         inside = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        found = [each.span for each in job.invocations if inside.search(text[each.span.start : each.span.end])]
-        found = found or [each.span for each in job.assignments if inside.search(text[each.span.start : each.span.end])]
+        found = _within(job.invocations, inside, text) or _within(job.assignments, inside, text)
         if found:
             return Shown(tuple(found[:2]), None, "likely")
     return None
 
 
+def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern[str], text: str) -> list[Span]:
+    """Where a word stands within commands or assignments."""
+    found = (inside.search(text, each.span.start, each.span.end) for each in those)
+    return list(dict.fromkeys(Span(*match.span()) for match in found if match))
+
+
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives that say how many."""
     found = [each.span for each in job.invocations if each.name in _LAUNCHERS] or _working(job)
-    asked = options(job, "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
+    asked = options(job, *concerned(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *asked))
 
 

@@ -1,7 +1,7 @@
 """A directive that sbatch does not read, as the reason why a job was not given what its script asks for."""
 
-from sbatchlint.diagnose.bearing import concerned
 from sbatchlint.diagnose.joining import Answer, Picture
+from sbatchlint.diagnose.subjects import concerned
 from sbatchlint.diagnose.symptom import Cause, Event
 from sbatchlint.source.regex import Regex
 

@@ -108,6 +108,26 @@ AssertionError: Invalid device id
         matches="RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\ntorch.AcceleratorError: CUDA error: all CUDA-capable devices are busy or unavailable\n",
     ),
     Symptom(
+        id="gpu-not-initialised",
+        title="CUDA does not start on the GPU",
+        docs="The driver of the node, or the GPU, is in a state in which no program can use it; the next node may do. A program that forks after its first use of CUDA sees the same.\n",
+        printed_by="CUDA",
+        releases="cudaErrorInitializationError (3), all releases",
+        role="cause",
+        literals=("nitialization error", "InitializationError", "driver initialization failed", "initialize NVML"),
+        patterns=(r"CUDA .*\binitialization error|cudaErrorInitializationError|CUDA driver initialization failed|Failed to initialize NVML: (?!Driver/library)",),
+        causes=(
+            Cause("forked", "code", "the program uses CUDA in a process that was forked after CUDA's start", "start workers by `spawn`", log=lambda event: any("forked subprocess" in each or "multiprocessing" in each for each in (event.text, *event.above[-8:])) or False),
+            Cause("node", "cluster", "CUDA does not start on a GPU of the node", "submit again with --exclude of that node, and tell the site"),
+        ),
+        matches="""\
+abort: CUDA error 3 in file device.cpp line 7: initialization error !!!
+RuntimeError: CUDA error: initialization error
+Failed to initialize NVML: Unknown Error
+""",
+        others="Failed to initialize NVML: Driver/library version mismatch\n",
+    ),
+    Symptom(
         id="no-gpu",
         title="the program sees no GPU",
         docs="""\

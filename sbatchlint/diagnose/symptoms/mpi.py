@@ -264,7 +264,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         causes=(
             Cause("tasks-mismatch", "script", "the script starts the MPI processes otherwise than the job has tasks", "see the finding", codes=("SB318",)),
             Cause("start-option", "script", "MPI could not start: srun offers another PMI than the program speaks, or none", "name the PMI of the program's MPI (`srun --mpi=list`; --mpi=pmix, or --mpi=pmi2 for Intel MPI and MPICH), or start it with its own mpirun", script=_mpi_written, log=_at_start),
-            Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start, unproven="possible"),
+            Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start),
             Cause("program", "code", "an MPI process ended badly", "look at what that rank printed before", unproven="possible"),
         ),
         matches="""\

@@ -53,7 +53,9 @@ def _module_path(job: Job, event: Event) -> Verdict:
     return shown(found) or shown(commands(job, *_PYTHONS), "possible")
 
 
-_SYSTEM_SPEAKER = r"^(?:slurm\w+|systemd|munged): |(?:^|\s)/(?:usr/)?lib(?:64)?/\S+: undefined symbol"
+_SYSTEM_SPEAKER = (
+    r"^(?:slurm\w+|systemd|munged): |(?:^|\s)/(?:usr/)?lib(?:64)?/\S+: undefined symbol|/slurm/\S*: undefined symbol"
+)
 _SYSTEM_LIBRARY = (
     r"^lib(?:cuda|nvidia|nvcuvid|amd_|hsa|ib|rdma|mlx|psm|fabric|efa|cxi|ugni|lnet|slurm|munge|pmi|X|GL|EGL|c|m|dl|pthread"
     r"|stdc\+\+|gcc_s|crypt|ssl|z|tinfo|ncurses|nsl|udev|pci|numa)(?:[-_.]|\w*\.so|$)"
