@@ -30,6 +30,7 @@ import os.path
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.directives import UNKNOWN, Setting
 from sbatchlint.slurm.grammar import patterns
-from sbatchlint.slurm.versions import is_before
+from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Options, StepOptions
@@ -91,7 +92,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _old(job: Job) -> tuple[str, ...]:
     """The releases that make no folders."""
-    return tuple(version for version in job.versions.majors if is_before(version, "23.02"))
+    return _old_of(job.versions)
+
+
+@cache
+def _old_of(versions: Range) -> tuple[str, ...]:
+    return tuple(version for version in versions.majors if is_before(version, "23.02"))
 
 
 def _worst(job: Job) -> str:

@@ -88,9 +88,9 @@ def _with_number(path: str) -> str:
 
 
 def _is_read(job: Job, path: str) -> bool:
-    name = re.escape(posixpath.basename(path))
-    lines = job.source.text.splitlines()
-    return any(re.search(rf"(?<![\w.-]){name}(?![\w.-])", line) for line in lines if not line.startswith("#SBATCH"))
+    name = posixpath.basename(path)
+    lines = [line for line in job.source.text.splitlines() if name in line and not line.startswith("#SBATCH")]
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) for line in lines)
 
 
 def _logs_of_work(job: Job) -> Iterator[Finding]:

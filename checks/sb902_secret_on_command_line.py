@@ -75,9 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _speaks_of_secrets(text: str) -> bool:
     text = text.lower()
-    if any(sign in text for sign in _SIGNS):
+    if any(map(text.__contains__, _SIGNS)):
         return True
-    return any(sign in text for sign in ("pat", "pw", "pass", "login")) and _OTHER_SIGN.search(text) is not None
+    return any(map(text.__contains__, ("pat", "pw", "pass", "login"))) and _OTHER_SIGN.search(text) is not None
 
 
 class Secrets:
@@ -203,6 +203,9 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
 
 def _as_written(job: Job, word: Pieces) -> str | None:
     """The text of a word, with the slots of a template in it; None where it has other unknown parts."""
+    known = text_of(word)
+    if known is not None:
+        return known
     slots = [piece for piece in word if piece.text is None]
     if any(piece.expansion is not None for piece in slots):
         return None

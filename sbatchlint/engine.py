@@ -86,7 +86,8 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
         faults.append(_fault(source, "the triggers", error))
         silent = frozenset()
     # without what its trigger wants, a check is not even loaded
-    diagnostics = run(entry for entry in entries if entry.module not in silent and entry.module not in _LATE)
+    silent = silent | _LATE
+    diagnostics = run([entry for entry in entries if entry.module not in silent])
     ignored = 0
     texts = [source.text, *(each.source.text for each in diagnostics if each.reached)]
     if settings.ignores and any(COMMENT_MARK in text for text in texts):
@@ -108,23 +109,24 @@ def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings)
     if entry.module in STAGES and entry.code not in settings.named:
         return []
     check = registry().load(entry)
-    if check.card.stage != "stable" and entry.code not in settings.named:
+    card = check.card
+    if card.stage != "stable" and entry.code not in settings.named:
         return []  # a check that the index does not know yet
-    arguments = (settings.options(check),) if check.card.options else ()
+    arguments = (settings.options(check),) if card.options else ()
     severity = settings.severities.get(entry.code)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
-        if check.card.whole_script and job.limits.exhausted:
+        if card.whole_script and job.limits.exhausted:
             continue
-        if source.is_fragment and not check.card.alone and job.outer is None:
+        if not card.alone and source.is_fragment and job.outer is None:
             continue  # what is not written there may stand elsewhere; a script that it submits is whole
         for finding in check.run(job, *arguments):
-            if severity is None and (finding.severity or check.card.severity) != "info" and is_unfinished(job):
+            if severity is None and (finding.severity or card.severity) != "info" and is_unfinished(job):
                 finding = finding._replace(severity="info")
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
                 if callable(finding.fix):
-                    shown = settings.shows(entry.code, severity or finding.severity or check.card.severity)
+                    shown = settings.shows(entry.code, severity or finding.severity or card.severity)
                     finding = finding._replace(fix=finding.fix() if shown else None)
                 placed, where, reached = _placed(finding, job.source)
                 if not reached or _is_wanted(entry, where.path, settings):

@@ -13,10 +13,11 @@ from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.launches import entered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sbatchlint.job import Job
     from sbatchlint.slurm.directives import Directives
+    from sbatchlint.slurm.model import Setting
 
 __all__ = [
     "AnyOf",
@@ -177,40 +178,48 @@ class Written(Trigger):
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        blocks = option_blocks(job)
-        return (way for way, is_written in _WAYS.items() if any(map(is_written, blocks)))
+        return (way for block in option_blocks(job) for way in _ways(block))
 
 
-def _any_word(test: "Callable[[str], bool]") -> "Callable[[Directives], bool]":
-    return lambda directives: any(test(token.text) for line in directives.lines for token in line.tokens)
+def _ways(directives: "Directives") -> "Iterator[str]":
+    for line in directives.lines:
+        if line.comment is not None:
+            yield "comment"
+        if line.dropped is not None or line.separator:
+            yield "dropped"
+        for token in line.tokens:
+            word = token.text
+            if token.positions is not None:
+                yield "quoted"
+            if "=" in (word[:1], word[-1:]) or word[:1] == "-" != word[1:2] and "=" in word:
+                yield "equals"
+            if word[:1] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--"):
+                yield "dashes"
+    if directives.has_comments:
+        yield "comments"
+    if directives.foreign is not None:
+        yield "foreign"
+    yield from _ways_of_settings(directives.settings)
 
 
-_WAYS: "dict[str, Callable[[Directives], bool]]" = {
-    "comment": lambda directives: any(line.comment is not None for line in directives.lines),
-    "comments": lambda directives: directives.has_comments,
-    "dropped": lambda directives: any(line.dropped is not None or line.separator for line in directives.lines),
-    "quoted": lambda directives: any(token.positions is not None for line in directives.lines for token in line.tokens),
-    "equals": _any_word(lambda word: "=" in (word[:1], word[-1:]) or word[:1] == "-" != word[1:2] and "=" in word),
-    "dashes": _any_word(lambda word: word[:1] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--")),
-    "short": lambda directives: any(
-        each.written[:2] == "--" and each.written[2:] != each.name for each in directives.settings
-    ),
-    "foreign": lambda directives: directives.foreign is not None,
-    "plugin": lambda directives: any(each.plugin is not None for each in directives.settings),
-    "again": lambda directives: len({each.name for each in directives.settings}) < len(directives.settings),
-    "expansion": lambda directives: any(
-        each.value is not None and (each.value[:1] == "~" or "$" in each.value or "`" in each.value)
-        for each in directives.settings
-    ),
-    "glued": lambda directives: any("--" in (each.value or "")[1:] for each in directives.settings),
-    "later": lambda directives: any(each.value_line not in (None, each.line) for each in directives.settings),
-    "gpus": lambda directives: _asks_twice(directives),
-}
-
-
-def _asks_twice(directives: "Directives") -> bool:
-    given = [each for each in directives.settings if each.name in ("gres", "gpus-per-node")]
-    return len({each.name for each in given}) > 1 or any("," in (each.value or "") for each in given)
+def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
+    for each in settings:
+        if each.written[:2] == "--" and each.written[2:] != each.name:
+            yield "short"
+        if each.plugin is not None:
+            yield "plugin"
+        if each.value_line not in (None, each.line):
+            yield "later"
+        value = each.value or ""
+        if value[:1] == "~" or "$" in value or "`" in value:
+            yield "expansion"
+        if "--" in value[1:]:
+            yield "glued"
+    if len({each.name for each in settings}) < len(settings):
+        yield "again"
+    given = [each for each in settings if each.name in ("gres", "gpus-per-node")]
+    if len({each.name for each in given}) > 1 or any("," in (each.value or "") for each in given):
+        yield "gpus"
 
 
 class StepOptions(Trigger):

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
-_SLOT = Regex(r"(?m)^#SBATCH\b.*?(?:@|__|%[%(A-Z]|(?<!\$)\{)")
+# The word comes first, so that the rest of a text is passed by quickly.
+_SLOT = Regex(r"#SBATCH\b(?<![^\n]#SBATCH).*?(?:@|__|%[%(A-Z]|(?<!\$)\{)")
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
 
@@ -172,6 +173,9 @@ def cut(field: Pieces, start: int, end: int) -> Pieces:
 
 def expansions(field: Pieces) -> tuple[Expansion, ...]:
     """Every expansion that went into a field, inputs included."""
+    if len(field) == 1:
+        only = field[0].expansion
+        return () if only is None else (only, *only.inputs)
     found: list[Expansion] = []
     for piece in field:
         expansion = piece.expansion

@@ -214,6 +214,8 @@ class LayeredDict(MutableMapping[str, Named]):
 
     def __bool__(self) -> bool:
         """Whether there is any: asked of every command, for which counting them is too much."""
+        if not self._own:
+            return bool(self._shared)
         if any(each is not None for each in self._own.values()):
             return True
         return len(self._shared) > sum(name in self._shared for name in self._own)

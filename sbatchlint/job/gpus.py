@@ -36,6 +36,8 @@ _VARIABLES = {
 _OTHERS = (
     "SLURM_GPUS_PER_SOCKET", "SLURM_STEP_GRES", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU",
 )  # fmt: skip
+# Options by their names.
+Told = dict[str, StepOption]
 # GPUs and tasks of a node are not looked at one by one where there are more.
 MOST_ON_NODE = 1024
 # Programs take their GPUs from these.
@@ -193,7 +195,10 @@ def step_gpus(job: Job, step: Step) -> StepGpus:
 
     Releases whose srun refuses the options have no say.
     """
-    found = [each for _, each in answers(lambda version: _sharing(step, version), job.versions.majors)]
+    options = told(step)
+    found: list[Sharing | None] = [_UNKNOWN]
+    if not _is_unclear(step):
+        found = [each for _, each in answers(lambda version: _sharing(step, version, options), job.versions.majors)]
     return StepGpus(step, tuple(dict.fromkeys(each for each in found if each is not None)), _reason(step))
 
 
@@ -208,16 +213,14 @@ class _Asked(NamedTuple):
     total: int | None
 
 
-def _sharing(step: Step, version: str) -> Sharing | None:
+def _sharing(step: Step, version: str, options: Told) -> Sharing | None:
     """What a release makes of a step's options; None where its srun refuses them."""
     request = step.request
-    if not step.certain or not request.directives.certain or not step.is_placed or _is_unclear(step):
-        return _UNKNOWN
     if is_before(version, "22.05") or "gpus-per-socket" in step.options or request.asked("gpus-per-socket"):
         return _UNKNOWN
-    if refuses_gres(step, version):
+    if _refuses_gres(step, version, options):
         return None
-    asked = _asked(step, version)
+    asked = _asked(step, version, options)
     if asked is None or None in asked:
         return _UNKNOWN
     per_node, per_task, total = asked
@@ -236,9 +239,8 @@ def _sharing(step: Step, version: str) -> Sharing | None:
         on_node = 0 if request.asks_for_gpus else None
     if request.asked("ntasks-per-gpu"):
         share = 1  # there are as many tasks as GPUs, or some times as many
-    return Sharing(
-        on_node, share, _binding(step, version), not is_before(version, "25.11"), not is_before(version, "23.11")
-    )
+    binding = _binding(step, version, options)
+    return Sharing(on_node, share, binding, not is_before(version, "25.11"), not is_before(version, "23.11"))
 
 
 def refuses_gres(step: Step, version: str) -> bool:
@@ -247,20 +249,24 @@ def refuses_gres(step: Step, version: str) -> bool:
     Since 26.05 any GPUs in --gres (`validate_options_salloc_sbatch_srun()` in src/common/slurm_opt.c; srun reads
     SLURM_GPUS_PER_NODE as --gpus-per-node). Before 23.02 --gres=none.
     """
-    gres = told(step).get("gres")
-    if gres is None or not ("gpus-per-node" in told(step) or _inherits(step, "gpus-per-node")):
+    return _refuses_gres(step, version, told(step))
+
+
+def _refuses_gres(step: Step, version: str, options: Told) -> bool:
+    gres = options.get("gres")
+    if gres is None or not ("gpus-per-node" in options or _inherits(step, "gpus-per-node")):
         return False
     if (gres.text or "").lower() == "none":
         return is_before(version, "23.02")
     return not is_before(version, "26.05") and gpu_count("gres", gres.text or "", version) is not None
 
 
-def _asked(step: Step, version: str) -> _Asked | None:
+def _asked(step: Step, version: str, options: Told) -> _Asked | None:
     """What a step asks for, its own options and the job's; None where it is not known."""
-    request, options = step.request, told(step)
+    request = step.request
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
         return None
-    own = {name: _own_count(step, name, version) for name in FORMS if name in options}
+    own = {name: _own_count(options, name, version) for name in FORMS if name in options}
     gpus = request.gpus
     inherited = {name: _inherits(step, name) for name in ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")}
     gres = own.pop("gres", 0)
@@ -296,7 +302,7 @@ def _asked(step: Step, version: str) -> _Asked | None:
         per_task = gpus.per_task if inherited["gpus-per-task"] or inherited["tres-per-task"] else 0
     total = own.get("gpus", gpus.total if inherited["gpus"] else 0)
     if "gres" in options:
-        merged = _with_gres(step, version, gres, per_node, inherited["gpus-per-node"] or "gpus-per-node" in own)
+        merged = _with_gres(options, version, gres, per_node, inherited["gpus-per-node"] or "gpus-per-node" in own)
         if merged is None:
             return None
         if merged < 0:
@@ -305,9 +311,9 @@ def _asked(step: Step, version: str) -> _Asked | None:
     return _Asked(per_node, per_task, total)
 
 
-def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
+def _with_gres(options: Told, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
     """GPUs per node with `--gres` of an srun; -1: it clears all forms; None where that is not known."""
-    if (told(step)["gres"].text or "").lower() == "none":
+    if (options["gres"].text or "").lower() == "none":
         return None if both and is_before(version, "23.11") else -1
     if not both:
         return gres if gres is not None else 0
@@ -316,9 +322,9 @@ def _with_gres(step: Step, version: str, gres: int | None, per_node: int | None,
     return gres or per_node  # the last of the two counts, a 0 does not
 
 
-def _own_count(step: Step, name: str, version: str) -> int | None:
+def _own_count(options: Told, name: str, version: str) -> int | None:
     """GPUs in the value of an srun's option; None where they are not known (for --gres: or it asks for none)."""
-    text = told(step)[name].text
+    text = options[name].text
     if text is None:
         return None
     found = gpu_count(name, text, version)
@@ -332,7 +338,7 @@ def _has_no_gpu(request: Request, version: str) -> bool:
     return text is not None and gpu_count("gres", text, version) is None
 
 
-def told(step: Step) -> dict[str, StepOption]:
+def told(step: Step) -> Told:
     """The options of a step that bear on GPUs: those of its srun, and those that the script sets by a variable."""
     found = {name: each for name, variable in _VARIABLES.items() if (each := step.variable(name, variable)) is not None}
     return {**found, **step.options}
@@ -346,7 +352,9 @@ def _inherits(step: Step, name: str) -> bool:
 
 
 def _is_unclear(step: Step) -> bool:
-    """Whether the script sets a variable for srun in a way that is not known here."""
+    """Whether its options are not known, or the script sets a variable for srun in a way that is not known here."""
+    if not step.certain or not step.request.directives.certain or not step.is_placed:
+        return True
     if any(own_variable(step.invocation, name).how for name in _OTHERS):
         return True
     return any(own_variable(step.invocation, name).how == "unknown" for name in _VARIABLES.values())
@@ -355,8 +363,8 @@ def _is_unclear(step: Step) -> bool:
 # --- how tasks share them ------------------------------------------------------------------------------
 
 
-def _binding(step: Step, version: str) -> Binding | None:
-    options, request = told(step), step.request
+def _binding(step: Step, version: str, options: Told) -> Binding | None:
+    request = step.request
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
         return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)
@@ -375,7 +383,7 @@ def _binding(step: Step, version: str) -> Binding | None:
             number = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
         return None if number is None else Binding("per_task", number) if number else Binding("")
     if per_task:
-        number = _own_count(step, per_task[0], version)
+        number = _own_count(options, per_task[0], version)
         return None if number is None else Binding("per_task", number) if number else Binding("")
     return Binding("")
 

@@ -64,14 +64,14 @@ def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[La
     """The launchers among the commands, with what their configuration files beside the script say."""
     found = []
     for invocation in invocations:
-        if invocation.phase is Phase.SUBMIT or invocation.calls_function:
+        if invocation.phase is Phase.SUBMIT:
             continue
 
         def environment(name: str, here: Invocation = invocation) -> Pieces | None:
             return exported(here, name)
 
         launcher = recognise(invocation.argv, environment)
-        if launcher is not None:
+        if launcher is not None and not invocation.calls_function:
             launcher.joined = invocation.before is not None or invocation.spawn.component is not None
             if launcher.kind == "accelerate" and launcher.config_file is not None:
                 configure(launcher, launcher.config_file, invocation, beside)

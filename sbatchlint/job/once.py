@@ -9,6 +9,8 @@ from sbatchlint.job import Job
 Answer = TypeVar("Answer")
 About = ParamSpec("About")
 
+_UNKNOWN = object()  # no answer
+
 
 def once(question: Callable[Concatenate[Job, About], Answer]) -> Callable[Concatenate[Job, About], Answer]:
     """Computes the answer to a question once for each job, and for what else it is asked about (hashable).
@@ -19,9 +21,9 @@ def once(question: Callable[Concatenate[Job, About], Answer]) -> Callable[Concat
     @wraps(question)
     def answer(job: Job, /, *about: About.args, **named: About.kwargs) -> Answer:
         key: Hashable = (question, *about, *named.items()) if named else (question, *about)
-        if key not in job.answers:
-            job.answers[key] = question(job, *about, **named)
-        found: Answer = job.answers[key]
+        found: Answer = job.answers.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = job.answers[key] = question(job, *about, **named)
         return found
 
     return answer

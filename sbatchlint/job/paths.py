@@ -5,6 +5,7 @@ next. The settings (`shared-paths`, `local-paths`, `home-is-shared`, `container-
 """
 
 import re
+from functools import lru_cache
 
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
@@ -115,6 +116,7 @@ def per_task(path: Pieces) -> tuple[Expansion, ...]:
     return tuple(e for e in expansions(path) if e.name in _TASK_VARIABLES)
 
 
+@lru_cache(maxsize=1024)
 def brought_along(path: str) -> bool:
     """Whether images have folders of that name too, so that a path below it need not be the host's."""
     return bool(

@@ -5,6 +5,7 @@ half-open pair of them. Rows and columns exist only in reports.
 """
 
 from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -66,14 +67,9 @@ class Source:
     def __init__(self, text: str, path: str = "<stdin>") -> None:
         self.text = text
         self.path = path
-        starts = [0]
-        find = text.find
-        at = find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = find("\n", at + 1)
-        self._line_starts = starts
-        self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > len(starts) - 1 else "\n"
+        self._line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
+        lines = len(self._line_starts)
+        self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > lines - 1 else "\n"
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str = "<stdin>") -> "Source":

@@ -5,7 +5,7 @@ The question is one: was a text fixed in an earlier phase than that in which it 
 process who or where it is.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around
@@ -105,7 +105,7 @@ def early_uses(job: Job, question: Question) -> list[EarlyUse]:
     found = []
     for step in job.steps:
         for command in step.program:
-            for expansion, consumer, word in _uses_in(command, step, question):
+            for expansion, consumer, word in _uses_in(job, command, step, question):
                 found.append(EarlyUse(expansion, step, consumer, command, word, _shells(command, step)))
     return found
 
@@ -157,7 +157,7 @@ def value_in_batch(name: str) -> str:
 # --- uses of one command -----------------------------------------------------------------------------
 
 
-def _uses_in(command: Invocation, step: Step, question: Question) -> Iterator[tuple[Expansion, str, Pieces]]:
+def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> Iterator[tuple[Expansion, str, Pieces]]:
     """What is asked for in a command of a step: the expansion, what consumes it, and the word."""
     if command.text is not None:
         for expansion, kind in _in_conditions(command.text, question):
@@ -174,8 +174,8 @@ def _uses_in(command: Invocation, step: Step, question: Question) -> Iterator[tu
     for name, field in command.variables:
         for expansion in _early(field, question):
             yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), field
-    for field in command.argv[1:] if command.state.files else ():
-        for expansion, kind in _in_written_file(command, field, question):
+    for text in _files_given(job, command) if command.state.files else ():
+        for expansion, kind in _in_written_file(text, question):
             yield expansion, kind, ()
     for name in _own_exports(command, step, question):
         value = exported(command, name) or ()
@@ -232,15 +232,21 @@ def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansio
             yield from ((each, kind) for each in _early((piece,), question))
 
 
-def _in_written_file(command: Invocation, field: Pieces, question: Question) -> list[tuple[Expansion, str]]:
+@once
+def _files_given(job: Job, command: Invocation) -> list[Text]:
+    """The files that the batch script wrote and a command is given."""
+    found = []
+    for field in command.argv[1:]:
+        word = shown_text(field)
+        at = word.find("=") + 1 if word.startswith("-") else 0
+        text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
+        if text is not None:
+            found.append(text)
+    return found
+
+
+def _in_written_file(text: Text, question: Question) -> list[tuple[Expansion, str]]:
     """What is asked for in a file that the batch script wrote and the command is given."""
-    if not command.state.files:
-        return []
-    word = shown_text(field)
-    at = word.find("=") + 1 if word.startswith("-") else 0
-    text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
-    if text is None:
-        return []
     found: list[tuple[Expansion, str]] = []
     size = 0
     for piece in text.field:
@@ -251,8 +257,9 @@ def _in_written_file(command: Invocation, field: Pieces, question: Question) -> 
     return found
 
 
-def _early(field: Pieces, question: Question) -> list[Expansion]:
-    return [each for each in expansions(field) if each.phase is Phase.BATCH and question.meant(each)]
+def _early(field: Pieces, question: Question) -> Sequence[Expansion]:
+    found = expansions(field)
+    return found and [each for each in found if each.phase is Phase.BATCH and question.meant(each)]
 
 
 def is_of_place(expansion: Expansion) -> bool:

@@ -5,6 +5,7 @@ differ between any two processes. What is not recognised has no answer, and is l
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Expansion
@@ -71,6 +72,7 @@ def variation(expansion: Expansion) -> Variation | None:
     return None
 
 
+@lru_cache(maxsize=4096)  # most scripts have the same names
 def tells_own_place(name: str) -> bool:
     """Whether an option or variable of this name tells a process where it runs itself: `local-addr`, `NODE_IP`."""
     parts = set(re.split(r"[-_.]", name.lower()))
@@ -79,6 +81,7 @@ def tells_own_place(name: str) -> bool:
     return bool(parts & _OWN and parts & _PLACE) or parts <= {"hostname", "nodename"}
 
 
+@lru_cache(maxsize=4096)
 def tells_rank(name: str) -> bool:
     """Whether an option or variable of this name tells a process which one it is: `node-rank`, `WORKER_ID`."""
     parts = re.split(r"[-_.]", name.lower())

@@ -10,6 +10,7 @@ from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
 _WITH_GPUS = Regex(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
+_CALL = r"\bsbatch\b(?:[^\n]|\\\n)*?(?:--gpus|--gres|-G\s*\d)(?:[^\n]|\\\n)*"
 # So many files of its folder, and so much of each, are searched for the command that submits a script.
 _MOST_FILES = 20
 _MOST_BYTES = 1 << 16
@@ -31,11 +32,10 @@ def is_submitted_with_gpus_elsewhere(job: Job) -> bool:
     folder, name = os.path.split(os.path.abspath(job.source.path))
     if not lookups.exists(job.source.path):
         return False
-    call = re.compile(rf"\bsbatch\b(?:[^\n]|\\\n)*?(?:--gpus|--gres|-G\s*\d)(?:[^\n]|\\\n)*{re.escape(name)}")
     names = (each for each in lookups.names_in(folder) if each.endswith(_TELLING) and each != name)
     for each in islice(names, _MOST_FILES):
         data = lookups.read(os.path.join(folder, each), _MOST_BYTES)
         if data is not None and b"sbatch" in data and name.encode("utf-8", "surrogateescape") in data:
-            if call.search(data.decode("utf-8", "replace")):
+            if re.search(rf"{_CALL}{re.escape(name)}", data.decode("utf-8", "replace")):
                 return True
     return False

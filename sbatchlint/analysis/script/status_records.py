@@ -105,6 +105,8 @@ class Status(NamedTuple):
 
     def behind(self, span: Span) -> "Status":
         """The status after a command that cannot fail."""
+        if not self.carried and not self.piped:
+            return self
         return Status(started=self.started, hidden=self.carried or self.hidden, by=span if self.carried else self.by)
 
 

@@ -87,6 +87,8 @@ class StatusUses:
 
     def reads(self, start: int, end: int) -> list[int]:
         """Where a range reads `$?` or PIPESTATUS."""
+        if not self._reads:
+            return []
         return self._reads[bisect_left(self._reads, start) : bisect_left(self._reads, end)]
 
     def reads_pipe_status(self, at: int) -> bool:

@@ -2,6 +2,7 @@
 
 import os.path
 import re
+from itertools import islice
 
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -30,8 +31,8 @@ def shows_array(job: Job) -> bool:
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
-    names = [each for each in lookups.names_in(folder) if each.endswith(_TELLING) and each != name]
-    for each in names[:_MOST_FILES]:
+    names = (each for each in lookups.names_in(folder) if each.endswith(_TELLING) and each != name)
+    for each in islice(names, _MOST_FILES):
         data = lookups.read(os.path.join(folder, each), _MOST_BYTES)
         if data is None or b"sbatch" not in data or name.encode() not in data:
             continue

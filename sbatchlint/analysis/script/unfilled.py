@@ -19,9 +19,12 @@ from sbatchlint.source.text import Span
 
 # Whether a script can have any at all.
 _SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
-# The same for a long text, roughly.
-_OPENED = Regex(r"<[A-Za-z]")
-_WORDS_OF_SIGNS = ("path/to", "your", "change", "replace", "fill", "_here", "fixme", "todo", "xxx")
+# The same for a long text, whose heredocs open nothing.
+_OPENED = Regex(r"<[A-Za-z][^<>\n]*>")
+_WORDS_OF_SIGNS = (
+    *("path/to", "your", "changeme", "change_me", "replaceme", "replace_me", "fillme", "fill_me", "_here", "fixme"),
+    *("todo", "xxx"),
+)
 
 # `<name>`, alone or as a part of a path, an address or an option; no end tag, no `<|token|>`.
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
@@ -101,7 +104,7 @@ def unfilled(job: Job) -> list[Unfilled]:
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _may_have_signs(text: str) -> bool:
     small = text.lower()
-    return any(sign in small for sign in _WORDS_OF_SIGNS) or _OPENED.search(text) is not None
+    return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _OPENED.search(text) is not None
 
 
 _ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")
@@ -149,8 +152,8 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
     """The placeholders in a word: kind, place and text. `owner`: the option or the variable that has it for a value."""
     found: list[tuple[str, Span, str]] = []
     whole = shown_text(field)
-    if "\n" in whole or _SIGNS.search(whole) is None:
-        return found  # several lines are a text, or a program
+    if not _has_signs(whole):
+        return found
     any_text = _TEXT_NAMES.fullmatch(owner) is not None and not is_secret(owner)
     at = 0
     for piece in field:
@@ -160,6 +163,11 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
             found.extend(_in_piece(piece, text, whole, at))
         at += size
     return found
+
+
+@lru_cache(maxsize=4096)  # most scripts have the same words
+def _has_signs(word: str) -> bool:
+    return "\n" not in word and _SIGNS.search(word) is not None  # several lines are a text, or a program
 
 
 def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, Span, str]]:

@@ -92,15 +92,11 @@ def weight(job: Job, command: Invocation) -> Weight:
         return Weight.STEP
     starters = _steps_and_launchers(job)
     below = command.descendants() or _called(job, command)
-    started = [each for each in below if not each.children]
-    heaviest = max((_of_leaf(each) for each in started), default=None)
-    is_starter = id(command) in starters or command.name == "srun" or any(id(each) in starters for each in below)
-    if is_starter:
-        unknown = heaviest is None or heaviest is Weight.PROGRAM
-        return Weight.STEP if unknown else heaviest or Weight.NONE
-    if heaviest is not None:
-        return heaviest
-    return _of_leaf(command)
+    starts = id(command) in starters or command.name == "srun" or not starters.isdisjoint(map(id, below))
+    if not below:
+        return Weight.STEP if starts else _of_leaf(command)
+    heaviest = max(_of_leaf(each) for each in below if not each.children)
+    return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
 
 
 def _is_given(command: Invocation) -> bool:

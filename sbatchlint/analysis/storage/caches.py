@@ -1,6 +1,7 @@
 """Caches: which folders the programs of a step are told to keep data in, and where these lie."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.step_programs import step_programs
@@ -55,14 +56,21 @@ def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
     for command in step_programs(step):
         container = container_of(command)
         for option, value, field in program_options(command.argv[1:]):
-            found = _CACHE_OPTION.fullmatch(option)
-            if found is not None and value is None:
+            name = _cache_of(option)
+            if name is None:
+                continue
+            if value is None:
                 value = cut(field, len(option) + 1, len(shown_text(field)))
-            text = None if value is None else shown_text(value)
-            if found is not None and value and text and "/" in text and text[0] not in "-[{":
+            text = shown_text(value)
+            if value and text and "/" in text and text[0] not in "-[{":
                 location = classify(value, site, container, None if container is None else container.workdir)
-                name = found[1].replace("-", "_")
                 yield CacheSetting(name, value, span_of(value), location, False, command)
+
+
+@lru_cache(maxsize=4096)  # programs are told the same options again and again
+def _cache_of(option: str) -> str | None:
+    found = _CACHE_OPTION.fullmatch(option)
+    return None if found is None else found[1].replace("-", "_")
 
 
 def _place(name: str, value: Pieces, assigned: Span) -> Span:

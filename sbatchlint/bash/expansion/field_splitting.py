@@ -55,7 +55,9 @@ def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fie
     if len(segments) == 1 and pieces is not None and len(pieces) == 1 and separators == WHITESPACE:
         text = pieces[0].text  # the usual `$NAME`
         if text is None:
-            return ((pieces[0]._replace(open=True),),) if not pieces[0].open else (pieces,)
+            if pieces[0].open:
+                return (pieces,)
+            return ((_new(Piece, (None, pieces[0].start, pieces[0].end, pieces[0].expansion, True)),),)
         if text and " " not in text and "\t" not in text and "\n" not in text:
             return (pieces,)
     fields: list[Pieces] = []

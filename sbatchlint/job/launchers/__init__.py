@@ -50,6 +50,10 @@ _RARE = {
     "torchpack": "horovod",
     "tune": "fabric",
 }
+# The names of all launchers, so that other commands are told apart at once.
+_NAMES = mpi.NAMES.union(
+    _RARE, ("accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds", "megatron", "swift", "torchrun")
+)
 _RARE_MODULES = {
     "colossalai.cli": "colossalai",
     "composer": "composer",
@@ -78,8 +82,8 @@ def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | 
     name = basename(argv[0])
     if name is None:
         return None
-    if is_interpreter(name):
-        return _of_python(argv, name, environment)
+    if name not in _NAMES:
+        return _of_python(argv, name, environment) if is_interpreter(name) else None
     return _named(name, name, argv, 0, 1, span_of(argv[0]), environment)
 
 

@@ -1,5 +1,7 @@
 """Commands of the Python interpreter: which script, module or code they run."""
 
+from functools import lru_cache
+
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.argv import Argv, basename, hides_options
 from sbatchlint.source.regex import Regex
@@ -34,14 +36,16 @@ def is_python(field: Pieces) -> bool:
     return name is not None and is_interpreter(name)
 
 
+@lru_cache(maxsize=1024)  # the same programs are asked about again and again
 def is_interpreter(name: str) -> bool:
     """Whether a program of this name is the Python interpreter."""
-    return name[:1] in ("p", "i") and _NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(name) is not None
 
 
 def python_command(argv: Argv, start: int = 0) -> Python | None:
     """Reads `python [options] …` at `argv[start]`; None where that is no interpreter, or what it runs is not known."""
-    if start >= len(argv) or not is_python(argv[start]):
+    name = basename(argv[start]) if start < len(argv) else None
+    if name is None or not is_interpreter(name):
         return None
     at = start + 1
     while at < len(argv):
