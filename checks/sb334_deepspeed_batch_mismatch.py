@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
     """The configuration that a program is told: where, the file's name, and its batch sizes."""
     for option, value, _ in program_options(command.argv[1:]):
-        if value is None or not _OPTION.fullmatch(option) or not shown_text(value).endswith(".json"):
+        if value is None or not shown_text(value).endswith(".json") or not _OPTION.fullmatch(option):
             continue
         if any(_SHARED.search(shown_text(field)) for field in command.argv[1:]):
             return None

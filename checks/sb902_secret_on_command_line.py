@@ -203,13 +203,10 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
 
 def _as_written(job: Job, word: Pieces) -> str | None:
     """The text of a word, with the slots of a template in it; None where it has other unknown parts."""
-    known = text_of(word)
-    if known is not None:
-        return known
-    slots = [piece for piece in word if piece.text is None]
-    if any(piece.expansion is not None for piece in slots):
-        return None
-    return "".join(job.source.slice(piece.span) if piece.text is None else piece.text for piece in word)
+    text = text_of(word)
+    if text is None and not any(piece.text is None and piece.expansion is not None for piece in word):
+        text = "".join(job.source.slice(piece.span) if piece.text is None else piece.text for piece in word)
+    return text
 
 
 def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint import COMMENT_MARK
@@ -105,15 +106,26 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
     return Inspection(diagnostics, len(job.program.errors), faults, ignored)
 
 
-def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:
+@lru_cache(maxsize=1024)  # the same for all files of a run
+def _prepared(entry: Entry, settings: Settings) -> tuple[Check, tuple[dict[str, object], ...], str | None] | None:
+    """A check, loaded, with its options where it has any and the severity that the settings give it.
+
+    None where it was not selected by its name, as it must be.
+    """
     if entry.module in STAGES and entry.code not in settings.named:
-        return []
+        return None
     check = registry().load(entry)
+    if check.card.stage != "stable" and entry.code not in settings.named:
+        return None  # a check that the index does not know yet
+    return check, (settings.options(check),) if check.card.options else (), settings.severities.get(entry.code)
+
+
+def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:
+    prepared = _prepared(entry, settings)
+    if prepared is None:
+        return []
+    check, arguments, severity = prepared
     card = check.card
-    if card.stage != "stable" and entry.code not in settings.named:
-        return []  # a check that the index does not know yet
-    arguments = (settings.options(check),) if card.options else ()
-    severity = settings.severities.get(entry.code)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
         if card.whole_script and job.limits.exhausted:

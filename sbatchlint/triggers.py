@@ -320,7 +320,7 @@ class Index:
 
     def holding(self, job: "Job") -> set[str]:
         """The names of the triggers that hold for a job."""
-        return {name for kind in self._kinds.values() for name in kind.holding(job)}
+        return set().union(*(kind.holding(job) for kind in self._kinds.values()))
 
 
 class _Kind:
@@ -345,18 +345,17 @@ class _Kind:
         self.beginnings = tuple(pattern[:-1] for pattern in self.patterns if pattern[-1] == "*")
         self.ends = tuple(pattern[1:] for pattern in self.patterns if pattern[-1] != "*")
 
-    def holding(self, job: "Job") -> "Iterator[str]":
+    def holding(self, job: "Job") -> list[str]:
         if not self.exact and not self.patterns:
-            yield from self.any if self.example.holds(job) else ()
-            return
+            return self.any if self.example.holds(job) else []
         found = frozenset(self.example.words_of(job))
-        if found:
-            yield from self.any
+        names = self.any[:] if found else []
         for word in self.exact.keys() & found:
-            yield from self.exact[word]
+            names += self.exact[word]
         for word in found if self.patterns else ():
             if word is not None and (word.startswith(self.beginnings) or word.endswith(self.ends)):
-                yield from self.like(word)
+                names += self.like(word)
+        return names
 
     def _like(self, word: str) -> tuple[str, ...]:
         """The names of those that want words like this one."""

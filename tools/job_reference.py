@@ -177,6 +177,8 @@ def public(module: ModuleType) -> list[Any]:
     exported = getattr(module, "__all__", None)
     found = []
     for name, value in vars(module).items():
+        if hasattr(value, "cache_info"):
+            value = value.__wrapped__
         of_module = getattr(value, "__module__", None) == module.__name__
         if name.startswith("_") or not isinstance(value, (type, FunctionType)) or value.__name__ != name:
             continue

@@ -142,7 +142,7 @@ def basename(field: Pieces) -> str | None:
     """
     text = text_of(field)
     if text is not None:
-        return text.rsplit("/", 1)[-1]
+        return text.rsplit("/", 1)[-1] if "/" in text else text
     if not field:
         return None
     last = field[-1]

@@ -19,8 +19,7 @@ from sbatchlint.source.text import Span
 
 # Whether a script can have any at all.
 _SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
-# The same for a long text, whose heredocs open nothing.
-_OPENED = Regex(r"<[A-Za-z][^<>\n]*>")
+# The same for a long text, but for what `_ANGLED` finds.
 _WORDS_OF_SIGNS = (
     *("path/to", "your", "changeme", "change_me", "replaceme", "replace_me", "fillme", "fill_me", "_here", "fixme"),
     *("todo", "xxx"),
@@ -104,7 +103,7 @@ def unfilled(job: Job) -> list[Unfilled]:
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _may_have_signs(text: str) -> bool:
     small = text.lower()
-    return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _OPENED.search(text) is not None
+    return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _ANGLED.search(text) is not None
 
 
 _ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")

@@ -12,7 +12,7 @@ Kind = TypeVar("Kind", bound=Node)
 
 # What gives the fields that may hold nodes, by class: all that are not annotated as text, number or flag.
 _PLAIN = frozenset((str, int, bool, str | None, int | None, bool | None))
-_inside: dict[type[object], Callable[[object], object] | None] = {}
+_inside: dict[type[object], Callable[[object], tuple[object, ...]] | None] = {}
 # The nodes by class of the trees that were walked last, by the identity of the tree: several functions walk the same.
 _recent: dict[int, tuple[object, dict[type[Node], list[Any]]]] = {}
 _MOST_RECENT = 64
@@ -61,21 +61,22 @@ def _collected(tree: object) -> dict[type[Node], list[Any]]:
                 _inside[kind] = _reader(kind)
             inside = _inside[kind]
             if inside is not None:
-                pending.append(inside(each))
+                pending.extend(inside(each))
     return found
 
 
-def _reader(kind: type[Any]) -> Callable[[object], object] | None:
-    """What gives the fields of a class of nodes that may hold nodes: a tuple, or the only one."""
-    fields = _fields(kind)
-    return attrgetter(*fields) if fields else None
-
-
-def _fields(kind: type[Node]) -> tuple[str, ...]:
+def _reader(kind: type[Any]) -> Callable[[object], tuple[object, ...]] | None:
+    """What gives, of a class of nodes, what may hold nodes: the fields, or the elements of the only one."""
     annotations: dict[str, object] = {}
     for base in reversed(kind.__mro__):
         annotations.update(vars(base).get("__annotations__", {}))
-    return tuple(name for name in kind._fields if annotations.get(name) not in _PLAIN)
+    fields = [name for name in kind._fields if annotations.get(name) not in _PLAIN]
+    if not fields:
+        return None
+    get = attrgetter(*fields)
+    if len(fields) > 1 or str(annotations[fields[0]]).startswith("tuple["):
+        return get
+    return lambda node: (get(node),)
 
 
 def quoted_ranges(program: Program) -> list[tuple[int, int]]:

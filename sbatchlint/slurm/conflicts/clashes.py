@@ -37,7 +37,7 @@ _FREE_NAMES = "account chdir comment error input job-name mail-type mail-user op
 _FREE = frozenset(_FREE_NAMES.split())
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _clashes(
     given: tuple[tuple[str, str | None], ...], versions: tuple[str, ...], component: int, components: int
 ) -> dict[str, list[Clash]]:
