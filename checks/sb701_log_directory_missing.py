@@ -38,7 +38,7 @@ from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
 from sbatchlint.analysis.storage.made_folders import folders_made, log_folders, may_be_there, resolved
 from sbatchlint.analysis.storage.project_folders import (
-    COMMENT,
+    comments,
     is_started_by_maker,
     may_be_made_beside,
     project_folders,
@@ -258,7 +258,7 @@ def _is_made_outside(job: Job, folder: str) -> bool:
                 if "$" in path or under(path, folder):
                     return True
         outer = outer.outer
-    if any(posixpath.basename(folder) in line and "mkdir" in line for line in COMMENT.findall(job.source.text)):
+    if any(posixpath.basename(folder) in line and "mkdir" in line for line in comments(job)):
         return True
     start = job.request.text("chdir") or ""
     if folder.startswith("/") or start.startswith("/"):
@@ -278,7 +278,7 @@ def _is_announced(job: Job, folder: str) -> bool:
         return True
     mentioned = Regex(rf"\b{re.escape(posixpath.basename(folder))}\b")
     wanted = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
-    return any(mentioned.search(line) and wanted.search(line) for line in COMMENT.findall(job.source.text))
+    return any(mentioned.search(line) and wanted.search(line) for line in comments(job))
 
 
 def _is_folder(job: Job, path: str) -> bool:

@@ -16,7 +16,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
 # The word comes first, so that the rest of a text is passed by quickly.
-_SLOT = Regex(r"#SBATCH\b(?<![^\n]#SBATCH).*?(?:@|__|%[%(A-Z]|(?<!\$)\{)")
+_SLOT = Regex(r"#SBATCH\b(?<![^\n]#SBATCH).*?(?:@|__|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{)")
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
 
@@ -273,14 +273,14 @@ class Text:
             return _new(Span, (base + start, base + end))
         first = self.offset(start)
         if end <= start:
-            return Span(first, first)
+            return _new(Span, (first, first))
         number = self._piece_at(end - 1)
         piece = self.field[number]
         if piece.text is None or piece.expansion is not None:
             last = piece.end
         else:
             last = piece.offset(end - 1 - self._starts[number]) + 1
-        return Span(first, last) if last >= first else Span(first, first + 1)
+        return _new(Span, (first, last if last >= first else first + 1))
 
     def pieces(self, start: int, end: int) -> Pieces:
         """The pieces that make characters `start` to `end`."""

@@ -36,6 +36,11 @@ class IncludedFiles:
         root = project_root(folder)
         return (folder,) if folder == root else (folder, root)
 
+    @cached_property
+    def _is_file(self) -> bool:
+        """Whether the script is a file, and no text from elsewhere."""
+        return lookups.exists(self.workspace.path)
+
     def read(self, name: str, included_from: Span) -> Text | None:
         """The text of a file, with offsets of the workspace; None where it is unknown.
 
@@ -66,7 +71,7 @@ class IncludedFiles:
         name = self.relative(name)
         if "\0" in name or not name or not self.workspace.own.has_files_beside:
             return None
-        if not lookups.exists(self.workspace.path):
+        if not self._is_file:
             return None
         found = set()
         for folder in self._folders:

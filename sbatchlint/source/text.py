@@ -59,14 +59,16 @@ def begins_as_script(data: bytes) -> bool:
 class Source:
     """One file: its decoded text, and how to get its bytes back.
 
-    Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte.
+    Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte. `is_fragment`: it is a piece
+    of a script, and what is missing in it may stand elsewhere.
     """
 
-    __slots__ = ("_line_starts", "newline", "path", "text")
+    __slots__ = ("_line_starts", "is_fragment", "newline", "path", "text")
 
     def __init__(self, text: str, path: str = "<stdin>") -> None:
         self.text = text
         self.path = path
+        self.is_fragment = False
         self._line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
         lines = len(self._line_starts)
         self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > lines - 1 else "\n"
@@ -85,11 +87,6 @@ class Source:
     def is_utf_16(self) -> bool:
         """Whether the file is a script in UTF-16; `text` then has a character for each byte."""
         return "\0" in self.text and utf_16(self.encode(self.text)) is not None
-
-    @property
-    def is_fragment(self) -> bool:
-        """Whether it is a piece of a script: what is missing in it may stand elsewhere."""
-        return False
 
     @property
     def has_files_beside(self) -> bool:

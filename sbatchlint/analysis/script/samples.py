@@ -6,6 +6,7 @@ What decides is where the script stands in its project, not how its path was typ
 import os.path
 import re
 
+from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
 from sbatchlint.job.included_files import marked_root
 from sbatchlint.job.once import once
@@ -75,7 +76,8 @@ def _path_in_project(path: str) -> str:
 
 def _has_slots(job: Job) -> bool:
     string = job.directives.text.string
-    for line in job.directives.lines:
+    may_be_filled = job.is_embedded or may_have_slots(job.source.own.text) or "$$" in string or "_TAG" in string
+    for line in job.directives.lines if may_be_filled else ():
         # what a script around this one writes is rendered already
         if TEMPLATED.search(string, line.words_start, line.end) or TEMPLATED.search(job.source.slice(line.span)):
             return True

@@ -11,11 +11,18 @@ from sbatchlint.job.once import once
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
-COMMENT = Regex(r"(?m)^[ \t]*#(?!SBATCH\b|!).*")
+_COMMENT = Regex(r"(?m)^[ \t]*#(?!SBATCH\b|!).*")
 _MAKING = Regex(r"\b(?:mkdir|makedirs|install\s+-d)\b")
 _SUBMITTING = Regex(r"(?<![#\w])sbatch\b")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH\b")
 _MOST_FILES, _MOST_BYTES = 100, 1 << 16
+
+
+@once
+def comments(job: Job) -> list[str]:
+    """The lines of a script that are comments."""
+    found: list[str] = _COMMENT.findall(job.source.text)
+    return found
 
 
 @once
@@ -33,7 +40,7 @@ def project_folders(job: Job) -> tuple[str, ...]:
 def may_be_made_beside(job: Job, folder: str) -> bool:
     """Whether a comment, or another file of the project, makes a folder of this name before the job is submitted."""
     name = os.path.basename(folder)
-    if any(name in line and "mkdir" in line for line in COMMENT.findall(job.source.text)):
+    if any(name in line and "mkdir" in line for line in comments(job)):
         return True
     return any(_makes_for_jobs(job, path, name) for path in _paths_beside(job))
 
@@ -56,7 +63,7 @@ def _paths_beside(job: Job, most: int | None = None) -> Iterator[str]:
 def _makes_for_jobs(job: Job, path: str, name: str) -> bool:
     """Whether another file than the script makes a folder of this name, and not for a job of its own."""
     data = lookups.read(path, _MOST_BYTES)
-    if data is None or not _makes_folders(data) or name not in data.decode("utf-8", "replace"):
+    if data is None or not _makes_folders(data) or name.encode("utf-8", "surrogateescape") not in data:
         return False
     return not lookups.is_same_file(path, job.source.path)
 

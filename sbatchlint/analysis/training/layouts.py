@@ -6,6 +6,7 @@ their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and N
 on top of a recipe or configuration file, so that what is not given is not known.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.rank_signs import rank_sign
@@ -69,6 +70,16 @@ _UNEVEN = Regex(
 )
 # Numbers of swift's arguments where nothing is given (the same from 3.3 to 4.6).
 _SWIFT_DEFAULTS = {"micro_batch": 1, "global_batch": 16}
+
+
+@lru_cache(maxsize=1024)  # programs are told the same options again and again
+def _is_axis(name: str) -> bool:
+    return _MORE_AXES.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_uneven(name: str) -> bool:
+    return _UNEVEN.fullmatch(name) is not None
 
 
 class Told(NamedTuple):
@@ -135,7 +146,7 @@ class Layout:
                     numbers.setdefault(name, number)
         if self.dialect == "megatron" and not self.has("group_query_attention") or self.has("multi_latent_attention"):
             numbers.pop("groups", None)
-        if self.dialect != "megatron" or any(_UNEVEN.fullmatch(name) for name in self.flags):
+        if self.dialect != "megatron" or any(map(_is_uneven, self.flags)):
             numbers.pop("layers", None)
         if _CHANGING_BATCHES & (self.flags.keys() | self.overrides.keys()):
             numbers.pop("global_batch", None)
@@ -149,8 +160,7 @@ class Layout:
     @property
     def _has_more_axes(self) -> bool:
         given = self.flags.keys() | self.overrides.keys()
-        names = (name for name in given if name not in _FIELDS and name not in _NO_AXES)
-        return any(_MORE_AXES.fullmatch(name) for name in names)
+        return any(_is_axis(name) for name in given if name not in _FIELDS and name not in _NO_AXES)
 
     def default(self, name: str) -> bool:
         """Whether a size is known without being given."""

@@ -26,24 +26,20 @@ class OuterRow(int):
 
 
 class Embedded(Source):
-    """The text of a script in a document. `is_fragment`: it is a piece of one."""
+    """The text of a script in a document."""
 
-    __slots__ = ("_fragment",)
+    __slots__ = ()
 
     def __init__(self, text: str, path: str, is_fragment: bool) -> None:
         super().__init__(text, path)
-        self._fragment = is_fragment
-
-    @property
-    def is_fragment(self) -> bool:
-        return self._fragment
+        self.is_fragment = is_fragment
 
     @property
     def has_files_beside(self) -> bool:
         return False
 
     def with_text(self, text: str) -> Source:
-        return Embedded(text, self.path, self._fragment)
+        return Embedded(text, self.path, self.is_fragment)
 
 
 class Snippet(Embedded):
