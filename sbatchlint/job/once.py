@@ -20,7 +20,7 @@ def once(question: Callable[Concatenate[Job, About], Answer]) -> Callable[Concat
 
     @wraps(question)
     def answer(job: Job, /, *about: About.args, **named: About.kwargs) -> Answer:
-        key: Hashable = (question, *about, *named.items()) if named else (question, *about)
+        key: Hashable = (question, *about, *named.items()) if about or named else question
         found: Answer = job.answers.get(key, _UNKNOWN)
         if found is _UNKNOWN:
             found = job.answers[key] = question(job, *about, **named)

@@ -275,6 +275,8 @@ def names_meant(job: Job, question: Question) -> frozenset[str]:
     """
     named = tells_rank if question.meant is of_task else tells_own_place
     own = {each.name for each in job.assignments if each.context.phase is Phase.BATCH and named(each.name)}
+    if not own:
+        return question.variables
     return question.variables | (own - {each.name for each in job.trace.reads if each.context.phase is Phase.BATCH})
 
 

@@ -80,6 +80,8 @@ def guarded_names(job: Job) -> frozenset[str]:
         elif command.name in ("printenv", "declare", "export", "unset"):
             found.update(word for field in command.argv if (word := text_of(field)))
     for read in job.trace.reads:
+        if read.name in found:
+            continue
         test = _reading_command(job, read)
         if test is not None and test.name in TESTS and _asks_whether_set(test):
             found.add(read.name)

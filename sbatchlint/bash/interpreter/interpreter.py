@@ -153,10 +153,11 @@ class ScriptInterpreter(ControlFlow):
     ) -> State | None:
         """Records a pipeline and returns the state after its last element."""
         state = results[-1][1]
-        if any(invocations for invocations, _ in results):
+        elements = tuple([tuple(invocations) for invocations, _ in results])
+        if any(elements):
             self.trace.pipelines.append(
                 PipelineRun(
-                    tuple(tuple(invocations) for invocations, _ in results),
+                    elements,
                     scope.text.span(start, end),
                     scope.context,
                     scope.state.option("errexit"),
