@@ -13,10 +13,12 @@ from jsonschema import Draft7Validator
 from conftest import HEAD, Command
 from sbatchlint.cli.schema import schema_value
 from sbatchlint.configuration import merge_tables
+from sbatchlint.engine import lint_source
 from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.files import InputError
+from sbatchlint.source.text import Source
 from test_docs import Fence, fences
 
 ODD = 'a"b\\c\té€ \x7f\x85\u2028\u202e\U0001f600/*'
@@ -199,3 +201,10 @@ def test_options_of_checks_are_in_the_schema(command: Command) -> None:
     for keys, of in ((KEYS, value), (SITE_KEYS, value["definitions"]["Site"])):
         told = {name: each.get("description") for name, each in of["properties"].items()}
         assert {**told, "site": ""} == {**{name: key.help for name, key in keys.items()}, "site": ""}
+
+
+def test_settings_of_one_process_do_not_mix() -> None:
+    source = Source("#!/bin/bash\n#SBATCH --mem=4\nsrun hostname\n", "job.sbatch")
+    both = [Settings.of_table({"severity": {"SB124": each}}, ["SB124"]) for each in ("error", "info")]
+    found = [each.severity for settings in (*both, *both) for each in lint_source(source, settings)]
+    assert found == ["error", "info", "error", "info"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sbatchlint.bash.values import may_have_slots
 from sbatchlint.engine import inspect
 from sbatchlint.fix import fix_source
 from sbatchlint.settings import Settings
-from sbatchlint.source.templates import rendered
+from sbatchlint.source.templates import rendered, slots
 from sbatchlint.source.text import Source
 
 HEAD = "#!/bin/bash\n"
@@ -182,3 +183,16 @@ def test_fixes_leave_slots_alone(text: str) -> None:
     fixed = fix_source(source, Settings.of_table(select=["ALL"]), unsafe=True).source.text
     for slot in ("{{ hours }}", "{{ name }}", "{{ mem|int }}", "{{ t }}", "@N@", "@M@", "@A@", "<%= n %>", "<%= p %>"):
         assert fixed.count(slot) == source.text.count(slot)
+
+
+@pytest.mark.parametrize(
+    "slot",
+    ["{nodes}", "@NODES@", "@@nodes@@", "__NODES__", "%%nodes%%", "%NODES%", "%(nodes)s", "{{ nodes }}", "<%= n %>"],
+)
+def test_the_quick_look_sees_every_slot(slot: str) -> None:
+    text = f"{HEAD}#SBATCH --nodes={slot}\nsrun hostname\n"
+    assert slots(text) and may_have_slots(text)
+
+
+def test_patterns_of_log_names_are_no_slots() -> None:
+    assert not may_have_slots(f"{HEAD}#SBATCH --output=%x-%A_%a.out --error=%J.err\nsrun hostname\n")
