@@ -18,6 +18,7 @@ bash(1), "Word Splitting"; pyxis: `--container-mounts=SRC:DST[:FLAGS][,…]`.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -34,28 +35,37 @@ CARD = Card(
 _LIST_OPTION = Regex(
     r"--(?P<option>container-mounts|container-env)[= ]\"?"
     r"(?P<read>\$(?:(?P<bare>\w+)|\{(?P<braced>\w+)\}))")
+# A comment that shows a value of several words; what it matches ends before the name, so that none hides another.
+_SEVERAL_WORDS = Regex(r"^\s*#+\s*(?:export\s+)?(?=(?P<name>\w+)=([\"'])[^\s\"']+ [^\"']*\2)", re.MULTILINE)
 
 
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
-        place = _split(job, step)
-        if place is not None:
-            option, rest = place
+        split = _split(job, step)
+        if split is not None:
+            place, rest = split
             yield Finding(
-                option,
+                place,
                 f"the value has several words, and outside of quotes srun takes the second, `{rest}`, for the program "
                 "to run; join them as the option wants it, with commas",
             )
-    for found in _LIST_OPTION.finditer(job.source.text):
-        name, read = found["bare"] or found["braced"], Span(*found.span("read"))
-        if _is_shown_with_blanks(job, name):
-            yield Finding(
-                read,
-                f"a comment gives {name} several words, but --{found['option']} takes one list with commas: the second "
-                f"word becomes the program that srun runs; write `${{{name}// /,}}`",
-                "warning",
-                fix=Fix("join the words with commas", [replace(read, f"${{{name}// /,}}")], safe=False),
-            )
+    for option, name, read in _lists_with_blanks(job.source.text):
+        yield Finding(
+            read,
+            f"a comment gives {name} several words, but --{option} takes one list with commas: the second "
+            f"word becomes the program that srun runs; write `${{{name}// /,}}`",
+            "warning",
+            fix=Fix("join the words with commas", [replace(read, f"${{{name}// /,}}")], safe=False),
+        )
+
+
+@lru_cache(maxsize=2)  # each job in a file asks
+def _lists_with_blanks(text: str) -> list[tuple[str, str, Span]]:
+    """Options that take a list and get a variable to which a comment gives several words: option, name and place."""
+    matches = _LIST_OPTION.finditer(text)
+    found = [(each["option"], each["bare"] or each["braced"], Span(*each.span("read"))) for each in matches]
+    shown = {each["name"] for each in _SEVERAL_WORDS.finditer(text)} if found else set()
+    return [each for each in found if each[1] in shown]
 
 
 def _split(job: Job, step: Step) -> tuple[Span, str] | None:
@@ -72,11 +82,6 @@ def _split(job: Job, step: Step) -> tuple[Span, str] | None:
         return None
     inside = step.invocation.span.start <= value.start < step.invocation.span.end
     return None if inside else (Span(option[0].start, option[0].end), shown_text(first))
-
-
-def _is_shown_with_blanks(job: Job, name: str) -> bool:
-    """Whether a comment shows a value of several words."""
-    return re.search(rf"(?m)^\s*#+\s*(?:export\s+)?{name}=([\"'])[^\s\"']+ [^\"']*\1", job.source.text) is not None
 
 
 CASES = [

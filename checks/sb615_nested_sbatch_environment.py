@@ -18,6 +18,7 @@ sbatch(1), "--export": "SLURM_* variables are always propagated"; live runs of S
 22.05 to 25.11; https://github.com/snakemake/snakemake/issues/2912, https://github.com/CoBrALab/qbatch/pull/239
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job import Step
+from sbatchlint.job.once import once
 from sbatchlint.triggers import Submitted
 
 CARD = Card(
@@ -94,12 +96,20 @@ def _taken_out(outer: Job, command: Invocation) -> frozenset[str] | None:
 
 def _tidies(job: Job, before: Invocation) -> bool:
     """Whether a script changes variables of Slurm itself, or may do so, above a command."""
-    for each in job.invocations[: before.index]:
+    return _first_change(job) < before.index
+
+
+@once
+def _first_change(job: Job) -> float:
+    """The number of the first command that may change variables of Slurm; -1 where an assignment does."""
+    if any(each.name.startswith("SLURM_") for each in job.assignments):
+        return -1
+    for number, each in enumerate(job.invocations):
         if each.name in ("unset", "export", "declare", "eval"):
             words = [shown_text(field) for field in each.argv[1:]]
             if each.name == "eval" or any("SLURM" in word or not word.isascii() for word in words):
-                return True
-    return any(each.name.startswith("SLURM_") for each in job.assignments)
+                return number
+    return math.inf
 
 
 def _reads(job: Job, step: Step) -> bool:

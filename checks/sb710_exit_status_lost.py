@@ -33,7 +33,7 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
-from sbatchlint.analysis.script.exit_status import PATIENT, fates
+from sbatchlint.analysis.script.exit_status import PATIENT, decisive_around, fates
 from sbatchlint.analysis.script.needed_files import leaving_traces
 from sbatchlint.analysis.script.status_records import Fates, Loss
 from sbatchlint.analysis.script.traps import leaving_trap, status_before
@@ -130,7 +130,7 @@ def _cancels_itself(found: Fates) -> bool:
 
 def _rank(job: Job, found: Fates, loss: Loss) -> tuple[bool, Weight]:
     """How much a loss matters: whether it is worth a warning, and what is lost."""
-    later = _decides_later(job, found, loss)
+    later = _decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how != "kept"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in leaving_traces(job)
@@ -149,11 +149,11 @@ def _is_shown(job: Job, loss: Loss) -> bool:
     return any(shown_text(field) in logs for each in later for field in each.argv[1:])
 
 
-def _decides_later(job: Job, found: Fates, loss: Loss) -> Invocation | None:
-    """Work that comes later, whenever this does, and whose failure the job shows."""
+def _decides_later(job: Job, loss: Loss) -> Invocation | None:
+    """Work that comes later, whenever this does, and whose failure the job shows, in its shell or the script's."""
     command = loss.command
-    for each in reversed(found.decisive):
-        if each.index > command.index and each.context.parent in (command.context.parent, None):
+    for each in decisive_around(job, command.context.parent):
+        if each.index > command.index:
             always = not each.context.conditional or _branches(each) <= _branches(command)
             if always or weight(job, each) > loss.weight:
                 return each
@@ -294,7 +294,7 @@ def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix |
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
         return f"{begin}; write {leave}", None
-    later = _decides_later(job, found, loss)
+    later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
         begin = f"only the work on line {line} decides how the job ends, so a failure of {name}{many} goes unseen"

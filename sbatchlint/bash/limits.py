@@ -56,13 +56,13 @@ class Limits:
         """A field of at most so many pieces, and of `MOST_CHARACTERS`: its beginning, and an unknown for the rest."""
         if len(field) == 1:
             return field
-        if len(field) <= most and sum(map(len, [each.text for each in field if each.text])) <= MOST_CHARACTERS:
+        kept = field[:most]
+        if sum(map(len, [each.text for each in kept if each.text])) > MOST_CHARACTERS:
+            sizes = accumulate(len(each.text) if each.text else 0 for each in kept)
+            kept = kept[: bisect_right(list(sizes), MOST_CHARACTERS)]
+        if len(kept) == len(field):
             return field
         self.note("value", span)
-        kept = field[:most]
-        sizes = [len(each.text) if each.text else 0 for each in kept]
-        if sum(sizes) > MOST_CHARACTERS:
-            kept = kept[: bisect_right(list(accumulate(sizes)), MOST_CHARACTERS)]
         return (*kept, Piece(None, span.start, span.end, Expansion("", span, phase)))
 
     def bounded_fields(self, fields: Sequence[Pieces], span: Span, phase: Phase) -> tuple[Pieces, ...]:

@@ -181,8 +181,13 @@ class LayeredDict(MutableMapping[str, Named]):
     def _merged(self) -> Mapping[str, Named]:
         if not self._own:
             return self._shared
-        merged = {**self._shared, **self._own}
-        return {name: each for name, each in merged.items() if each is not None}
+        merged: dict[str, Named] = dict(self._shared)
+        for name, each in self._own.items():
+            if each is None:
+                merged.pop(name, None)
+            else:
+                merged[name] = each
+        return merged
 
     def get(self, name: str, default: Named | None = None) -> Named | None:  # type: ignore[override]
         if name in self._own:

@@ -1,7 +1,9 @@
 """Where a file lies that a command names: from the folder in which the command runs, inside the project."""
 
 import os.path
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
@@ -57,9 +59,16 @@ class FilesBeside:
 
     def _folder(self, invocation: Invocation) -> str | None:
         """Where the last `cd` before a command led; None without one."""
-        shells = set(map(id, invocation.context.shell.around()))
-        before = self.invocations[max(invocation.index - _FAR, 0) : invocation.index]
-        for each in reversed(before):
-            if each.name in ("cd", "pushd") and id(each.context.shell) in shells and each.phase is not Phase.SUBMIT:
+        moves = self._moves
+        first, behind = bisect_left(moves, invocation.index - _FAR), bisect_left(moves, invocation.index)
+        shells = set(map(id, invocation.context.shell.around())) if first < behind else ()
+        for number in reversed(moves[first:behind]):
+            each = self.invocations[number]
+            if id(each.context.shell) in shells and each.phase is not Phase.SUBMIT:
                 return "\0" if len(each.argv) != 2 else file_name(each.argv[1]) or "\0"
         return None
+
+    @cached_property
+    def _moves(self) -> list[int]:
+        """The numbers of the commands that go to another folder."""
+        return [number for number, each in enumerate(self.invocations) if each.name in ("cd", "pushd")]

@@ -8,6 +8,7 @@ launcher/runner.py, mpirun(1).
 
 from collections.abc import Iterable
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
@@ -336,14 +337,25 @@ def find_worlds(job: Job) -> list[LaunchWorld]:
 
 def world_of(job: Job, invocation: Invocation) -> World:
     """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
-    for launch in job.launches:
-        if launch.invocation is invocation and launch.launcher.kind != "mpi":
-            return World(job, invocation, launch, launch.step)
-    around = {id(each) for each in invocation.ancestors()}
-    for launch in reversed(job.launches):
-        if id(launch.invocation) in around and launch.launcher.spawns and launch.launcher.kind != "mpi":
-            return World(job, launch.invocation, launch, launch.step)
+    launches = _by_command(job)
+    own = launches.get(id(invocation))
+    if own is not None:
+        return World(job, invocation, own[0][1], own[0][1].step)
+    around = [pair for each in invocation.ancestors() for pair in launches.get(id(each), ())]
+    _, launch = max((pair for pair in around if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
+    if launch is not None:
+        return World(job, launch.invocation, launch, launch.step)
     return World(job, invocation, None, step_around(invocation.context))
+
+
+@once
+def _by_command(job: Job) -> dict[int, list[tuple[int, Launch]]]:
+    """The launches of each command but those of mpirun, numbered in order of running."""
+    found: dict[int, list[tuple[int, Launch]]] = {}
+    for number, launch in enumerate(job.launches):
+        if launch.launcher.kind != "mpi":
+            found.setdefault(id(launch.invocation), []).append((number, launch))
+    return found
 
 
 def by_place(worlds: Iterable[LaunchWorld]) -> list[list[LaunchWorld]]:

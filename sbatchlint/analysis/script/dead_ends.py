@@ -98,9 +98,10 @@ def _subject(choice: Choice) -> str | None:
 def _dispatches(job: "_Works") -> Iterator[tuple[list[Choice], int]]:
     """Branches one behind the other that share the work between the values of one variable, and the last's number."""
     group: list[Choice] = []
-    shared, arms = "", 0
+    shared, arms, inside = "", 0, 0
     for number, choice in enumerate(job.found.choices):
-        if not _count(job.heavy, choice.first, choice.last):
+        work = _count(job.heavy, choice.first, choice.last)
+        if not work:
             continue
         subject, default = _subject(choice), choice.arms[-1]
         idle = not default.test and default.goes_on and not _count(job.heavy, default.first, default.last)
@@ -108,10 +109,11 @@ def _dispatches(job: "_Works") -> Iterator[tuple[list[Choice], int]]:
             group = []
             continue
         if not (group and shared == subject and group[-1].last <= choice.first):
-            group, shared, arms = [], subject, 0
+            group, shared, arms, inside = [], subject, 0, 0
         group.append(choice)
+        inside += work
         arms += sum(_count(job.heavy, arm.first, arm.last) > 0 for arm in choice.arms)
-        if arms >= _LEAST_ARMS:
+        if arms >= _LEAST_ARMS and inside == _count(job.heavy, group[0].first, choice.last):
             yield group, number
 
 
@@ -145,13 +147,12 @@ class _Works:
     def all_in(self, group: Sequence[Choice], number: int) -> bool:
         """Whether nothing of the work runs where no arm with work of these branches does, and none comes later.
 
-        `number`: that of the last branch.
+        `group`: branches with work, and none between them; `number`: that of the last.
         """
         met = self.found.met
         first, last = group[0].first, group[-1].last
         inside = bisect_left(self.heavy, first), bisect_left(self.heavy, last)
-        here = inside[1] - inside[0]
-        if not here or sum(_count(self.heavy, each.first, each.last) for each in group) != here:
+        if inside[0] == inside[1]:
             return False
         at: int | None = number
         while at is not None:

@@ -6,7 +6,7 @@ something looks at it, where the shell ends by it (errexit), or where it is that
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sbatchlint.analysis.script.status_ledger import Ledger
 from sbatchlint.analysis.script.status_records import Arm, Fates, Process, Status, awaited, joined
@@ -61,6 +61,20 @@ _DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 def fates(job: Job, pipefail: bool = False) -> Fates:
     """What becomes of the exit status of each command of a job's work; with `pipefail`, if that were on."""
     return _Walk(job, pipefail).fates()
+
+
+def decisive_around(job: Job, parent: Invocation | None) -> Iterator[Invocation]:
+    """The decisive work in the program that a command starts, and in the script itself; the last one first."""
+    for at in dict.fromkeys((parent, None)):
+        yield from reversed(_decisive(job).get(at, ()))
+
+
+@once
+def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
+    found: dict[Invocation | None, list[Invocation]] = {}
+    for each in fates(job).decisive:
+        found.setdefault(each.context.parent, []).append(each)
+    return found
 
 
 _GOOD = Status()

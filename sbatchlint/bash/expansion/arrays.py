@@ -13,8 +13,14 @@ Keys = tuple[str, ...] | None
 _open = attrgetter("open")
 
 
+class _Closed(tuple[Pieces, ...]):
+    """Fields of which none is open: an array that is set element by element is not looked through for each again."""
+
+    __slots__ = ()
+
+
 def is_open(fields: Fields) -> bool:
-    return any(map(_open, chain.from_iterable(fields)))
+    return not isinstance(fields, _Closed) and any(map(_open, chain.from_iterable(fields)))
 
 
 def indices(fields: Fields, keys: Keys) -> list[int]:
@@ -50,7 +56,8 @@ def with_element(
     if not isinstance(index, int) or is_open(fields):
         return everything
     if each.keys is None and value is not None and 0 <= index <= len(fields):
-        return Alternative((*fields[:index], value, *fields[index + 1 :]), each.guards)
+        new = (*fields[:index], value, *fields[index + 1 :])
+        return Alternative(new if any(map(_open, value)) else _Closed(new), each.guards)
     known = dict(zip(indices(fields, each.keys), fields, strict=True))
     if index < 0:
         index += max(known, default=-1) + 1
@@ -60,8 +67,8 @@ def with_element(
         known.pop(index, None)
     else:
         known[index] = value
-    new, keys = compact(known)
-    return Alternative(new, each.guards, keys)
+    rest, keys = compact(known)
+    return Alternative(rest, each.guards, keys)
 
 
 def element(each: Alternative, index: int | str | None, flags: str) -> tuple[bool, Pieces | None]:

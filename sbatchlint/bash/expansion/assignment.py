@@ -62,7 +62,7 @@ def _array(
                         fields, keys = (*fields, unknown), None
                     else:
                         keys = (*keys, *(str(start + number) for number in range(len(fields))))
-                results.append(Alternative((*(before.fields or ()), *fields), merged, keys))
+                results.append(Alternative((before.fields or ()) + tuple(fields), merged, keys))
         return results
     if len(befores) > 1 or befores and befores[0].guards:
         return [Alternative((unknown,))]

@@ -1,6 +1,7 @@
 """From the segments of an expanded word to fields: field splitting by IFS."""
 
 import re
+from itertools import chain
 from typing import NamedTuple
 
 from sbatchlint.bash.state import State
@@ -32,7 +33,7 @@ def segments_of(pieces: Pieces, split: bool) -> Segments:
 
 def joined(segments: Segments) -> Pieces:
     """The pieces of all segments."""
-    return tuple([piece for pieces, _ in segments if pieces is not None for piece in pieces])
+    return tuple(chain.from_iterable([pieces for pieces, _ in segments if pieces is not None]))
 
 
 def separators_of(state: State) -> str | None:
