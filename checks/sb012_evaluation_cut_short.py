@@ -1,10 +1,13 @@
 """sbatchlint did not look at all of the script: it met a bound.
 
-sbatchlint walks a script as bash would, and its work is bounded: 20,000 statements, values of 500 parts, 20,000 words
-of a command, programs inside programs 6 levels down, 20 files beside the script. What lies behind a bound counts as
-unknown, and what is unknown is not judged, so mistakes there are not found. No real script that we know of is so large.
+sbatchlint walks a script as bash would, and its work is bounded: 20,000 statements (one that repeats, branches or
+starts programs counts as several, a script that is submitted as ten), 200,000 words and parts of words, values of 500
+parts, 20,000 words of a command, programs inside programs 6 levels down, 256 KB of `#SBATCH` lines, 20 files beside
+the script. What lies behind a bound counts as unknown, and what is unknown is not judged, so mistakes there are not
+found. No real script that we know of is so large.
 
-A warning where statements were left out; where only a value was not followed to its end, or a file not read, advice.
+A warning where statements or options were left out; where only a value was not followed to its end, or a file not
+read, advice.
 
 ## Fix
 
@@ -27,13 +30,14 @@ SAID = {
     "work": "sbatchlint stopped here, as the script is too large: nothing behind this was looked at",
     "value": "this value is too long to be followed to its end, so what uses it is not judged",
     "depth": "programs inside programs are not followed any deeper than this",
+    "options": "there are too many options above this line: neither it nor those behind it are read",
     "files": "this file is not read: the script already leads to as many as sbatchlint reads",
 }
 
 
 def check(job: Job) -> Iterator[Finding]:
     for kind, span in job.limits.met.values():
-        yield Finding(span, SAID[kind], "warning" if kind == "work" else "info")
+        yield Finding(span, SAID[kind], "warning" if kind in ("work", "options") else "info")
 
 
 CASES = [

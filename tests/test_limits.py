@@ -13,6 +13,8 @@ import pytest
 import sbatchlint.cli  # noqa: F401  (collects garbage as seldom as a run does)
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_WORK
+from sbatchlint.bash.syntax.bounds import MOST_NODES
+from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.diagnostics import Diagnostic
@@ -81,8 +83,26 @@ def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> No
         "echo {1..9}{1..9}{1..9}{1..9}{1..9}{1..9}{1..9}\necho {a,b}" + "{a,b}" * 40 + "\n",
         "cat <<A\n$X\nA\n" * 2000,
         "case x in\n" + "a) X=$X-a;;\n" * 2000 + "esac\nsrun a $X\n",
+        "a | " * 400_000 + "b\n",
+        "a && " * 400_000 + "b\n",
+        "[[ a ]] || " * 200_000 + "b\n",
+        "srun a " + "`a` " * 400_000 + "\n",
+        'srun a "' + "$(a) ${Y:-x}" * 100_000 + '"\n',
+        "A=x " * 500_000 + "\n",
+        "A=(" + "x " * 700_000 + ")\n",
+        "for a in " + "x " * 700_000 + "; do srun a; done\n",
+        "X=$((" + "Y+" * 700_000 + "1))\n",
+        "#SBATCH " + "-n 2 " * 400_000 + "\nsrun a\n",
+        "#SBATCH --array=" + "1," * 700_000 + "1\nsrun a\n",
+        "".join(f"a > f{i}\n" for i in range(25_000)),
+        "".join(f"cat > f{i} <<E\n$Y\nE\n" for i in range(25_000)),
+        "".join(f'sbatch --wrap="srun a {i}"\n' for i in range(25_000)),
+        "srun a\n" * 25_000,
+        "if [ $X = 1 ]; then A=$A-1; fi\n" * 25_000,
+        "for ((i=0; i<3; i++)); do a $i; done\n" * 25_000,
+        "srun bash -c 'a $Y'\n" * 25_000,
     ],
-    ids=range(28),
+    ids=range(46),
 )
 @pytest.mark.flaky(reruns=2)
 def test_no_script_is_too_much(body: str) -> None:
@@ -90,6 +110,40 @@ def test_no_script_is_too_much(body: str) -> None:
     start = time.process_time()
     findings(body)
     assert time.process_time() - start < 6
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "srun a " + "$Y " * 400_000 + "\n",
+        "a | " * 400_000 + "b\n",
+        "for i in 1 2; do " + "a; " * 200_000 + "done\n",
+        "bash -c '" + "a; " * 200_000 + "'\n",
+        "#SBATCH " + "-n 2 " * 400_000 + "\n",
+    ],
+)
+def test_of_a_text_that_is_too_long_the_beginning_is_judged(body: str) -> None:
+    before = "#SBATCH --ntaks=2\n" + ("" if body[0] == "#" else "srun --exclusiv a\nsrun nproc\n")
+    expected = {code for code in codes(before) if code != "SB710"}
+    assert expected and codes(before + body) >= {*expected, "SB012"}
+    (bound,) = [each for each in findings(before + body) if each.code == "SB012"]
+    assert bound.severity == "warning" and bound.source.row(bound.span.start) == before.count("\n") + 3
+
+
+def test_what_is_read_of_a_text_is_bounded() -> None:
+    program = parse("a $Y;" * 400_000)
+    assert program.cut is not None and not program.errors
+    assert len(nodes_of(program, Simple)) <= MOST_NODES // 2
+    assert parse("echo `a`\n" * 2_000).cut is None  # for each of them the text before is copied
+    assert parse("a\n" * 20_000).cut is None
+
+
+def test_what_a_statement_starts_is_work_too() -> None:
+    """The 25,000th is looked at where each only assigns, and not where each submits a job."""
+    for line, most in (("A=1\n", MOST_WORK), ("srun a\n", MOST_WORK / 3), ("sbatch --wrap=a\n", MOST_WORK / 11)):
+        job = Job.from_source(Source(HEAD + line * 21_000, "a.sbatch"), Site())
+        assert len(job.checkpoints) <= most + 1
+        assert job.limits.exhausted
 
 
 @pytest.mark.parametrize(
@@ -219,6 +273,31 @@ def test_time_of_a_plan_grows_with_the_steps(shape: str) -> None:
 
     calls(5)  # what is imported and kept between jobs
     assert calls(300) < 12 * calls(30)
+
+
+@pytest.mark.parametrize("shape", ["dispatches", "elements", "exported", "jobs", "programs", "runners"])
+def test_work_grows_with_the_length(shape: str) -> None:
+    """Counted in lines of code, which a busy machine does not change: a search for each finding shows in them."""
+
+    def lines(size: int) -> int:
+        counted = 0
+
+        def count(frame: FrameType, event: str, argument: object) -> object:
+            nonlocal counted
+            counted += event == "line"
+            return count
+
+        body = SHAPES[shape](size)
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            findings(body)
+        finally:
+            sys.settrace(before)
+        return counted
+
+    lines(5)  # what is imported and kept between jobs
+    assert lines(300) < 10.5 * lines(30)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

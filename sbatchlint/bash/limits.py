@@ -11,8 +11,10 @@ from typing import NamedTuple
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces
 from sbatchlint.source.text import Span
 
-# Statements that are walked for one script, loops recorded once. Long values cost as much as several statements.
+# Statements that are walked for one script, loops recorded once. Long values cost as much as several statements, and
+# so does what starts programs, branches or repeats: the checks then have more to look at.
 MOST_WORK = 20_000
+WORK_OF = {"if": 3, "case": 3, "for": 3, "arithmeticfor": 4, "while": 3, "start": 2, "program": 3, "submission": 10}
 PIECES_OF_A_STATEMENT = 500
 # Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.
 MOST_PIECES = 500
@@ -20,6 +22,8 @@ MOST_PIECES = 500
 MOST_PARTS = 5_000
 # Characters of a text to which an operator of `${…}` is applied: patterns may cost the square of it.
 MOST_OPERATED = 4_000
+# Characters of an arithmetic expression in which names are looked for.
+MOST_NOTED = 100_000
 # Characters of one value that is put together from several pieces, or made by an operator.
 MOST_CHARACTERS = 1 << 20
 # Elements of an array, and words of a command.
@@ -31,7 +35,7 @@ class WorkBudgetExceeded(Exception):
 
 
 class Limit(NamedTuple):
-    """A bound that was met: `kind` is "work", "value", "depth" or "files"; `span`: where it was met first."""
+    """A bound that was met: `kind` is "work", "value", "depth", "options" or "files", `span` where it was met first."""
 
     kind: str
     span: Span

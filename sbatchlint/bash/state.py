@@ -18,7 +18,6 @@ from sbatchlint.bash.variables import (
     LayeredDict,
     Variable,
     Variables,
-    differing,
     merge_guards,
     widen,
 )
@@ -55,7 +54,7 @@ class State:
         self.options: dict[str, bool | None] = {}
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
-        self.files: dict[str, tuple[Alternative, ...]] = {}  # files that the script wrote: name as known -> content
+        self.files: LayeredDict[tuple[Alternative, ...]] = LayeredDict()  # that the script wrote: content by name
         self.sourced = False  # a file that cannot be read here ran in this shell
         # something may have failed before: the shell may have exited, or abandoned a command halfway
         self.doubtful = False
@@ -178,7 +177,7 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         for name in list(first.functions.changes(state.functions)):
             function = result.functions.get(name) or state.functions[name]
             result.set_function(name, function._replace(uncertain=True))
-        for name in differing(first.files, state.files):
+        for name in first.files.changes(state.files):
             if name not in state.files:
                 continue
             content = state.files[name]

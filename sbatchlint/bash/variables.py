@@ -148,7 +148,7 @@ class _Layer(dict[str, Named]):
 
 
 class LayeredDict(MutableMapping[str, Named]):
-    """Variables or functions by name: a part that copies share and nobody changes, and the changes since."""
+    """Variables, functions or files by name: a part that copies share and nobody changes, and the changes since."""
 
     __slots__ = ("_own", "_shared")
 

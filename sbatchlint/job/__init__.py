@@ -84,6 +84,8 @@ class Job:
         self.limits = interpreter.limits
         if hooks.files.left_out is not None:
             self.limits.note("files", hooks.files.left_out)
+        if self.directives.cut is not None:
+            self.limits.note("options", self.directives.cut)
         self.checkpoints = interpreter.checkpoints
         self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
         self.proved = 0  # how many characters were evaluated again for that

@@ -49,6 +49,7 @@ class Directives:
     `lines`: the directive lines that are read; `unread`: those behind `stop`, the line that ended the reading.
     `settings`: in order. `problems`: in the order in which sbatch meets them; it gives up at the first. `certain`:
     whether there can be no other options than these: no unknown words, nothing left out.
+    `cut`: the first line that is not read, as there are too many; None where all are.
     `components`: how many a heterogeneous job has; 1 for others. `overriding`: what the command line of its own sbatch
     sets, where a script shows it. `appended_at`: where options are added for the text of a --wrap; None otherwise.
     `command`: who reads it, sbatch but for words of a command line (`job.command_lines`); `in_job`: it is an srun of a
@@ -64,6 +65,7 @@ class Directives:
         "certain",
         "command",
         "components",
+        "cut",
         "extra",
         "in_job",
         "lines",
@@ -87,6 +89,7 @@ class Directives:
         self.problems: tuple[Problem, ...] = tuple(reading.problems)
         self.certain = reading.certain
         self.components = reading.components
+        self.cut = reading.cut
         self.overriding: tuple[Setting, ...] = ()
         self.appended_at: int | None = None
         self.command = "sbatch"

@@ -21,13 +21,16 @@ from sbatchlint.slurm.model import Problem, Setting, StopLine
 from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.text import Span
 
+# Directive lines are read until they have so many characters together.
+MOST_CHARACTERS = 1 << 18
+
 
 class Reading:
-    __slots__ = ("certain", "components", "lines", "problems", "settings", "stop", "unread")
+    __slots__ = ("certain", "components", "cut", "lines", "problems", "settings", "stop", "unread")
 
     def __init__(
         self, lines: list[DirectiveLine], unread: list[DirectiveLine], stop: StopLine | None, settings: list[Setting],
-        problems: list[Problem], certain: bool, components: int,
+        problems: list[Problem], certain: bool, components: int, cut: Span | None = None,
     ) -> None:  # fmt: skip
         self.lines = lines
         self.unread = unread
@@ -36,6 +39,7 @@ class Reading:
         self.problems = problems
         self.certain = certain
         self.components = components
+        self.cut = cut
 
 
 def read(text: Readable, within: Range, extra: tuple[str, ...]) -> Reading:
@@ -103,6 +107,8 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
     component = 0
     at = 0
     size = len(string)
+    room = MOST_CHARACTERS
+    cut: Span | None = None
     while at < size:
         newline = string.find("\n", at)
         end, full_end = (size, size) if newline < 0 else (newline, newline + 1)
@@ -112,6 +118,10 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
         if inline is not None:
             (start, shown_end), magic, certain = inline, "#SBATCH", False
         if magic is not None:
+            room -= shown_end - start
+            if room < 0:
+                certain, cut = False, text.span(start, shown_end)
+                break
             line = DirectiveLine(text, magic, start, shown_end, full_end, component)
             separates = _fill(text, line, escaped_blank, strict)
             if separates:
@@ -156,7 +166,7 @@ def _read(text: Readable, majors: tuple[str, ...], extra: tuple[str, ...]) -> Re
         settings.extend(found)
         problems.extend(faults)
         certain = certain and sure
-    return Reading(lines, unread, stop, settings, problems, certain, component + 1)
+    return Reading(lines, unread, stop, settings, problems, certain, component + 1, cut)
 
 
 def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool) -> bool:
@@ -190,6 +200,7 @@ def _unread(text: Readable, at: int, escaped_blank: bool, strict: bool) -> list[
     """The lines from `at` on that begin with `#SBATCH` in column 0."""
     string = text.string
     found: list[DirectiveLine] = []
+    room = MOST_CHARACTERS
     while True:
         if not string.startswith("#SBATCH", at):
             at = string.find("\n#SBATCH", at) + 1
@@ -201,6 +212,9 @@ def _unread(text: Readable, at: int, escaped_blank: bool, strict: bool) -> list[
         line = DirectiveLine(text, "#SBATCH", at, shown_end, full_end, -1)
         _fill(text, line, escaped_blank, strict)
         found.append(line)
+        room -= shown_end - at
+        if room < 0:
+            return found
         at = full_end
 
 

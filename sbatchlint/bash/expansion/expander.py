@@ -21,7 +21,7 @@ from sbatchlint.bash.expansion.field_splitting import (
 from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
-from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -419,6 +419,9 @@ class WordExpander:
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
         """Records the variables that an expression names without `$`."""
+        if end - start > MOST_NOTED:
+            self.substituter.limits.note("value", scope.text.span(start, end))
+            return
         word, scope = self._expression(start, end, scope)
         for part in word.parts:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:

@@ -6,6 +6,7 @@ from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.conditions import either
 from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.limits import MOST_OPERATED
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -44,6 +45,8 @@ def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hash
 
 def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> Hashable:
     """A key that is equal for two conditions of the same text whose variables are not assigned in between."""
+    if statement.end - statement.start > MOST_OPERATED:
+        return interpreter.new_key("if")
     source = scope.text.string[statement.start : statement.end]
     if source.split(None, 1)[:1] and source.split(None, 1)[0] in CHANGING:
         return interpreter.new_key("if")

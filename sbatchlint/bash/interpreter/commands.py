@@ -46,6 +46,8 @@ def run_simple(
         record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
     span = scope.text.span(words[0].start, node.words[-1].end)
+    if redirects or len(choices) > 1:
+        interpreter.charge(len(choices) - 1 + len(redirects), span)
     invocations: list[Invocation] = []
     ends: list[tuple[State | None, Guards]] = []
     for number, (argv, guards) in enumerate(choices):

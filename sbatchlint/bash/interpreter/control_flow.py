@@ -11,6 +11,7 @@ from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
 from sbatchlint.bash.trace import Redirection, Trace
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.bash.variables import Alternative
+from sbatchlint.source.text import Span
 
 # At most so many statements of a loop, and of all loops together, are walked without being recorded.
 MOST_SILENT = 150
@@ -55,6 +56,18 @@ class ControlFlow(Interpreter):
         if self.limits.work > MOST_WORK:
             self.limits.note("work", scope.text.span(node.start, node.end))
             raise WorkBudgetExceeded
+
+    def charge(self, cost: int, span: Span) -> None:
+        """Charges work that a statement does besides: a whole one for each statement, an eighth in a silent replay."""
+        if not self.silent:
+            self.limits.work += cost
+            if self.limits.work > MOST_WORK:
+                self.limits.note("work", span)
+                raise WorkBudgetExceeded
+        elif cost >= 8:
+            self.silent = max(self.silent - cost // 8, 0)
+            if not self.silent:
+                raise LoopBudgetExceeded
 
     def new_key(self, kind: str) -> Hashable:
         """A unique key for guards."""

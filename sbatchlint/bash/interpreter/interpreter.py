@@ -16,7 +16,7 @@ from sbatchlint.bash.interpreter.control_flow import ControlFlow, LoopBudgetExce
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.protocol import Hooks
 from sbatchlint.bash.interpreter.redirects import expand_redirects
-from sbatchlint.bash.limits import WorkBudgetExceeded
+from sbatchlint.bash.limits import WORK_OF, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
@@ -44,8 +44,8 @@ from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guard
 DEEPEST = 6
 
 
-# The name of the method that walks a statement, by the class of the statement.
-_METHODS: dict[type[Statement], str] = {}
+# The name of the method that walks a statement, by the class of the statement, and how much work that is.
+_METHODS: dict[type[Statement], tuple[str, int]] = {}
 
 
 class Checkpoint(NamedTuple):
@@ -87,6 +87,9 @@ class ScriptInterpreter(ControlFlow):
             except RecursionError:  # brackets in brackets, thousands deep
                 self.limits.note("work", text.span(statement.start, statement.end))
                 break
+        else:
+            if program.cut is not None:
+                self.limits.note("work", text.span(program.cut, len(text.string)))
         # These refer to each other and to the interpreter; without such circles it is freed as soon as nobody asks it.
         del self.expander.parameters
         del self.expander
@@ -103,8 +106,14 @@ class ScriptInterpreter(ControlFlow):
         if scope.context.depth >= DEEPEST:
             self.limits.note("depth", text.span(0, len(text.string)))
             return scope.state
+        self.charge(WORK_OF["program"], text.span(0, len(text.string)))
         inner = scope.context.replace(depth=scope.context.depth + 1)
-        return self.statements(self.parsed(text.string).statements, Scope(scope.state, text, inner))
+        program = self.parsed(text.string)
+        end = self.statements(program.statements, Scope(scope.state, text, inner))
+        if program.cut is not None:
+            self.limits.note("work", text.span(program.cut, len(text.string)))
+            raise WorkBudgetExceeded
+        return end
 
     def statements(self, body: Sequence[Statement], scope: Scope) -> State | None:
         state: State | None = scope.state
@@ -117,16 +126,18 @@ class ScriptInterpreter(ControlFlow):
         return state
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
+        kind = type(statement)
+        method = _METHODS.get(kind)
+        if method is None:
+            name = kind.__name__.lower()
+            method = _METHODS[kind] = "on_" + name, WORK_OF.get(name, 1)
+        name, cost = method
         if self.silent:
             self.silent -= 1
             if not self.silent:
                 raise LoopBudgetExceeded
         else:
-            self.work(1, scope, statement)
-        kind = type(statement)
-        name = _METHODS.get(kind)
-        if name is None:
-            name = _METHODS[kind] = "on_" + kind.__name__.lower()
+            self.work(cost, scope, statement)
         result: State | None = getattr(self, name)(statement, scope)
         if (
             result is not None
@@ -178,6 +189,7 @@ class ScriptInterpreter(ControlFlow):
             if end is not None and node.negated and end.status is not None:
                 end.status = int(not end.status)
             return end
+        self.charge(len(node.commands) - 1, scope.text.span(node.start, node.end))
         elements: list[tuple[list[Invocation], State | None]] = []
         given: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []

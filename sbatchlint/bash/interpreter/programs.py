@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.printing import echo_output, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter
+from sbatchlint.bash.limits import WORK_OF
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
@@ -143,7 +144,7 @@ def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: P
         if content is None:
             scope.state.files[name] = ()
             continue
-        old = scope.state.files.get(name, ()) if append else ()
+        old = scope.state.files.get(name) if append else None
         if old:
             scope.state.files[name] = tuple(
                 Alternative(((each.fields or ((),))[0] + content,), each.guards) for each in old
@@ -152,6 +153,7 @@ def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: P
             scope.state.files[name] = (Alternative((content,), NO_GUARDS),)
         text = Text(content)
         if BATCH_SCRIPT.match(text.string) and scope.context.phase is not Phase.TASK:
+            interpreter.charge(WORK_OF["submission"], span_of_text(text))
             quoted = not any(piece.expansion is not None for piece in content)
             interpreter.trace.submissions.append(Submission(text, span_of_text(text), quoted, None))
 
@@ -163,8 +165,8 @@ def span_of_text(text: Text) -> Span:
 def read_file(state: State, field: Pieces) -> Text | None:
     """The text of a file that the script wrote; None where it is unknown, or differs between branches."""
     name = file_name(field)
-    found = state.files.get(name, ()) if name is not None else ()
-    if len(found) == 1 and found[0].fields:
+    found = state.files.get(name) if name is not None else None
+    if found is not None and len(found) == 1 and found[0].fields:
         return Text(found[0].fields[0])
     return None
 
@@ -212,6 +214,7 @@ def start_child(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, 
         return
     if spawn.command is None or spawn.command >= len(invocation.argv) and not spawn.prefix:
         return
+    interpreter.charge(WORK_OF["start"], invocation.span)
     inner = child_scope(invocation, scope, spawn)
     argv = (*spawn.prefix, *invocation.argv[spawn.command :])
     child = Invocation(argv, (), (), invocation.span, inner.context, inner.state.copy(), invocation.guards, spawn.kind)
@@ -338,6 +341,7 @@ def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
 
 def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
     """sbatch with a script that the file itself holds: on standard input, in a file that it wrote, or with --wrap."""
+    interpreter.charge(WORK_OF["submission"], invocation.span)
     rest = len(invocation.argv) if spawn.command is None else spawn.command
     found = interpreter.trace.submissions
     if spawn.prefix:

@@ -59,6 +59,9 @@ class Interpreter(Substituter, Protocol):
     substituted: int | None
     redirected: Sequence[Redirection]
 
+    def charge(self, cost: int, span: Span) -> None:
+        """Charges work that a statement does besides itself. Raises WorkBudgetExceeded where the budget is spent."""
+
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         """Walks a statement. Returns the state after it, None where the flow does not continue."""
 

@@ -2,6 +2,9 @@
 
 from sbatchlint.bash.syntax.characters import END
 
+# So many characters are searched in any text, and that many more in a long one.
+_ALWAYS_SEARCHED = 1 << 20
+_MOST_SEARCHED = 1 << 22
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -16,7 +19,7 @@ class Closings:
     def __init__(self, text: str) -> None:
         self._text = text
         self._known: dict[tuple[int, str], int] = {}
-        self._patience = 20 * len(text) + (1 << 20)
+        self._patience = min(20 * len(text), _MOST_SEARCHED) + _ALWAYS_SEARCHED
 
     def of(self, at: int, closer: str) -> int:
         """The position of the bracket that closes the one before `at`, outside quotes; -1 where there is none."""

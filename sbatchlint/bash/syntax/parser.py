@@ -8,6 +8,7 @@ any order of operands in `[[`, carriage returns before newlines). What it cannot
 
 import re
 
+from sbatchlint.bash.syntax.bounds import MOST_CHAINED, TextTooLong
 from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, ShellSyntaxError, reserved
 from sbatchlint.bash.syntax.simple_commands import SimpleCommands, function_parentheses
 from sbatchlint.bash.syntax.tree import (
@@ -15,6 +16,7 @@ from sbatchlint.bash.syntax.tree import (
     ArithmeticCommand,
     ArithmeticFor,
     Background,
+    Broken,
     Case,
     For,
     Group,
@@ -58,10 +60,14 @@ class Parser(SimpleCommands):
     def program(self) -> Program:
         """Parses the whole text; lines with syntax errors become `Unparsed`."""
         statements: list[Statement] = []
+        cut = None
         while True:
             begin = len(statements)
             try:
                 self.statements(_NOTHING, statements)
+                break
+            except TextTooLong:
+                cut = self.begun
                 break
             except (ShellSyntaxError, RecursionError) as fault:
                 start = max(self.begun, statements[-1].end if begin < len(statements) else 0)
@@ -70,7 +76,7 @@ class Parser(SimpleCommands):
                     start, fault.where if closed and isinstance(fault, ShellSyntaxError) else start, statements
                 )
         self.errors.sort()
-        return Program(tuple(statements), tuple(self.errors))
+        return Program(tuple(statements), tuple(self.errors), cut)
 
     def recover(self, start: int, where: int, statements: list[Statement]) -> None:
         """Skips everything from `start` to the end of the line of `where`."""
@@ -146,14 +152,17 @@ class Parser(SimpleCommands):
         return tuple(out)
 
     def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
-        inner = type(self)(self.text[:end], start)
+        inner = self.up_to(end, start)
         program = inner.program()
+        if program.cut is not None:
+            raise TextTooLong
         return None if program.errors else program.statements
 
     def and_or(self) -> Statement:
         """Parses `a && b || c`, which is left-associative."""
         text = self.text
         left = self.pipeline()
+        chained = 1
         while True:
             character = text[self.at]
             if character not in "&|" or text[self.at + 1] != character:
@@ -162,6 +171,9 @@ class Parser(SimpleCommands):
             self.skip()
             right = self.pipeline()
             left = AndOr(left, character * 2, right, left.start, right.end)
+            chained += 1
+            if chained > MOST_CHAINED:
+                raise TextTooLong
 
     def pipeline(self) -> Statement:
         text = self.text
@@ -190,6 +202,8 @@ class Parser(SimpleCommands):
             self.at += 2 if text[self.at + 1] == "&" else 1
             self.skip()
             commands.append(self.command())
+            if len(commands) > MOST_CHAINED:
+                raise TextTooLong
         return Pipeline(tuple(commands), negated, start, commands[-1].end)
 
     # Commands
@@ -313,6 +327,7 @@ class Parser(SimpleCommands):
             words = []
             while self.blank() not in "\n;&|)(" + END:
                 words.append(self.word())
+            self.room.take(len(words))
             if text[self.at] not in ";\n":
                 self.unexpected()
         body = self.do_body()
@@ -364,6 +379,7 @@ class Parser(SimpleCommands):
                 self.blank()
             if character != ")":
                 self.unexpected()
+            self.room.take(len(patterns))
             self.at += 1
             body: list[Statement] = []
             if self.statements(_ITEM, body) == "esac":
@@ -402,12 +418,16 @@ class Parser(SimpleCommands):
             self.at = at + size
             words.append(Word((Literal(text[at : self.at], at, self.at, False),), at, self.at))
             regex = False
+        self.room.take(len(words))
         redirects, end = self.redirects(self.at)
         return TestCommand(tuple(words), redirects, start, end)
 
 
 def parse(string: str) -> Program:
-    """Parses a program; positions are indices of `string`. Never raises: code that bash rejects is `Unparsed`."""
+    """Parses a program; positions are indices of `string`. Never raises: code that bash rejects is `Unparsed`.
+
+    Of a text that is too long only the beginning is parsed, see `Program.cut`.
+    """
     return Parser(string.replace(END, "\ufffd") if END in string else string).program()
 
 
@@ -417,4 +437,7 @@ def parse_word_text(string: str, start: int, end: int, mode: str = "double") -> 
     `mode`: `double` for what stands between double quotes or in an arithmetic expression, `heredoc` for the body of a
     heredoc, `index` for a subscript (quotes are resolved). What cannot be read is `Broken`.
     """
-    return Parser(string.replace(END, "\ufffd"), start).range(start, end, mode)
+    try:
+        return Parser(string.replace(END, "\ufffd"), start).range(start, end, mode)
+    except TextTooLong:
+        return Word((Broken(start, end, mode != "index"),), start, end)

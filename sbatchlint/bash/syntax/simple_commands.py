@@ -177,6 +177,7 @@ class SimpleCommands(WordLexer):
             words.append(word)
         if end == start:
             self.unexpected()
+        self.room.take(1 + len(words) + len(redirects))
         return Simple(tuple(assignments), tuple(words), tuple(redirects), start, end)
 
     def assignment(self, match: re.Match[str]) -> Assignment | None:
@@ -185,6 +186,7 @@ class SimpleCommands(WordLexer):
         start = self.at
         at = match.end()
         append = match[2] == "+"
+        self.room.take(1)
         index = None
         if match[2] is None:
             close = self.closings.of(at, "]")
@@ -231,6 +233,7 @@ class SimpleCommands(WordLexer):
                         continue
             elements.append(self.word())
             keys.append(key)
+            self.room.take(1)
         self.at += 1
         return ArrayLiteral(tuple(elements), tuple(keys), start, self.at)
 

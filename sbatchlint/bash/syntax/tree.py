@@ -347,7 +347,11 @@ Statement = Union[
 
 
 class Program(Node):
-    """A parsed text: its statements, and the ranges in which the parser found an error."""
+    """A parsed text: its statements, and the ranges in which the parser found an error.
+
+    `cut`: where the statement begins from which on nothing was read, as there is too much; None where all was.
+    """
 
     statements: tuple[Statement, ...]
     errors: tuple[tuple[int, int], ...]
+    cut: int | None = None

@@ -5,6 +5,9 @@ possible. It keeps one cursor, `at`; methods that read something leave the curso
 bash 5.2, parse.y (read_token_word, parse_matched_pair) and subst.c (parameter_brace_expand).
 """
 
+from typing import Self
+
+from sbatchlint.bash.syntax.bounds import CHARACTERS_OF_A_NODE, Room
 from sbatchlint.bash.syntax.characters import (
     BREAKS,
     END,
@@ -46,9 +49,9 @@ from sbatchlint.bash.syntax.tree import (
 class WordLexer:
     """Reads words from a text; `Parser` adds commands."""
 
-    __slots__ = ("at", "begun", "closings", "depth", "errors", "pending", "text")
+    __slots__ = ("at", "begun", "closings", "depth", "errors", "pending", "room", "text")
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0, room: Room | None = None) -> None:
         self.text = text + END
         self.at = at
         self.begun = at  # where the current top-level statement begins
@@ -56,6 +59,12 @@ class WordLexer:
         self.pending: list[Heredoc] = []
         self.errors: list[tuple[int, int]] = []
         self.closings = Closings(self.text)
+        self.room = room or Room()
+
+    def up_to(self, end: int, start: int) -> Self:
+        """A parser of the text up to `end`, its cursor at `start`."""
+        self.room.take(end // CHARACTERS_OF_A_NODE)
+        return type(self)(self.text[:end], start, self.room)
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
         """Parses the commands up to `)`, where the cursor stays."""
@@ -131,6 +140,7 @@ class WordLexer:
         if at == start:
             raise ShellSyntaxError(at, "end" if character == END else "")
         self.at = at
+        self.room.take(len(parts))
         return Word(tuple(parts), start, at, empty)
 
     def single(self, at: int, parts: list[Part]) -> int:
@@ -428,23 +438,30 @@ class WordLexer:
         `index`: quotes and escapes are resolved. `double`: as inside double quotes. `heredoc`: the same, and `"` is an
         ordinary character too. What cannot be read is `Broken` up to the end.
         """
-        inner = self if end == len(self.text) - 1 else type(self)(self.text[:end], start)
-        errors = len(inner.errors)
+        inner = self if end == len(self.text) - 1 else None
+        errors = len(self.errors)
         at = start
         parts: list[Part] = []
         empty = False
         loose = mode == "index"
         plain = index_run if loose else double_run if mode == "double" else heredoc_run
-        text = inner.text
+        text = self.text
         quoted = quoted or not loose
         try:
             while at < end:
-                match = plain(text, at)
+                match = plain(text, at, end)
                 if match:
                     at = match.end()
                     parts.append(Literal(match[0], match.start(), at, quoted and not loose))
                     continue
                 character = text[at]
+                match = parameter(text, at + 1, end) if character == "$" else None
+                if match:
+                    parts.append(Parameter(match[0], "", (), None, at, match.end(), quoted))
+                    at = match.end()
+                    continue
+                # what else there is may go on for longer than the range, so it is read from a text that ends there
+                inner = inner or self.up_to(end, start)
                 if character == "$":
                     at = inner.dollar(at, parts, quoted)
                 elif character == "\\":
@@ -463,5 +480,6 @@ class WordLexer:
                     at += 1
         except (ShellSyntaxError, RecursionError):
             parts.append(Broken(at, end, quoted))
-        del inner.errors[errors:]
+        del self.errors[errors:]
+        self.room.take(len(parts))
         return Word(tuple(parts), start, end, empty)
