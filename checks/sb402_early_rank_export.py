@@ -22,8 +22,10 @@ setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
+from operator import itemgetter
 
 from sbatchlint.analysis.expansion.early import (
     RANK_VARIABLES,
@@ -117,7 +119,7 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     use, rank = uses[0], _listed(ranks)
     settings = " ".join(f"{_rank(job, each)}=${each.expansion.name}" for each in uses)
     advice = f"set {'it' if len(ranks) == 1 else 'them'} in the task: `bash -c '{settings} exec …'`"
-    held = [each for each in _copies(job) if any(_holds(each, use) for use in uses)]
+    held = _copies_at(job, *(each.expansion.span for each in uses))
     if use.consumer == "ignored":
         launcher = recognise(use.command.argv)
         if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
@@ -138,21 +140,33 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     return advice, None
 
 
+def _copies_at(job: Job, *places: Span) -> list[VariableAssignment]:
+    """The assignments in which these places stand that are mere copies of a variable of the tasks, in order."""
+    starts, copies = _copies(job)
+    found: dict[int, VariableAssignment] = {}
+    for place in places:
+        at = bisect_right(starts, place.start) - 1
+        if at >= 0:
+            found.update((number, each) for number, each in copies[starts[at]] if place.start < each.span.end)
+    return [each for _, each in sorted(found.items(), key=itemgetter(0))]
+
+
 @once
-def _copies(job: Job) -> list[VariableAssignment]:
-    """The assignments of ranks in the batch shell that are mere copies of a variable of the tasks."""
+def _copies(job: Job) -> tuple[list[int], dict[int, list[tuple[int, VariableAssignment]]]]:
+    """The assignments of ranks in the batch shell that copy a variable of the tasks: where they begin; by that place,
+    numbered in order of running. None stands in another."""
     own = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
-    return [each for each in own if each.name in RANK_VARIABLES or tells_rank(each.name)]
+    found: dict[int, list[tuple[int, VariableAssignment]]] = {}
+    for number, each in enumerate(own):
+        if each.name in RANK_VARIABLES or tells_rank(each.name):
+            found.setdefault(each.span.start, []).append((number, each))
+    return sorted(found), found
 
 
 def _written(job: Job, assigned: VariableAssignment) -> str | None:
     """`RANK=$SLURM_PROCID` as it is written, without quotes; None where more is computed."""
     match = _COPY.fullmatch(job.source.slice(assigned.span))
     return f"{match[1]}={match[3]}" if match else None
-
-
-def _holds(assigned: VariableAssignment, use: EarlyUse) -> bool:
-    return assigned.span.start <= use.expansion.span.start < assigned.span.end
 
 
 @once
@@ -163,7 +177,7 @@ def _steps_with_ranks(job: Job) -> list[tuple[Step, list[VariableAssignment]]]:
     for use in early_exports(job, RANKS):
         place = use.expansion.span
         if place not in holding:
-            holding[place] = [each for each in _copies(job) if _holds(each, use)]
+            holding[place] = _copies_at(job, place)
         ranks.setdefault(id(use.step), set()).update(holding[place])
     found = [(step, sorted(ranks.get(id(step), ()), key=lambda each: each.span)) for step in job.steps]
     return [(step, own) for step, own in found if own]

@@ -27,14 +27,15 @@ def inspect_document(source: Source, settings: Settings) -> Inspection:
     """The findings in all scripts of a document, by place."""
     diagnostics: list[Diagnostic] = []
     faults: list[Fault] = []
-    syntax_errors = ignored = 0
+    syntax_errors = ignored = cost = 0
     for snippet in snippets(source):
         inspection = inspect(snippet, settings)
         diagnostics.extend(_placed(each, snippet, settings) for each in inspection.diagnostics)
         faults.extend(inspection.faults)
         syntax_errors += inspection.syntax_errors
         ignored += inspection.ignored
-    return Inspection(diagnostics, syntax_errors, faults, ignored)
+        cost += inspection.cost
+    return Inspection(diagnostics, syntax_errors, faults, ignored, cost)
 
 
 def _placed(found: Diagnostic, snippet: Snippet, settings: Settings) -> Diagnostic:

@@ -23,6 +23,8 @@ from sbatchlint.triggers import IgnoreComments, Index
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 
+# To evaluate so many characters for a proof takes about as long as a statement with all that checks ask of it.
+_PROVED_FOR_A_STATEMENT = 8
 INDEX = Index(TRIGGERS)
 # Those that speak of the comments which switch others off, and run after them.
 _LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(trigger, IgnoreComments))
@@ -30,12 +32,13 @@ _LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(t
 
 class Inspection(NamedTuple):
     """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read; `ignored`: how many
-    findings comments of the script switch off."""
+    findings comments of the script switch off; `cost`: what it took, in about as many times what a statement takes."""
 
     diagnostics: list[Diagnostic]
     syntax_errors: int
     faults: list[Fault]
     ignored: int = 0
+    cost: int = 0
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -103,7 +106,8 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
         diagnostics = applied.kept + last.kept
         ignored = applied.ignored + last.ignored
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
-    return Inspection(diagnostics, len(job.program.errors), faults, ignored)
+    cost = sum(each.limits.work for each in jobs) + job.proved // _PROVED_FOR_A_STATEMENT + len(diagnostics)
+    return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost)
 
 
 @lru_cache(maxsize=1024)  # the same for all files of a run

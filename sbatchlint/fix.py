@@ -19,8 +19,9 @@ from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
-# Each round reads the whole file again. Of a large one, fixes that do not fit into this many characters stay findings.
-MOST_CHARACTERS = 1 << 19
+# Each round looks at the whole file again. Of one that takes long, fixes that these cost too much stay findings; see
+# `Inspection.cost`.
+MOST_COST = 1 << 15
 
 
 class Refused(NamedTuple):
@@ -64,8 +65,11 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
     banned: set[tuple[str, int]] = set()
     asked_bash = False
     before = {source.text}
-    most = 0
-    for _ in range(max(min(MAX_ROUNDS, MOST_CHARACTERS // (len(source.text) + 1)), 5)):
+    most = spent = 0
+    for number in range(MAX_ROUNDS):
+        spent += state.inspection.cost
+        if number and spent > MOST_COST:
+            break
         batch = _choose(state.inspection.diagnostics, accepted, banned)
         if most:
             batch = batch[:most]

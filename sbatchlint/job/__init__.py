@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
 DEEPEST = 3  # jobs that jobs submit are followed so far
+MOST_LAUNCHES = 2_000  # a launcher takes as long to judge as ten other commands
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 
@@ -87,8 +88,7 @@ class Job:
         if self.directives.cut is not None:
             self.limits.note("options", self.directives.cut)
         self.checkpoints = interpreter.checkpoints
-        self.proofs = 0  # how often a repair of it was judged by evaluating the whole changed script
-        self.proved = 0  # how many characters were evaluated again for that
+        self.proved = 0  # how many characters were evaluated again to prove repairs
         self.steps: list[Step] = hooks.steps
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
         # Known once all other checks have spoken.
@@ -153,7 +153,10 @@ class Job:
 
     @cached_property
     def launches(self) -> list[Launch]:
-        return self.hooks.launches(self.invocations)
+        found = self.hooks.launches(self.invocations)
+        if len(found) > MOST_LAUNCHES:
+            self.limits.note("work", found[MOST_LAUNCHES].invocation.span)
+        return found[:MOST_LAUNCHES]
 
     def launches_of(self, step: Step) -> list[Launch]:
         """The launchers that run in the tasks of a step."""

@@ -2,7 +2,7 @@
 
 Only what the change can reach is evaluated again: from the statement in which the first edit stands, with the shell's
 state as it was there, to the one that starts the launcher. Where that is not possible, as in a script inside another
-one, the whole changed script is evaluated, for `MOST_WHOLE` repairs of a script at most.
+one, the whole changed script is evaluated. All repairs of a script together get `MOST_CHARACTERS` of evaluation.
 """
 
 from bisect import bisect_right
@@ -19,7 +19,19 @@ from sbatchlint.job.once import once
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-MOST_WHOLE = 40
+# What all proofs of a script together may evaluate. Each counts as so many characters more, and at least one is made.
+MOST_CHARACTERS = 1 << 16
+_A_PROOF = 200
+
+
+def is_affordable(job: Job, size: int) -> bool:
+    """Whether so many characters may be evaluated for a proof; charges them to the whole script."""
+    outermost = job
+    while outermost.outer is not None:
+        outermost = outermost.outer
+    before = outermost.proved
+    outermost.proved += size + _A_PROOF
+    return before <= MOST_CHARACTERS
 
 
 def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Launch] | None:
@@ -35,11 +47,7 @@ def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Laun
 
 
 def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
-    outermost = job
-    while outermost.outer is not None:
-        outermost = outermost.outer
-    outermost.proofs += 1
-    if outermost.proofs > MOST_WHOLE:
+    if not is_affordable(job, len(job.source.own.text)):
         return None
     changed = Job.from_source(Source(apply(job.source.own.text, edits), job.source.own.path), job.site)
     if len(changed.program.errors) > len(job.program.errors):
@@ -100,6 +108,8 @@ def _order(job: Job) -> tuple[list[int], dict[int, int]]:
 
 
 def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -> list[Launch] | None:
+    if not is_affordable(job, span.end - span.start):
+        return None
     moved = [Edit(Span(start - span.start, end - span.start), content) for (start, end), content in edits]
     string = apply(job.source.own.text[span.start : span.end], moved)
     program = parse(string)

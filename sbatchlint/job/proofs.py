@@ -17,7 +17,7 @@ from sbatchlint.bash.trace import Context, Invocation, Trace, exported
 from sbatchlint.bash.values import Phase, Pieces, Text, expansions, literal
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.job import Job
-from sbatchlint.job.changes import part_around
+from sbatchlint.job.changes import is_affordable, part_around
 from sbatchlint.job.environment import ZERO_IN_BATCH
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.once import once
@@ -26,8 +26,6 @@ from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-# All proofs of a script together evaluate so many characters, and at least one is made.
-MOST_CHARACTERS = 1 << 17
 # What these print in the batch shell is a message; a text in which a variable is left alone may be shown as it is.
 _MESSAGES = frozenset({"echo", "printf", "logger", "cat", "tee"})
 
@@ -66,21 +64,15 @@ def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: 
     found = _in_part(job, edits, now, names)
     if found is not None:
         return found
+    if not is_affordable(job, len(text)):
+        return False
     outermost = job
     while outermost.outer is not None:
         outermost = outermost.outer
-    if not _is_affordable(outermost, len(text)):
-        return False
     before, after = _before(job), _after(job, outermost, edits)
     if after is None or after.errors > before.errors:
         return False
     return _is_same(before.trace.invocations, after.trace, edits, now, names)
-
-
-def _is_affordable(outermost: Job, size: int) -> bool:
-    """Whether so many characters may be evaluated; charges them."""
-    outermost.proved += size
-    return outermost.proved - size <= MOST_CHARACTERS
 
 
 def _is_same(
@@ -102,7 +94,7 @@ def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozen
     part = part_around(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
     if part is None or job.program.errors:
         return None
-    if not _is_affordable(job, part.span.end - part.span.start):
+    if not is_affordable(job, part.span.end - part.span.start):
         return False
     before = _before(job)
     points = before.interpreter.checkpoints

@@ -135,8 +135,9 @@ def misspelling_of(name: str) -> Misspelling | None:
     if same:
         return Misspelling(same[0], len(same) == 1)
     limit = 2 if len(plain) > 9 else 1
-    distances = {each: _distance(plain, _plain(each)) for each in variables() if each.startswith(_PREFIXES)}
-    least = min(distances.values())
+    near = [each for each in variables() if each.startswith(_PREFIXES) and _may_be_near(plain, _plain(each), limit)]
+    distances = {each: _distance(plain, _plain(each)) for each in near}
+    least = min(distances.values(), default=limit + 1)
     if least > limit:
         return None
     near = [each for each, distance in distances.items() if distance == least]
@@ -151,6 +152,11 @@ def is_plain_misspelling(name: str, misspelling: Misspelling) -> bool:
 def _plain(name: str) -> str:
     """A name without what people forget: underscores."""
     return name.partition("_")[2].replace("_", "")
+
+
+def _may_be_near(first: str, second: str, limit: int) -> bool:
+    """Whether the distance of two names may be so small, by their lengths and letters: a change swaps one for one."""
+    return abs(len(first) - len(second)) <= limit and len(set(first) ^ set(second)) <= 2 * limit
 
 
 def _distance(first: str, second: str) -> int:

@@ -159,12 +159,22 @@ def _words_of(job: Job, step: Step) -> Sequence[Word]:
     invocation = step.invocation
     if invocation.kind or any(each.text is not None for each in invocation.ancestors()) or job.is_wrapped:
         return ()
+    node = _by_place(job).get(invocation.span)
+    if node is None:
+        return ()
+    inside = any(each.start < node.words[-1].end for each in node.redirects)
+    plain = [word for word in node.words if isinstance(word, Word)]
+    return plain if len(plain) == len(node.words) and not inside else ()
+
+
+@once
+def _by_place(job: Job) -> dict[Span, Simple]:
+    """The commands of the script's own text by the place of their words."""
+    found: dict[Span, Simple] = {}
     for node in nodes_of(job.program, Simple):
-        if node.words and job.span(node.words[0].start, node.words[-1].end) == invocation.span:
-            inside = any(each.start < node.words[-1].end for each in node.redirects)
-            plain = [word for word in node.words if isinstance(word, Word)]
-            return plain if len(plain) == len(node.words) and not inside else ()
-    return ()
+        if node.words:
+            found.setdefault(job.span(node.words[0].start, node.words[-1].end), node)
+    return found
 
 
 def _in_quotes(word: str) -> str | None:
