@@ -22,18 +22,24 @@ CARD = Card(
     "SB003", "dos-line-endings", severity="error", fix="always", since="0.1.0", seen="runs of Slurm 22.05 and 26.05"
 )  # fmt: skip
 
+# A file with more lines is no script that somebody wrote, and gets no fix.
+MOST_REMOVED = 100_000
+
 
 def check(job: Job) -> Iterator[Finding]:
     if job.is_embedded or "\r\n" not in job.source.own.text:  # an inner script's lines are lines of the file
         return
-    returns = [Span(*match.span()) for match in re.finditer(r"\r+(?=\n)", job.source.own.text)]
+    text = job.source.own.text
+    returns = [match.start() for match in re.finditer(r"\r+(?=\n)", text)]
     lines = job.source.rows
     which = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
     if len(returns) == 1:
-        which = f"line {job.line(returns[0].start)} ends"
+        which = f"line {job.line(returns[0])} ends"
     message = f"sbatch refuses the script, as {which} in a DOS line break (\\r\\n); write \\n alone"
-    fix = Fix("end all lines in \\n", [remove(span) for span in returns], safe=True)
-    yield Finding(Span(returns[0].start, returns[0].start + 1), message, fix=fix)
+    fix = None
+    if len(returns) <= MOST_REMOVED:
+        fix = Fix("end all lines in \\n", [remove(Span(at, text.index("\n", at))) for at in returns], safe=True)
+    yield Finding(Span(returns[0], returns[0] + 1), message, fix=fix)
 
 
 CASES = [

@@ -24,7 +24,8 @@ https://github.com/radical-cybertools/radical.pilot/issues/2620
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.step_claims import Room, claim_of, clash, room_of
@@ -82,11 +83,11 @@ def check(job: Job) -> Iterator[Finding]:
     room = room_of(job)
     yield from _in_a_row(job)
     steps = {id(step.invocation): step for step in job.steps}
-    groups: dict[int, list[Started]] = {}
+    groups: dict[int, dict[Span, Started]] = {}  # by the place of the step
     busy: set[int] = set()  # statements in the background that did something else before
     for each in job.invocations:
         if each.name in ENDING and each.phase is Phase.BATCH and not depends_on_test(each):
-            yield from _finding(job, room, groups.pop(id(each.context.shell), []))
+            yield from _finding(job, room, groups.pop(id(each.context.shell), {}).values())
         step = steps.get(id(each))
         if step is None and each.context.background is not None and each.parent is None and not each.calls_function:
             if id(each.context.background) not in busy and weight(job, each) > Weight.NONE:
@@ -99,19 +100,20 @@ def check(job: Job) -> Iterator[Finding]:
         elif background is None:
             group = groups.get(id(each.context.shell.awaiting))
             if group and not each.context.loops:
-                found = list(_finding(job, room, [*group[-_MOST:], Started(step, False)], only_last=True))
+                last = [*islice(reversed(group.values()), _MOST)]
+                found = list(_finding(job, room, [*reversed(last), Started(step, False)], only_last=True))
                 yield from found
                 if found:
                     group.clear()
         elif background.parent is not None and id(background) not in busy:
-            group = groups.setdefault(id(background.parent), [])
-            known = next((at for at, other in enumerate(group) if other.step.place == step.place), None)
+            group = groups.setdefault(id(background.parent), {})
+            known = group.get(step.place)
             if known is None:
-                group.append(Started(step, is_started_again(job, each, background)))
-            elif _is_called_again(group[known].step, step):
-                group[known] = Started(step, True)
+                group[step.place] = Started(step, is_started_again(job, each, background))
+            elif _is_called_again(known.step, step):
+                group[step.place] = Started(step, True)
     for group in groups.values():
-        yield from _finding(job, room, group)
+        yield from _finding(job, room, group.values())
 
 
 def _is_called_again(first: Step, later: Step) -> bool:
@@ -139,9 +141,9 @@ def _several_at_once(command: Invocation) -> Invocation | None:
 # --- steps at the same time -------------------------------------------------------------------------------
 
 
-def _finding(job: Job, room: Room, group: list[Started], *, only_last: bool = False) -> Iterator[Finding]:
+def _finding(job: Job, room: Room, started: Iterable[Started], *, only_last: bool = False) -> Iterator[Finding]:
     """The first step of a group, all of which are started before one is awaited, that has to wait for another."""
-    group = group[: _MOST + 1]
+    group = list(islice(started, _MOST + 1))
     for at, later in enumerate(group):
         if only_last and at < len(group) - 1:
             continue

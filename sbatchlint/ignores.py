@@ -28,6 +28,10 @@ _BARE_NAME = Regex(r"[\s:=,(\[\]]*(?P<name>(?i:SB\d{3}|[a-z]+(?:-\w+)+)(?![\w-])
 _BETWEEN = Regex(r"[\s;]+")
 
 
+# Of more rows than these a comment is said to speak of many.
+_MANY = 50
+
+
 class Rows(NamedTuple):
     """The first and the last row of something."""
 
@@ -49,19 +53,21 @@ class Applied(NamedTuple):
 
 def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) -> Applied:
     """Takes out what the comments of this file, and of those it includes, ignore. `ran`: codes of checks that ran."""
-    files: dict[str, list[tuple[IgnoreComment, Rows]]] = {}
+    files: dict[str, _ByRow] = {}
     used: set[Span] = set()
     kept = []
     for each in found:
         path = each.source.path if each.reached else ""
         if path not in files:
-            files[path] = ignored_rows(each.source if each.reached else source)
-        switching = [selector for comment, rows in files[path] for selector in _switching(comment, rows, each)]
+            files[path] = _ByRow(ignored_rows(each.source if each.reached else source))
+        switching = [
+            selector for comment, rows in files[path].near(each) for selector in _switching(comment, rows, each)
+        ]
         if not switching:
             kept.append(each)
         elif not each.reached:
             used.update(selector.span for selector in switching)
-    own = files.get("") or ignored_rows(source)
+    own = files[""].comments if "" in files else ignored_rows(source)
     texts = _texts(source) if own else []
     own = [each for each in own if not any(text.start <= each[0].span.start < text.end for text in texts)]
     unused = tuple(
@@ -72,6 +78,30 @@ def apply_ignores(source: Source, found: list[Diagnostic], ran: frozenset[str]) 
         if selector.codes & ran and selector.span not in used
     )
     return Applied(kept, len(found) - len(kept), tuple(comment for comment, _ in own), unused)
+
+
+class _ByRow:
+    """Comments by the rows of which they speak, those that speak of many apart: most findings are near few of them."""
+
+    def __init__(self, comments: list[tuple[IgnoreComment, Rows]]) -> None:
+        self.comments = comments
+        self._wide: list[tuple[IgnoreComment, Rows]] = []
+        self._by_row: dict[int, list[tuple[IgnoreComment, Rows]]] = {}
+        for each in comments:
+            first, last = each[1]
+            if last - first >= _MANY:
+                self._wide.append(each)
+            else:
+                for row in range(first, last + 1):
+                    self._by_row.setdefault(row, []).append(each)
+
+    def near(self, diagnostic: Diagnostic) -> list[tuple[IgnoreComment, Rows]]:
+        """Those that may speak of the rows of a finding."""
+        source, span = diagnostic.source, diagnostic.span
+        first, last = source.row(span.start), source.row(max(span.end - 1, span.start))
+        if last - first >= _MANY:
+            return self.comments
+        return [*self._wide, *(each for row in range(first, last + 1) for each in self._by_row.get(row, ()))]
 
 
 def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:
@@ -86,13 +116,14 @@ def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
     """The comments of a file, with the rows of which each speaks; rows (1, 0) where it speaks of none."""
     comments = [_resolved(source, comment) for comment in ignore_comments(source)]
     commands = Commands(source) if comments else None
+    following = _next_rows(source) if comments else []
     found = []
     for comment in comments:
         row = source.row(comment.span.start)
         rows = Rows(1, 0)
         if comment.verb == "ignore":
             assert commands is not None
-            rows = commands.rows(_next_row(source, row) if comment.own_line else row)
+            rows = commands.rows(following[row] if comment.own_line else row)
             rows = Rows(min(row, rows.first), rows.last)  # comments between may be at fault themselves
         elif comment.verb == "ignore-file" and comment.at_head:
             rows = Rows(1, source.rows)
@@ -153,13 +184,16 @@ def _with_codes(selector: Selector) -> Selector:
     return selector._replace(codes=codes[0]) if len(parts) == 1 else selector._replace(near=", ".join(parts))
 
 
-def _next_row(source: Source, row: int) -> int:
-    """The next row that is neither blank nor a comment; a directive is none."""
-    for number in range(row + 1, source.rows + 1):
-        line = source.slice(source.line(number)).strip()
+def _next_rows(source: Source) -> list[int]:
+    """For each row the next one that is neither blank nor a comment, itself without one; a directive is no comment."""
+    found = list(range(source.rows + 1))
+    following = 0
+    for row in range(source.rows, 0, -1):
+        found[row] = following or row
+        line = source.slice(source.line(row)).strip()
         if line and (not line.startswith("#") or line.startswith("#SBATCH")):
-            return number
-    return row
+            following = row
+    return found
 
 
 class Commands:
@@ -195,11 +229,12 @@ def with_ignores(source: Source, found: Iterable[Diagnostic], reason: str) -> So
         while row > 1 and _is_continued(source, row - 1):
             row -= 1
         names.setdefault(row, set()).add(each.name)
+    following = _next_rows(source)
     present = {
         row: comment
         for comment in ignore_comments(source)
         if comment.own_line and comment.verb == "ignore" and comment.selectors and comment.closed
-        for row in (source.row(comment.span.start) + 1, _next_row(source, source.row(comment.span.start)))
+        for row in (source.row(comment.span.start) + 1, following[source.row(comment.span.start)])
     }
     edits = []
     for row, wanted in sorted(names.items()):

@@ -198,6 +198,10 @@ def may_have_slots(text: str) -> bool:
     return tags or "#SBATCH" in text and _SLOT.search(text) is not None
 
 
+# What follows so many NUL bytes is no script, and not known.
+MOST_NULS = 10_000
+
+
 class Text:
     """A program's text: a whole file, or a value that a shell parses again.
 
@@ -230,10 +234,10 @@ class Text:
             return cls((literal(text, 0),))
         at = 1 if text.startswith(BYTE_ORDER_MARK) else 0
         pieces: list[Piece] = []
-        for part in text[at:].split("\0"):
+        for part in text[at:].split("\0", MOST_NULS):
             if pieces:
                 pieces.append(Piece(None, at - 1, at))
-            pieces.append(literal(part, at))
+            pieces.append(literal(part, at) if "\0" not in part else Piece(None, at, len(text)))
             at += len(part) + 1
         return cls(tuple(piece for piece in pieces if piece.text != "" or len(pieces) == 1), text)
 

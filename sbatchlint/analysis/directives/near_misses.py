@@ -13,6 +13,7 @@ from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import refusals
 from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.reading import MOST_CHARACTERS
 from sbatchlint.source.regex import Regex
 
 # The kinds of `NearMiss`.
@@ -70,7 +71,7 @@ def near_misses(directives: Directives) -> list[NearMiss]:
     text = directives.text
     string = text.string
     stop = directives.stop.start if directives.stop is not None else len(string)
-    for match in _LOOKS_NEAR.finditer(string, 0, stop):
+    for match in _LOOKS_NEAR.finditer(string, 0, min(stop, MOST_CHARACTERS)):
         kind = _kind(match)
         if kind is None:
             continue

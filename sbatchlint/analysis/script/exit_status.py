@@ -279,9 +279,9 @@ class _Walk(Ledger):
         waiting = self.process.background
         known = awaited(node, self.process)
         if known is not None:  # bash keeps the status of a process: a second `wait` returns it once more
-            self.lost = {
-                key: each for key, each in self.lost.items() if each.how != "later" or each.command not in known
-            }
+            for each in known:
+                if id(each) in self.lost and self.lost[id(each)].how == "later":
+                    del self.lost[id(each)]
             return self.ended(known)
         if not words:
             self.process.background = []
