@@ -85,12 +85,13 @@ class _ByRow:
 
     def __init__(self, comments: list[tuple[IgnoreComment, Rows]]) -> None:
         self.comments = comments
-        self._wide: list[tuple[IgnoreComment, Rows]] = []
+        self._wide: dict[str, list[tuple[IgnoreComment, Rows]]] = {}  # by the code that they switch off
         self._by_row: dict[int, list[tuple[IgnoreComment, Rows]]] = {}
         for each in comments:
             first, last = each[1]
             if last - first >= _MANY:
-                self._wide.append(each)
+                for code in {code for selector in each[0].selectors or () for code in selector.codes}:
+                    self._wide.setdefault(code, []).append(each)
             else:
                 for row in range(first, last + 1):
                     self._by_row.setdefault(row, []).append(each)
@@ -101,7 +102,10 @@ class _ByRow:
         first, last = source.row(span.start), source.row(max(span.end - 1, span.start))
         if last - first >= _MANY:
             return self.comments
-        return [*self._wide, *(each for row in range(first, last + 1) for each in self._by_row.get(row, ()))]
+        return [
+            *self._wide.get(diagnostic.code, ()),
+            *(each for row in range(first, last + 1) for each in self._by_row.get(row, ())),
+        ]
 
 
 def _switching(comment: IgnoreComment, rows: Rows, diagnostic: Diagnostic) -> list[Selector]:

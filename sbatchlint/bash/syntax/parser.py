@@ -327,7 +327,7 @@ class Parser(SimpleCommands):
             words = []
             while self.blank() not in "\n;&|)(" + END:
                 words.append(self.word())
-            self.room.take(len(words))
+                self.room.take(1)
             if text[self.at] not in ";\n":
                 self.unexpected()
         body = self.do_body()
@@ -371,6 +371,7 @@ class Parser(SimpleCommands):
                 self.blank()
             patterns = []
             while True:
+                self.room.take(1)
                 patterns.append(self.word())
                 character = self.blank()
                 if character != "|":
@@ -379,7 +380,6 @@ class Parser(SimpleCommands):
                 self.blank()
             if character != ")":
                 self.unexpected()
-            self.room.take(len(patterns))
             self.at += 1
             body: list[Statement] = []
             if self.statements(_ITEM, body) == "esac":
@@ -396,6 +396,7 @@ class Parser(SimpleCommands):
         words: list[Word] = []
         regex = False
         while True:
+            self.room.take(1)
             character = self.skip()
             at = self.at
             if character in "()" and not regex:
@@ -418,7 +419,6 @@ class Parser(SimpleCommands):
             self.at = at + size
             words.append(Word((Literal(text[at : self.at], at, self.at, False),), at, self.at))
             regex = False
-        self.room.take(len(words))
         redirects, end = self.redirects(self.at)
         return TestCommand(tuple(words), redirects, start, end)
 

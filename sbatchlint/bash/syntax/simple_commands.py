@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.bash.syntax.bounds import MOST_NODES, TextTooLong
 from sbatchlint.bash.syntax.characters import (
     CLOSERS,
     END,
@@ -175,6 +176,8 @@ class SimpleCommands(WordLexer):
                     raise ShellSyntaxError(at, "end")
                 word = Word((Literal(text[at:end], at, end, False),), at, end)
             words.append(word)
+            if len(words) > MOST_NODES:
+                raise TextTooLong
         if end == start:
             self.unexpected()
         self.room.take(1 + len(words) + len(redirects))
