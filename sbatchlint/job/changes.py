@@ -21,7 +21,7 @@ from sbatchlint.source.text import Source, Span
 
 # What all proofs of a script together may evaluate. Each counts as so many characters more, and at least one is made.
 MOST_CHARACTERS = 1 << 16
-_A_PROOF = 200
+_A_PROOF = 50
 
 
 def is_affordable(job: Job, size: int) -> bool:
