@@ -31,7 +31,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job.gpus import refuses_gres
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
-from sbatchlint.slurm.grammar.resources import Item
+from sbatchlint.slurm.grammar.resources import Item, ResourceFault, gres_items
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.triggers import Options, StepOptions, Written
@@ -98,9 +98,12 @@ def _steps(job: Job) -> Iterator[Finding]:
         text = gres.text or ""
         if not refused or "gpus-per-node" in step.options or text.lower() == "none":
             continue
+        items = gres_items(text, job.versions.last)
+        if isinstance(items, ResourceFault):
+            continue  # no release takes it, whatever stands beside it
         reported.add(gres.span)
-        items = [each for each in resources_of(text, job.versions.last) if each.name == "gpu"]
-        own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in items)
+        gpus = [each for each in items if each.name == "gpu"]
+        own = ",".join(f"{each.type}:{each.count}" if each.type else str(each.count) for each in gpus)
         yield Finding(
             gres.span,
             f"srun refuses `{gres.as_written}`{job.versions.said(refused)}, as it takes over {setting.shown} (line "
