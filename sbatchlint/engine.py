@@ -25,6 +25,8 @@ _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 
 # To evaluate so many characters for a proof takes about as long as a statement with all that checks ask of it.
 _PROVED_FOR_A_STATEMENT = 8
+# And so does reading so many, where nothing can be evaluated.
+_READ_FOR_A_STATEMENT = 16
 INDEX = Index(TRIGGERS)
 # Those that speak of the comments which switch others off, and run after them.
 _LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(trigger, IgnoreComments))
@@ -107,6 +109,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
         ignored = applied.ignored + last.ignored
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     cost = sum(each.limits.work for each in jobs) + job.proved // _PROVED_FOR_A_STATEMENT + len(diagnostics)
+    cost += len(source.text) // _READ_FOR_A_STATEMENT
     return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost)
 
 
