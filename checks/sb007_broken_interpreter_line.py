@@ -47,8 +47,7 @@ TOP = ("bin/", "usr/", "opt/", "home/")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    string = job.text.string
-    line = string[: string.find("\n")] if "\n" in string else string
+    line = job.text.string.partition("\n")[0]
     if not line.startswith("#!") or SOUND.fullmatch(line):
         return
     if job.is_wrapped or job.phase is not Phase.BATCH or UNKNOWN in line or any(slots(line)):

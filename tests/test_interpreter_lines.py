@@ -12,6 +12,8 @@ from sbatchlint.engine import lint_source
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.text import Source
 
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+
 BROKEN = [
     "#!/bin/ bash", "#!/bin/bash*", "#!/bin/bash;", "#!bash", "#!~/bin/bash", "#!$SHELL", "#!/bin/bash # comment",
     "#!/bin/bash -l -e", "#!/bin/bash -eo pipefail", "#!/bin/bash --login -e", "#!/bin/bash -l # comment",
@@ -43,15 +45,11 @@ def found(line: str) -> list[str]:
 
 @pytest.mark.parametrize("line", BROKEN)
 def test_what_is_reported_does_not_start(line: str, tmp_path: Path) -> None:
-    if shutil.which("bash") is None:
-        pytest.skip("needs bash")
     assert not ran(line, tmp_path)
     assert found(line) == ["SB007"]
 
 
 @pytest.mark.parametrize("line", SOUND)
 def test_what_starts_is_not_reported(line: str, tmp_path: Path) -> None:
-    if shutil.which("bash") is None:
-        pytest.skip("needs bash")
     assert ran(line, tmp_path)
     assert found(line) == []

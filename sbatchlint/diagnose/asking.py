@@ -3,6 +3,7 @@
 The first ones answer with places. Those below them make a `Cause.script` of a question: `script=asks("account")`.
 """
 
+import re
 from collections.abc import Callable
 
 from sbatchlint.bash.values import known_prefix, text_of
@@ -18,6 +19,7 @@ _LETTERS = {
     "gpus": "-G", "nodelist": "-w", "nodes": "-N", "ntasks": "-n", "output": "-o", "partition": "-p", "qos": "-q",
     "time": "-t",
 }  # fmt: skip
+_NAMES = {letter[1]: name for name, letter in _LETTERS.items()}
 # How programs that submit jobs report that it failed.
 _WORKFLOW = Regex(
     r"(?i)(?:error|failed|fail\w*) (?:while )?submitting|submit\w* (?:the )?(?:job ?)?script|jobscript|workflow ?error"
@@ -31,6 +33,12 @@ _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")
 def options(job: Job, *names: str) -> tuple[Span, ...]:
     """Where the directives set one of these options (canonical names), in order."""
     return tuple(each.span for each in job.directives.settings if each.name in names)
+
+
+def options_written(text: str) -> set[str]:
+    """The options in the text of a directive, whether or not sbatch reads it, by their canonical names."""
+    found = re.findall(r"\s--?([A-Za-z][\w-]*)", text)
+    return {_NAMES.get(each, each) for each in found}
 
 
 def lacks(job: Job, *names: str) -> bool:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.diagnose.asking import options
-from sbatchlint.diagnose.subjects import concerned, named, runs
+from sbatchlint.diagnose.subjects import concerned, named, runs, working
 from sbatchlint.diagnose.symptom import Event, Shown, Where
 from sbatchlint.diagnose.symptoms.shell import row_named
 from sbatchlint.diagnose.traceback import files
@@ -42,13 +41,12 @@ def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:
 
 def _started(job: Job, event: Event) -> tuple[Span, ...]:
     """The commands that may have printed a message: those with a file of its traceback, else those that do the work."""
-    own = [each for each in job.invocations if not each.kind]
-    named_in_it = _spans([each for each in own if _of_traceback(each, event)])
-    if named_in_it:
-        return named_in_it
-    weights = [(weight(job, each), each) for each in own]
-    heaviest = max((each for each, _ in weights), default=Weight.NONE)
-    return _spans([each for its, each in weights if its is heaviest >= Weight.PROGRAM])
+    traced = _spans([each for each in job.invocations if not each.kind and _of_traceback(each, event)])
+    if traced:
+        return traced
+    work = working(job)
+    heaviest = max((its for its, _ in work), default=None)
+    return _spans([each for its, each in work if its is heaviest])
 
 
 def _modules(job: Job, event: Event) -> tuple[Span, ...]:

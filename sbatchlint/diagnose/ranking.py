@@ -96,9 +96,10 @@ def rank(findings: Findings) -> Ranked:
             by_role[event.symptom.role].append(event)
     # nothing but the text of the script leads to this, and the shell ends at it
     ranked.causes.sort(key=lambda each: not (each.symptom.id == "shell-syntax" and "slurm_script" in each.text))
-    outlived = [each for each in ranked.causes if _has_nothing_to_do_with(each, ranked)]
-    ranked.causes[:] = [each for each in ranked.causes if each not in outlived]
-    ranked.noise.extend(Noise(each, WENT_ON) for each in outlived)
+    for event in ranked.causes[:]:
+        if _has_nothing_to_do_with(event, ranked):
+            ranked.causes.remove(event)
+            ranked.noise.append(Noise(event, WENT_ON))
     # those who start others report them, at times before their last words arrive
     ranked.consequences.sort(key=lambda each: each.symptom.id in ("task-failed", "workflow-step-failed"))
     # messages that only have the form of errors: those that are called so come first

@@ -106,7 +106,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 if len(above) == CONTEXT_LINES * 4:
                     break
         event.above = tuple(reversed(above))
-        if above and _goes_on(before[:-1][-1:], event):
+        if len(before) > 1 and _goes_on(before[-2], event):
             event.rows = (event.row - 1, event.row)
         below: list[str] = []
         wanted = event.symptom.below
@@ -126,12 +126,12 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         event.below = tuple(below)
 
 
-def _goes_on(before: Sequence[bytes], event: Event) -> bool:
+def _goes_on(before: bytes, event: Event) -> bool:
     """Whether a sentence that begins on the line right above goes on in that of the event."""
-    if not before or not re.match(r"[a-z]+ ", event.text):
+    if not re.match(r"[a-z]+ ", event.text) or len(before) >= LONGEST:
         return False
-    above = read_line(before[0]) if len(before[0]) < LONGEST else None
-    return above is not None and above.label == event.label and re.search(r"^[A-Z].*[\w\"'],?$", above.text) is not None
+    above = read_line(before)
+    return above.label == event.label and re.search(r"^[A-Z].*[\w\"'],?$", above.text) is not None
 
 
 def _announced(event: Event, text: str, row: int, match: re.Match[str], instead: bool) -> None:

@@ -201,15 +201,17 @@ def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern
 
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives that say how many."""
-    found = [each.span for each in job.invocations if each.name in _LAUNCHERS] or _working(job)
+    found = [each.span for each in job.invocations if each.name in _LAUNCHERS]
+    if not found and len(work := working(job)) == 1:
+        found = [each.span for _, each in work]
     asked = options(job, *concerned(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *asked))
 
 
-def _working(job: Job) -> list[Span]:
-    """The only command that does the job's work."""
-    own = [each.span for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM]
-    return own if len(own) == 1 else []
+def working(job: Job) -> list[tuple[Weight, Invocation]]:
+    """The script's own commands that do the job's work."""
+    own = ((weight(job, each), each) for each in job.invocations if not each.kind)
+    return [(its, each) for its, each in own if its >= Weight.PROGRAM]
 
 
 def runs(job: Job, event: Event) -> Verdict:

@@ -1,9 +1,9 @@
 """A directive that sbatch does not read, as the reason why a job was not given what its script asks for."""
 
+from sbatchlint.diagnose.asking import options_written
 from sbatchlint.diagnose.joining import Answer, Picture
 from sbatchlint.diagnose.subjects import concerned
 from sbatchlint.diagnose.symptom import Cause, Event
-from sbatchlint.source.regex import Regex
 
 _CODES = ("SB101", "SB103", "SB110")
 _CAUSE = Cause(
@@ -13,25 +13,25 @@ _CAUSE = Cause(
     "see the finding",
     codes=_CODES,
 )
-_OPTION = Regex(r"\s--?([A-Za-z][\w-]*)")
+# By whom symptoms are printed that refuse a job for what it asks for.
+_REFUSING = ("slurmctld, by way of sbatch", "job_submit")
 # What decides whether a controller, or a filter of the site, takes a job.
 _REFUSED_FOR = frozenset(
-    ["account", "A", "constraint", "C", "cpus-per-task", "c", "exclusive", "gpus", "G", "gpus-per-node", "gres", "mem",
-     "gpus-per-task", "mem-per-cpu", "mem-per-gpu", "nodes", "N", "ntasks", "n", "ntasks-per-node", "partition", "p",
-     "qos", "q", "reservation", "time", "t"]
+    ["account", "constraint", "cpus-per-task", "exclusive", "gpus", "gpus-per-node", "gpus-per-task", "gres", "mem",
+     "mem-per-cpu", "mem-per-gpu", "nodes", "ntasks", "ntasks-per-node", "partition", "qos", "reservation", "time"]
 )  # fmt: skip
 
 
 def unread(event: Event, picture: Picture) -> Answer | None:
     """The directives that are not read and would have set what the message speaks of; None without any."""
-    refused = any(each in event.symptom.printed_by for each in ("slurmctld, by way of sbatch", "job_submit"))
+    refused = any(each in event.symptom.printed_by for each in _REFUSING)
     names = _REFUSED_FOR if refused else concerned(event)
     source = picture.source
     found = tuple(
         each
         for each in picture.findings
         if each.code in _CODES and each.severity == "error"
-        if names & set(_OPTION.findall(source.slice(source.line(source.row(each.span.start)))))
+        if names & options_written(source.slice(source.line(source.row(each.span.start))))
     )
     if not found:
         return None

@@ -93,9 +93,10 @@ def weight(job: Job, command: Invocation) -> Weight:
     starters = _steps_and_launchers(job)
     below = command.descendants() or _called(job, command)
     starts = id(command) in starters or command.name == "srun" or not starters.isdisjoint(map(id, below))
-    if not below:
+    leaves = [each for each in below if not each.children]
+    if not leaves:
         return Weight.STEP if starts else _of_leaf(command)
-    heaviest = max(_of_leaf(each) for each in below if not each.children)
+    heaviest = max(map(_of_leaf, leaves))
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
 
 

@@ -1,6 +1,6 @@
 """CUDA and ROCm: GPUs that are not there, not the right ones, or full."""
 
-from sbatchlint.diagnose.asking import assigned, lacks, options, says, shown, step_options
+from sbatchlint.diagnose.asking import asks, asks_not, assigned, lacks, options, says, shown, step_options
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -17,15 +17,6 @@ def _hidden(job: Job, event: Event) -> Verdict:
     return shown(
         assigned(job, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
     )
-
-
-def _asked(job: Job, event: Event) -> Verdict:
-    """The directives ask for GPUs."""
-    return shown(options(job, *GPU_OPTIONS))
-
-
-def _asked_after_all(job: Job, event: Event) -> Verdict:
-    return RULED_OUT if options(job, *GPU_OPTIONS) else None
 
 
 def _not_asked(job: Job, event: Event) -> Verdict:
@@ -151,8 +142,8 @@ without GPUs, or the node's driver does not run.
             Cause("not-asked", "script", "the job, or the step, asks for no GPU", "ask for GPUs with --gres or --gpus-per-node", codes=("SB201", "SB208", "SB206"), script=_not_asked),
             Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_hidden),
             Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
-            Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=_asked_after_all, log=says("No devices were found")),
-            Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=_asked, log=says("No devices were found")),
+            Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=asks_not(*GPU_OPTIONS), log=says("No devices were found")),
+            Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=asks(*GPU_OPTIONS), log=says("No devices were found")),
             Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=lambda event: False if "No devices were found" in event.text else None),
         ),
         matches="""\
