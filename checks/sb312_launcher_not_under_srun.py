@@ -31,7 +31,7 @@ from sbatchlint.analysis.launch.repeatable import REPEATABLE, is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.argv import basename
 from sbatchlint.job.geometry import job_nodes
@@ -165,7 +165,7 @@ def _trains_alone(invocation: Invocation) -> bool:
     python = python_command(invocation.argv)
     if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
         return False
-    words = [shown_text(field) for field in invocation.argv]
+    words = invocation.words
     names = [each.name for field in invocation.argv for each in expansions(field)]
     return not any(_ELSEWHERE.search(each) for each in (*words, *names))
 
@@ -210,7 +210,7 @@ def _is_own_program(invocation: Invocation) -> bool:
     name = basename(invocation.argv[0]) if invocation.argv else None
     if name is None or name in UTILITIES or name in REPEATABLE or _FINDING.fullmatch(name) or "." in name:
         return False
-    words = [shown_text(field) for field in invocation.argv]
+    words = invocation.words
     if any(_TELLING.search(each) for each in words[0 if "/" in words[0] else 1 :]):
         return False
     # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a folder that some tool is given
@@ -275,7 +275,7 @@ def _is_unread(invocation: Invocation) -> bool:
     if name is None:
         return True
     if name in ("source", ".", "eval"):
-        words = [shown_text(field).lower() for field in invocation.argv[1:2]]
+        words = [word.lower() for word in invocation.words[1:2]]
         setting_up = any(word in base for base in words for word in _SETUP)
         return is_unclear_source(invocation) and not setting_up
     if name in _SHELLS:

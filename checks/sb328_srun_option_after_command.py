@@ -171,7 +171,7 @@ def _unread(job: Job, step: Step, start: int, name: str, of_string: bool) -> Fin
 
 def _of_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
     """Options among a program's own that hardly any program has."""
-    names = " ".join(shown_text(field) for field in last.argv[after : after + 3])
+    names = " ".join(last.words[after : after + 3])
     if SUBMITTING.search(names.lower()):
         return None
     found = []

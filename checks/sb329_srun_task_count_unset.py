@@ -139,8 +139,8 @@ def _is_set_by_task(_: str, variable: Variable) -> bool:
 
 def _speaks_mpi(job: Job, step: Step) -> bool:
     """Whether the step's program may be one of MPI, of which many are meant to be started."""
-    loaded = [shown_text(field) for each in job.invocations if each.name in ("module", "ml") for field in each.argv[1:]]
-    own = [shown_text(field) for each in step.program for field in each.argv]
+    loaded = [word for each in job.invocations if each.name in ("module", "ml") for word in each.words[1:]]
+    own = [word for each in step.program for word in each.words]
     return any(MPI.search(word) for word in (*loaded, *own))
 
 

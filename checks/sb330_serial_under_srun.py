@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, expansions, shown_text
+from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify
@@ -120,7 +120,7 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
         return program.path, f"write the same files ({program.path}, line {call.node.lineno})"
     name = command.name or ""
     rule = _TOOLS.get("blockMesh" if _SOLVER.fullmatch(name) else name)
-    words = " ".join(shown_text(field) for field in command.argv[1:])
+    words = " ".join(command.words[1:])
     if rule is None or not rule.fullmatch(words):
         return None
     if step.tasks_per_node == 1:

@@ -56,7 +56,7 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
     for option, value, _ in program_options(command.argv[1:]):
         if value is None or not shown_text(value).endswith(".json") or not _OPTION.fullmatch(option):
             continue
-        if any(_SHARED.search(shown_text(field)) for field in command.argv[1:]):
+        if any(_SHARED.search(word) for word in command.words[1:]):
             return None
         path = job.beside.path(command, value)
         data = None if path is None else lookups.read(path, _MOST_BYTES)

@@ -28,7 +28,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, Text, is_open, shown_text
+from sbatchlint.bash.values import Phase, Pieces, Text, is_open
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
@@ -240,7 +240,7 @@ def _command_at(job: Job, span: Span) -> Invocation | None:
 
 
 def _has_wrap(command: Invocation) -> bool:
-    return any(shown_text(field).startswith("--wrap") for field in command.argv[1:])
+    return any(word.startswith("--wrap") for word in command.words[1:])
 
 
 def _is_split(command: Invocation, span: Span, end: int) -> bool:

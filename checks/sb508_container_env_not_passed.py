@@ -198,7 +198,7 @@ def _is_behind_sudo(start: ContainerStart) -> bool:
     """Whether sudo drops the environment on the way to the engine."""
     for each in commands_around(start.invocation):
         if each.spawn.kind == "sudo":
-            kept = any(shown_text(field).startswith(("-E", "--preserve-env")) for field in each.argv)
+            kept = any(word.startswith(("-E", "--preserve-env")) for word in each.words)
             return each.spawn.cleared and not kept
     return False
 

@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _unset_caches(step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
     """Caches that a program of a step needs in common, and that the script does not name."""
-    line = " ".join(shown_text(field) for field in command.argv)
+    line = " ".join(command.words)
     launcher = recognise(command.argv)
     if step.several_nodes and container is not None and FINETUNING.search(line) and NEMO_PROGRAM.search(line):
         if not OWN_DATA.search(line) and not _is_named(command, container, "NEMO_HOME", "NEMO_DATASETS_CACHE"):
@@ -94,7 +94,7 @@ def _is_named(command: Invocation, container: Container | None, *names: str) -> 
     return any(
         is_set(command, name)
         or container is not None and name in container.passed
-        or any(name in shown_text(field) for field in command.argv)
+        or any(name in word for word in command.words)
         for name in names
     )
 

@@ -141,7 +141,7 @@ def _results(job: Job) -> Iterator[Finding]:
         options = list(_output_options(command))
         if not options or command.context.restricted:
             continue
-        if any(READERS.search(shown_text(field)) for field in command.argv[:3]):
+        if any(READERS.search(word) for word in command.words[:3]):
             continue
         for name, value in options:
             result = _result(job, command, name, value)
@@ -176,11 +176,11 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
 def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The options that say where a program writes, with their values."""
     argv = command.argv
-    for number, field in enumerate(argv[1:], 1):
-        text = shown_text(field).partition("=")[0]
+    for number, word in enumerate(command.words[1:], 1):
+        text = word.partition("=")[0]
         if not names_output(text):
             continue
-        _, value = partition(field, "=")
+        _, value = partition(argv[number], "=")
         if value is None and not text.startswith("-"):
             continue
         if value is None and number + 1 < len(argv):

@@ -111,7 +111,7 @@ def _is_module(command: Invocation) -> bool:
 
 
 def _reads_conda(command: Invocation) -> bool:
-    return command.name in ("source", ".") and any(TAUGHT.search(shown_text(field)) for field in command.argv[1:2])
+    return command.name in ("source", ".") and any(TAUGHT.search(word) for word in command.words[1:2])
 
 
 def _process(shell: Shell) -> Shell:

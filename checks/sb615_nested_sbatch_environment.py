@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job import Step
 from sbatchlint.job.once import once
@@ -106,7 +106,7 @@ def _first_change(job: Job) -> float:
         return -1
     for number, each in enumerate(job.invocations):
         if each.name in ("unset", "export", "declare", "eval"):
-            words = [shown_text(field) for field in each.argv[1:]]
+            words = each.words[1:]
             if each.name == "eval" or any("SLURM" in word or not word.isascii() for word in words):
                 return number
     return math.inf

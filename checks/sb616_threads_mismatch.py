@@ -104,7 +104,7 @@ def _cpus(job: Job, step: Step | None) -> int | None:
 def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
     name = shown_text(command.argv[0]).rpartition("/")[2]
-    if ELSEWHERE.fullmatch(name) or any(ELSEWHERE.fullmatch(shown_text(field)) for field in command.argv[1:4]):
+    if ELSEWHERE.fullmatch(name) or any(ELSEWHERE.fullmatch(word) for word in command.words[1:4]):
         return
     for at, field in enumerate(command.argv[1:], 1):
         option, equals, _ = shown_text(field).partition("=")

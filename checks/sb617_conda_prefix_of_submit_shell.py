@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _may_activate(command: Invocation) -> bool:
     """Whether a command may set CONDA_PREFIX to the installation: an activation, or a module of conda's."""
-    words = " ".join(shown_text(word) for word in command.argv[1:])
+    words = " ".join(command.words[1:])
     if command.name in ("conda", "mamba", "micromamba"):
         return words.startswith("activate")
     return command.name in ("module", "ml") and _PROVIDER.search(words) is not None

@@ -99,7 +99,7 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
         command = next((each for each in last if each.name == "tee" and not each.kind), None)
         if command is None or len(ran.elements) < 2 or not _is_work(job, ran):
             continue
-        if any(shown_text(field)[:1] == "-" for field in command.argv[1:]) or command.context.looped:
+        if any(word[:1] == "-" for word in command.words[1:]) or command.context.looped:
             continue
         for field in command.argv[1:]:
             word = shown_text(field)

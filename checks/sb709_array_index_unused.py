@@ -102,7 +102,7 @@ def _tells(command: Invocation) -> bool:
             return True
     if command.name == "flock":
         return True
-    return any(_QUEUE.search(shown_text(field)) for field in command.argv[:4])
+    return any(_QUEUE.search(word) for word in command.words[:4])
 
 
 def _asks(job: Job, command: Invocation) -> bool | None:

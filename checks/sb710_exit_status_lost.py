@@ -146,7 +146,7 @@ def _is_shown(job: Job, loss: Loss) -> bool:
     if not logs:
         return False
     later = (each for each in job.invocations[command.index :] if each.name in _SHOWING)
-    return any(shown_text(field) in logs for each in later for field in each.argv[1:])
+    return any(word in logs for each in later for word in each.words[1:])
 
 
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:
@@ -234,7 +234,7 @@ def _gives_up(message: Invocation, command: Invocation) -> bool:
         return False
     if message.name not in ("echo", "printf", "cat") or message.guards != command.guards or not command.guards:
         return False
-    text = " ".join(shown_text(field) for field in message.argv[1:])
+    text = " ".join(message.words[1:])
     return ERROR.search(text) is not None and not NOTHING_TO_DO.search(text)
 
 

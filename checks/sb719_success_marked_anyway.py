@@ -141,7 +141,7 @@ def _marks(job: Job, command: Invocation) -> bool:
         return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
     if command.name in _TELLING and not files or command.name in _MOVING:
         return False
-    written = " ".join(shown_text(field) for field in command.argv[1:])
+    written = " ".join(command.words[1:])
     return _SAID.match(written) is not None and not _NOT_YET.search(written)
 
 

@@ -129,7 +129,7 @@ def _several_at_once(command: Invocation) -> Invocation | None:
     """The command around it that starts it several times at once: parallel, or xargs that is told to."""
     for each in command.ancestors():
         if each.name in ("parallel", "xargs"):
-            words = " ".join(shown_text(field) for field in each.argv[1:12])
+            words = " ".join(each.words[1:12])
             jobs = _JOBS.search(words)
             number = None if jobs is None else jobs.group(1)
             if number == "1" or each.name == "xargs" and number is None or "--sshlogin" in words:
@@ -264,7 +264,7 @@ def _report(
 def _never_ends(job: Job, step: Step) -> bool:
     """Whether a step plainly runs until it is ended: a monitor, a loop without end."""
     leaves = [each for each in step.program if not each.children]
-    if any(_ENDLESS.match(" ".join(shown_text(field) for field in each.argv)) for each in leaves):
+    if any(_ENDLESS.match(" ".join(each.words)) for each in leaves):
         return True
     inside = [
         each

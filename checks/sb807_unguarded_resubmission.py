@@ -113,7 +113,7 @@ def _may_end(job: Job, command: Invocation) -> bool:
 def _never_satisfied(job: Job) -> Iterator[Finding]:
     """The first submission that waits for the success of another job, and stays where that fails."""
     for each in job.invocations:
-        shown = [shown_text(field) for field in each.argv[1:]] if each.name == "sbatch" else []
+        shown = each.words[1:] if each.name == "sbatch" else []
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(

@@ -27,7 +27,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Function
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
@@ -95,7 +95,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
     option = step.options["pty"]
     if option.text is not None or step.invocation.redirects:
         return None
-    programs_of = [shown_text(field) for field in step.invocation.argv[step.command :]] if step.command else []
+    programs_of = step.invocation.words[step.command :] if step.command else []
     if programs_of and _is_shell(programs_of):
         return Finding(
             step.place,
@@ -120,7 +120,7 @@ def _is_shell(words: list[str]) -> bool:
 
 
 def _of_command(job: Job, command: Invocation) -> Finding | None:
-    words = [shown_text(field) for field in command.argv]
+    words = command.words
     name = command.name or ""
     happens, severity = "", "warning"
     if name == "salloc":

@@ -22,7 +22,7 @@ https://slurm.schedmd.com/job_array.html
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.slurm import getopt
 from sbatchlint.source.numbers import parse_integer
@@ -88,7 +88,7 @@ def _submits(job: Job, command: Invocation, loops: list[Span]) -> str:
     for each in job.invocations:
         if each.name in ("sleep", "squeue", "wait", "srun") and loops[-1] in each.context.loops:
             return ""
-    words = [shown_text(field) for field in command.argv[1:]]
+    words = command.words[1:]
     parsed = getopt.parse(words, "sbatch", job.versions.majors)
     names = {each.name for each in parsed.options}
     if parsed.uncertain or parsed.rest >= len(words) or names & {"dependency", "wait", "array", "wrap", "begin"}:

@@ -90,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _removes(command: Invocation) -> bool:
     if command.name != "rm":
         return False
-    words = [shown_text(field) for field in command.argv[1:]]
+    words = command.words[1:]
     return any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) or word.endswith("*") for word in words)
 
 
@@ -175,7 +175,7 @@ def _keepers(job: Job) -> list[tuple[Invocation, list[str], bool]]:
 
 def _keeps_default(command: Invocation) -> bool:
     """Whether a program is one of NeMo's, which have a folder for their runs unless they are told."""
-    return any(NEMO.search(shown_text(field)) for field in command.argv)
+    return any(NEMO.search(word) for word in command.words)
 
 
 def _kept(command: Invocation) -> Iterator[str]:

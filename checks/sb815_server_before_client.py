@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import PRINTING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import python_command
@@ -135,7 +135,7 @@ def _comes_behind(server: Server, command: Invocation) -> bool:
 
 def _use(command: Invocation, server: Invocation) -> str | None:
     """What a command is for the server, as the beginning of a sentence; None where it has nothing to do with it."""
-    words = " ".join(shown_text(word) for word in command.argv[1:])
+    words = " ".join(command.words[1:])
     if command.name in _CLIENTS and (_HERE.search(words) or _port(server) in words.replace(":", " ").split()):
         return f"`{command.name}` asks it"
     if command.name == "cat" and command.stdin is not None:

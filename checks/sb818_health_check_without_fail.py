@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.name != "curl" or not command.context.tested or command.piped_to or command.context.captured:
             continue
-        words = [shown_text(word) for word in command.argv[1:]]
+        words = command.words[1:]
         if not any(_HEALTH.search(word) for word in words) or any(_FAILS.fullmatch(word) for word in words):
             continue
         if any(is_open(word[:1]) for word in command.argv[1:]) or not _is_silent(command, words):

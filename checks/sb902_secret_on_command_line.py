@@ -399,7 +399,7 @@ def _tracing(command: Invocation) -> bool | None:
     if command.name != "set":
         return None
     found: bool | None = None
-    words = [shown_text(field) for field in command.argv[1:]]
+    words = command.words[1:]
     for number, word in enumerate(words):
         if word == "--":
             break

@@ -73,7 +73,7 @@ def _removed(command: Invocation) -> list[Pieces]:
     """What a command removes with all that is in it."""
     if command.name == "find" and any(text_of(field) == "-delete" for field in command.argv):
         return [field for field in command.argv[1:2] if not shown_text(field).startswith("-")]
-    if command.name != "rm" or not any(_RECURSIVE.fullmatch(shown_text(field)) for field in command.argv[1:]):
+    if command.name != "rm" or not any(_RECURSIVE.fullmatch(word) for word in command.words[1:]):
         return []
     return [field for field in command.argv[1:] if not shown_text(field).startswith("-")]
 

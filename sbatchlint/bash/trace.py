@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.bash.state import State
-from sbatchlint.bash.values import Phase, Pieces, Text, span_of, text_of
+from sbatchlint.bash.values import Phase, Pieces, Text, shown_text, span_of, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
@@ -165,8 +165,8 @@ class Invocation:
     """
 
     __slots__ = (
-        "alternatives", "argv", "before", "children", "context", "guards", "index", "kind", "name", "piped_from",
-        "piped_to", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
+        "_words", "alternatives", "argv", "before", "children", "context", "guards", "index", "kind", "name",
+        "piped_from", "piped_to", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
     )  # fmt: skip
 
     def __init__(
@@ -200,6 +200,19 @@ class Invocation:
         self.text: Text | None = None  # for a shell: the program that it runs, where that is known
         self.piped_from = False
         self.piped_to = False
+        self._words: list[str] | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The texts of `argv`, as `shown_text` gives them; not to be changed."""
+        if self._words is None:
+            self._words = [shown_text(field) for field in self.argv]
+        return self._words
+
+    def end_at(self, number: int) -> None:
+        """Leaves out the words from this one on, which belong to another component of the command."""
+        self.argv = self.argv[:number]
+        self._words = None
 
     @property
     def phase(self) -> Phase:

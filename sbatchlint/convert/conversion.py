@@ -358,7 +358,7 @@ def _printed(job: Job, launch: Launch, after: Job) -> list[str]:
 
     at = launch.launcher.span.start
     words = [
-        [shown_text(field) for field in each.argv]
+        each.words
         for each in printing(job)
         if any(piece.start <= at < piece.end for field in each.argv for piece in field)
     ]

@@ -5,7 +5,7 @@ All three have one table of options and one grammar of values (src/common/slurm_
 
 from sbatchlint.bash.expansion.printing import join_fields
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Text, shown_text
+from sbatchlint.bash.values import Phase, Text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import UNKNOWN, Directives
@@ -35,7 +35,7 @@ def option_blocks(job: Job) -> tuple[Directives, ...]:
 
 
 def _read(job: Job, command: Invocation, name: str) -> Directives:
-    strings = [shown_text(field) for field in command.argv]
+    strings = command.words
     majors, extra = job.versions.majors, job.site.plugin_options
     end = _program(strings[1:], name, majors, extra) + 1
     text = Text(join_fields(command.argv[:end]))

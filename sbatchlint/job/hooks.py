@@ -38,7 +38,7 @@ class JobHooks:
         if name == "srun":
             return self._srun(invocation)
         if name == "sbatch":
-            words = [shown_text(field) for field in invocation.argv[1:]]
+            words = invocation.words[1:]
             parsed = getopt.parse(words, "sbatch", self.versions.majors, self.site.plugin_options)
             rest = parsed.rest + 1 if parsed.rest < len(words) else None
             return Spawn("sbatch", rest, Phase.SUBMIT, prefix=_wrapped(invocation, parsed))
@@ -69,7 +69,7 @@ class JobHooks:
         step = Step(invocation, self.request, self.versions, self.site)
         following = step.next_part()
         if step.end is not None:
-            invocation.argv = invocation.argv[: step.end]
+            invocation.end_at(step.end)
         if invocation.phase is Phase.BATCH:
             self.steps.append(step)
         elif invocation.phase is Phase.SUBMIT:
@@ -87,7 +87,7 @@ def _mpi(invocation: Invocation) -> Spawn | None:
     colon = next((at for at in range(launcher.program, len(argv)) if text_of(argv[at]) == ":"), None)
     following = None
     if colon is not None:
-        invocation.argv = argv[:colon]
+        invocation.end_at(colon)
         launcher = recognise(invocation.argv)
         following = component_after(argv, colon)
     if launcher is None or launcher.program is None:

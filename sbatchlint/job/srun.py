@@ -107,7 +107,7 @@ class SrunWords:
 
     def __init__(self, invocation: Invocation, versions: Range, site: Site) -> None:
         self.invocation = invocation
-        words = [shown_text(field) for field in invocation.argv[1:]]
+        words = invocation.words[1:]
         parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
         if parsed.uncertain:
             program = _unknown_program(invocation, parsed)
@@ -151,7 +151,7 @@ class SrunWords:
 
 def options_of(invocation: Invocation, command: str, versions: Range, site: Site) -> dict[str, StepOption]:
     """The options among the words of an sbatch or salloc, the last of each, by canonical name."""
-    words = [shown_text(field) for field in invocation.argv[1:]]
+    words = invocation.words[1:]
     parsed = getopt.parse(words, command, versions.majors, site.plugin_options)
     return {each.name: _option(invocation.argv, each) for each in parsed.options}
 

@@ -27,13 +27,10 @@ def brings_slurm(container: Container) -> bool:
 
 def site_binds_slurm(job: Job) -> bool:
     """Whether a module may bind Slurm into the containers of apptainer (LUMI's singularity-bindings do)."""
-    loaded = (shown_text(field) for each in job.invocations if each.name in MODULES for field in each.argv[1:])
+    loaded = (word for each in job.invocations if each.name in MODULES for word in each.words[1:])
     return any(_BINDINGS.search(word) for word in loaded)
 
 
 def is_looked_for(job: Job, command: Invocation) -> bool:
     """Whether the script looks whether a command's program is there."""
-    return any(
-        each.name in _LOOKING and any(shown_text(field) == command.name for field in each.argv[1:])
-        for each in job.invocations
-    )
+    return any(each.name in _LOOKING and command.name in each.words[1:] for each in job.invocations)

@@ -86,7 +86,7 @@ def _fields(command: Invocation) -> Iterator[tuple[Pieces, bool]]:
         return
     last = len(command.argv) - 1
     if python:
-        words = [shown_text(field) for field in command.argv]
+        words = command.words
         last = words.index("-c") if "-c" in words else last  # what follows is Python
     for field in command.argv[1 : last + 1]:
         yield field, name not in _PLAIN

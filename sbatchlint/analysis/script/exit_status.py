@@ -32,7 +32,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Text, shown_text, text_of
+from sbatchlint.bash.values import Text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.source.text import Span
@@ -275,7 +275,7 @@ class _Walk(Ledger):
         return self.ended((*returned, *(end.carried if end is not None else ())))
 
     def on_wait(self, node: Simple, invocation: Invocation) -> Status:
-        words = [shown_text(field) for field in invocation.argv[1:]]
+        words = invocation.words[1:]
         waiting = self.process.background
         known = awaited(node, self.process)
         if known is not None:  # bash keeps the status of a process: a second `wait` returns it once more

@@ -86,7 +86,7 @@ def install_of(command: Invocation) -> Install | None:
         if python is None or python.kind != "module" or python.text != "pip":
             return None
         start = python.after
-    words = [shown_text(field) for field in command.argv]
+    words = command.words
     at = next((number for number in range(start, len(words)) if not words[number].startswith("-")), 0)
     return Install("pip install", command, at, None) if words[at] == "install" and "--dry-run" not in words else None
 

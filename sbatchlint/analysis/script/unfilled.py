@@ -134,8 +134,7 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
     use = "login" if any(text_of(word) == "login" for word in words[1:4]) else _USES.get(name or "", "argument")
     runs = name is not None and (name in _INTERPRETERS or name.startswith("python"))
     owner = ""
-    for word in words[1:]:
-        text = shown_text(word)
+    for word, text in zip(words[1:], command.words[1:]):
         option, sign, _ = text.partition("=")
         if runs and owner == "-c":
             break  # a program in the language of its interpreter

@@ -122,7 +122,7 @@ def _of_leaf(command: Invocation) -> Weight:
     """The weight of a command that is not seen to start another."""
     if command.name in _MINOR:
         return Weight.NONE
-    words = [shown_text(field) for field in command.argv[1:]]
+    words = command.words[1:]
     if len(words) <= 1 and set(words) & _ASKING:
         return Weight.NONE
     if is_python(command.argv[0]):

@@ -7,7 +7,7 @@ from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.storage.written_paths import named_paths, operands, redirected_paths
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
@@ -84,7 +84,7 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
 def folders_made(job: Job, command: Invocation) -> list[str]:
     """The folders that a command makes, by mkdir or install."""
     if command.name == "install":
-        options = [shown_text(each) for each in command.argv[1:]]
+        options = command.words[1:]
         if not any(each == "--directory" or each[:1] == "-" and each[1:2] != "-" and "d" in each for each in options):
             return []
     elif command.name != "mkdir":

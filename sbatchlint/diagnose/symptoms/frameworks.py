@@ -1,6 +1,5 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.bash.values import shown_text
 from sbatchlint.diagnose.asking import assigned, options, says, shown, step_options, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -47,7 +46,7 @@ def _devices_named(job: Job, event: Event) -> Verdict:
         each.span
         for each in job.invocations
         if each.name == "deepspeed"
-        and any(shown_text(word).startswith(("--include", "--exclude", "-i", "-e")) for word in each.argv[1:])
+        and any(word.startswith(("--include", "--exclude", "-i", "-e")) for word in each.words[1:])
     )
     return shown(named + assigned(job, "CUDA_VISIBLE_DEVICES"), "certain")
 

@@ -2,7 +2,6 @@
 
 import re
 
-from sbatchlint.bash.values import shown_text
 from sbatchlint.diagnose.asking import commands, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -12,7 +11,7 @@ def _loads(job: Job, event: Event) -> Verdict:
     """The command that loads the module, by its name where the message has it."""
     name = event.groups.get("module", "").strip("\"' ")
     loads = [each for each in job.invocations if each.name in ("module", "ml")]
-    named = tuple(each.span for each in loads if name and any(name in shown_text(word) for word in each.argv[1:]))
+    named = tuple(each.span for each in loads if name and any(name in word for word in each.words[1:]))
     return shown(named) or shown(tuple(each.span for each in loads))
 
 

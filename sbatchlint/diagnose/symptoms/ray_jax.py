@@ -1,6 +1,5 @@
 """Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
 
-from sbatchlint.bash.values import shown_text
 from sbatchlint.diagnose.asking import assigned, says, shown
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -16,7 +15,7 @@ def _ray_port(job: Job, event: Event) -> Verdict:
     found = [
         each
         for each in job.invocations
-        if each.name == "ray" and any(shown_text(word).startswith(("--port", "--temp-dir")) for word in each.argv)
+        if each.name == "ray" and any(word.startswith(("--port", "--temp-dir")) for word in each.words)
     ]
     return shown(tuple(each.span for each in found))
 
