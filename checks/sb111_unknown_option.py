@@ -210,7 +210,7 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
     for each in names:
-        if abs(len(each) - len(name)) > limit or len(each) < 3:
+        if len(each) < 3:
             continue
         distance = edit_distance(name, each)
         if distance > limit:

@@ -1,4 +1,4 @@
-"""Damaged input, and what is fed with it: scripts, configuration, and listings of `sbatch --help`.
+"""Damaged input, and what is fed with it: scripts, configuration, logs, and listings of `sbatch --help`.
 
 Used by tests/test_fuzz.py for a short while, and by tools/fuzz.py for a long one.
 """
@@ -12,10 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.cli.process import Mode, process
 from sbatchlint.configuration import parse
+from sbatchlint.convert.conversion import convert
+from sbatchlint.convert.wish import NotConvertible, Wish
+from sbatchlint.diagnose import as_github, as_json
+from sbatchlint.diagnose import as_text as diagnosis_as_text
+from sbatchlint.diagnose.run import judged
+from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.engine import Diagnostic, Fault, inspect
 from sbatchlint.job import Job
 from sbatchlint.keys import KEYS, SITE_KEYS
@@ -79,6 +86,33 @@ def check_plan(data: bytes) -> None:
     as_html([(plan, {}, [])])
 
 
+def check_conversion(data: bytes) -> None:
+    """Converts a script, to its own launcher and to others."""
+    try:
+        source = Source.from_bytes(data, NAME)
+    except Undecodable:
+        return
+    for wish in (Wish(2), Wish(4, 8, 64, "torchrun", "c10d"), Wish(2, launcher="srun", container="pyxis")):
+        try:
+            made = convert(source, wish, Settings.of_table())
+        except NotConvertible:
+            continue
+        Source.from_bytes(Source.encode(made.source.text), NAME)
+
+
+def check_log(data: bytes) -> None:
+    """Diagnoses a log, alone and with a script, and renders that in every format."""
+    with TemporaryDirectory() as folder:
+        log, script = Path(folder, "job.log"), Path(folder, NAME)
+        log.write_bytes(data)
+        script.write_text(SHORT)
+        for name in (None, str(script)):
+            run = judged([str(log)], name, searching=False)
+            diagnosis_as_text.render(run, Terminal(60, True))
+            json.loads(as_json.render(run, lambda answer: ""))
+            as_github.render(run)
+
+
 def check_configuration(data: bytes) -> None:
     """Reads a configuration file, and lints a script with it."""
     try:
@@ -102,6 +136,8 @@ def check_listing(data: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "script": check_script,
     "plan": check_plan,
+    "conversion": check_conversion,
+    "log": check_log,
     "configuration": check_configuration,
     "listing": check_listing,
 }
@@ -234,6 +270,10 @@ def seeds_of(target: str, folders: Iterable[Path] = ()) -> list[bytes]:
         return [CONFIGURATION.encode(), b'select = ["SB101"]\n', b"slurm-version = '24.05'\n"]
     if target == "listing":
         return [LISTING.encode()]
+    if target == "log":
+        lines = [line for symptom in symptoms().values() for line in symptom.matches.splitlines()]
+        logs = [path.read_bytes() for path in sorted((ROOT / "tests" / "data" / "good_logs").iterdir())]
+        return [*logs, LOG.encode(), *("\n".join(lines[at : at + 20]).encode() for at in range(0, len(lines), 20))]
     found = [path.read_bytes() for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     if not found:
         found = [path.read_bytes() for path in sorted((ROOT / "examples").rglob("*.sbatch"))]

@@ -254,6 +254,16 @@ def test_an_option_with_a_line_of_its_own_takes_no_indentation_along(command: Co
     assert "  --nproc_per_node=2 \\\n      train.py \\\n      --lr 1\n" in result.out, result.err
 
 
+def test_neighbours_that_are_taken_out_share_a_blank(command: Command) -> None:
+    """The last option of a value takes the blank before it along, and the one before it that same blank."""
+    words = "--nproc-per-node=2 --rdzv-id=$SLURM_JOB_ID --rdzv-endpoint=$HOST:29500"
+    command.write(
+        "job.sh", f'#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nARGS="{words}"\nsrun torchrun $ARGS train.py\n'
+    )
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and '\nARGS="--nproc-per-node=2 "\n' in result.out, result.err
+
+
 def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Command) -> None:
     header = "#!/bin/bash\n#SBATCH -t5 --ntasks=2 --ntasks-per-node=2 --cpus-per-task=4 --gpus-per-task=l40s:1\n"
     command.write("job.sh", f'{header}export MASTER_PORT=29500\nexport MASTER_ADDR="127.0.0.1"\nsrun python main.py\n')

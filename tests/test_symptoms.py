@@ -64,13 +64,18 @@ READY = Symptoms(symptoms().values())
 SETTINGS = Resolver(overrides_for(Overrides(isolated=True))).settings("job.sh")
 
 
+def read(log: str) -> Findings:
+    findings = Findings(READY)
+    stream = BytesIO(log.encode())
+    read_log(stream, "job.log", 0, findings)
+    add_context(stream, list(findings.events.values()))
+    return findings
+
+
 @pytest.mark.parametrize(("symptom", "example"), EXAMPLES)
 def test_examples(symptom: Symptom, example: Example) -> None:
     """The first answer for a log and a script is the cause that the example names, and blames what it marks."""
-    findings = Findings(READY)
-    stream = BytesIO(example.log.encode())
-    read_log(stream, "job.log", 0, findings)
-    add_context(stream, list(findings.events.values()))
+    findings = read(example.log)
     picture = None
     marked: set[int] = set()
     if example.script is not None:
@@ -100,6 +105,16 @@ def test_lines(symptom: Symptom) -> None:
         assert not symptom.search(line), line
     for pattern in symptom.patterns:
         assert any(re.search(pattern, line) for line in symptom.matches.splitlines()), f"no line for {pattern}"
+
+
+@pytest.mark.parametrize("symptom", ALL)
+def test_each_line_alone(symptom: Symptom) -> None:
+    """Whatever groups of a pattern a line fills, its causes can be judged: without a script, and with one."""
+    script = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8\nsrun python train.py\n"
+    for picture in (None, picture_of(Source(script, "job.sh"), SETTINGS)):
+        for line in symptom.matches.splitlines():
+            for answer in diagnose(read(line), picture).answers:
+                assert answer.cause in answer.event.symptom.causes
 
 
 @pytest.mark.parametrize("symptom", ALL)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
 from sbatchlint.job import Job
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -110,6 +111,12 @@ def by_program(event: Event) -> bool | None:
     stands around the message."""
     near = (event.text, *event.above[-12:], *event.below[:4])
     return True if any(map(_WORKFLOW.search, near)) else None
+
+
+def number(event: Event, group: str) -> int | None:
+    """A number that the message names; None where this group of the pattern has none."""
+    text = event.groups.get(group)
+    return parse_integer(text) if text else None
 
 
 def says(*words: str) -> Callable[[Event], bool | None]:

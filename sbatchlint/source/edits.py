@@ -24,14 +24,14 @@ def overlap(first: Iterable[Edit], second: Iterable[Edit]) -> bool:
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made. Edits must not overlap; insertions at one place keep their order."""
+    """The text with all edits made. Only those may overlap that remove; insertions at one place keep their order."""
     parts: list[str] = []
-    at = 0
+    at, removing = 0, False
     for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
-        if edit.span.start < at:
+        if edit.span.start < at and (edit.content or not removing):
             raise ValueError("overlapping edits")
         parts.append(text[at : edit.span.start])
         parts.append(edit.content)
-        at = edit.span.end
+        at, removing = max(at, edit.span.end), not edit.content
     parts.append(text[at:])
     return "".join(parts)

@@ -1,10 +1,9 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
-from sbatchlint.diagnose.asking import assigned, options, says, shown, step_options, tells
+from sbatchlint.diagnose.asking import assigned, number, options, says, shown, step_options, tells
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
-from sbatchlint.source.numbers import parse_integer
 
 
 def _several_starts(event: Event) -> bool | None:
@@ -26,12 +25,12 @@ def _gpu_options(job: Job, event: Event) -> Verdict:
 
 def _more_workers(event: Event) -> bool | None:
     """More processes came than the world has: every task starts all of them."""
-    workers, world = (parse_integer(event.groups.get(each, "")) for each in ("workers", "world"))
+    workers, world = number(event, "workers"), number(event, "world")
     return None if workers is not None and world is not None and workers > world else False
 
 
 def _fewer_workers(event: Event) -> bool | None:
-    workers, world = (parse_integer(event.groups.get(each, "")) for each in ("workers", "world"))
+    workers, world = number(event, "workers"), number(event, "world")
     return None if workers is not None and world is not None and workers < world else False
 
 
@@ -138,7 +137,7 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
             r"Check batch related parameters\. train_batch_size is not equal",
             r"(?:Error|Exception): .*(?:number of (?:GPUs|gpus|processes|ranks|devices)).*(?:not divisible|must be divisible|not a multiple)",
             r"world_size=(?P<world>\d+), worker_count=(?P<workers>\d+)",
-            r"worker_count=(?P<came>\d+), world_size=(?P<all>\d+)",
+            r"worker_count=(?P<workers>\d+), world_size=(?P<world>\d+)",
             r"ValueError: rank \d+ is (?:not less than|greater than|out of)|Invalid rank \d+, rank should be in the interval",
         ),
         causes=(

@@ -2,15 +2,14 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, commands, says, shown, worded
+from sbatchlint.diagnose.asking import assigned, commands, number, says, shown, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.source.numbers import parse_integer
 
 
 def row_named(job: Job, event: Event) -> Verdict:
     """The line of the batch script that the shell names (`slurm_script: line 9:`)."""
-    row = parse_integer(event.groups.get("row", "")) if event.groups.get("row") else None
+    row = number(event, "row")
     if (
         row is None
         or row > job.source.own.rows

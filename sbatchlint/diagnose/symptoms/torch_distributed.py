@@ -2,17 +2,10 @@
 
 import re
 
-from sbatchlint.diagnose.asking import assigned, several_tasks, shown, steps
+from sbatchlint.diagnose.asking import assigned, number, several_tasks, shown, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import asked_nodes, find_worlds
-from sbatchlint.source.numbers import parse_integer
-
-
-def _number(event: Event, group: str) -> int | None:
-    """A number that the message names."""
-    text = event.groups.get(group)
-    return parse_integer(text) if text else None
 
 
 def _fixed_port(job: Job, event: Event) -> Verdict:
@@ -32,7 +25,7 @@ def _several_failed(event: Event) -> bool | None:
 
 def _ephemeral(event: Event) -> bool | None:
     """Ports from 32768 on are those that Linux hands out by itself (net.ipv4.ip_local_port_range)."""
-    port = _number(event, "port")
+    port = number(event, "port")
     return None if port is None else port >= 32768
 
 

@@ -120,9 +120,7 @@ def meant(word: str) -> str | None:
     folded = upper.replace("-", "_")
     if folded in WORDS:
         return folded
-    near = [
-        known for known in WORDS if abs(len(known) - len(upper)) < 3 and edit_distance(upper, known) <= _reach(known)
-    ]
+    near = [known for known in WORDS if edit_distance(upper, known) <= _reach(known)]
     if len(near) == 1:
         return near[0]
     begun = [known for known in WORDS if len(upper) > 2 and known.startswith(upper)]
