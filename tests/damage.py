@@ -1,4 +1,4 @@
-"""Damaged input, and what is fed with it: scripts, configuration, logs, and listings of `sbatch --help`.
+"""Damaged input, and what is fed with it: scripts, documents, configuration, logs, listings of `sbatch --help`.
 
 Used by tests/test_fuzz.py for a short while, and by tools/fuzz.py for a long one.
 """
@@ -50,13 +50,19 @@ def resolver() -> Resolver:
     return Resolver(Overrides(select=EVERYTHING, min_severity="info", isolated=True))
 
 
-def check_script(data: bytes) -> None:
+def check_script(data: bytes, name: str = NAME) -> None:
     """Lints a script, fixes it, and renders the report in every format."""
-    outcome = process((NAME, data), resolver(), Mode(True, True, True, True))
+    outcome = process((name, data), resolver(), Mode(True, True, True, True))
     if not outcome.error:
         raise_faults(outcome.faults)
         render_all(outcome.diagnostics)
         Source.from_bytes(outcome.text)
+
+
+def check_document(data: bytes) -> None:
+    """The same for the scripts in a document of each kind."""
+    for name in ("a.md", "a.rst", "a.py"):
+        check_script(data, name)
 
 
 def render_all(diagnostics: list[Diagnostic]) -> None:
@@ -135,6 +141,7 @@ def check_listing(data: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "script": check_script,
+    "document": check_document,
     "plan": check_plan,
     "conversion": check_conversion,
     "log": check_log,
@@ -270,6 +277,8 @@ def seeds_of(target: str, folders: Iterable[Path] = ()) -> list[bytes]:
         return [CONFIGURATION.encode(), b'select = ["SB101"]\n', b"slurm-version = '24.05'\n"]
     if target == "listing":
         return [LISTING.encode()]
+    if target == "document":
+        return [path.read_bytes() for path in sorted((ROOT / "docs" / "checks").iterdir())]
     if target == "log":
         lines = [line for symptom in symptoms().values() for line in symptom.matches.splitlines()]
         logs = [path.read_bytes() for path in sorted((ROOT / "tests" / "data" / "good_logs").iterdir())]

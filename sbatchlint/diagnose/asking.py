@@ -23,9 +23,9 @@ _LETTERS = {
 _NAMES = {letter[1]: name for name, letter in _LETTERS.items()}
 # How programs that submit jobs report that it failed.
 _WORKFLOW = Regex(
-    r"(?i)(?:error|failed|fail\w*) (?:while )?submitting|submit\w* (?:the )?(?:job ?)?script|jobscript|workflow ?error"
+    r"(?i)(?:error|fail\w{,4}) (?:while )?submitting|submit\w{,4} (?:the )?(?:job ?)?script|jobscript|workflow ?error"
     r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
-    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |\S.*[\s'\"]sbatch: error:"
+    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |^\s*\S.*[\s'\"]sbatch: error:"
     r'|^traceback \(most recent|^\s*file "[^"]+", line \d'
 )
 _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")

@@ -25,6 +25,11 @@ class OuterRow(int):
         return format(self.outer, form)
 
 
+def _alike(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many lines are the same from the beginning."""
+    return next((at for at, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second)))
+
+
 class Embedded(Source):
     """The text of a script in a document."""
 
@@ -119,10 +124,14 @@ class Snippet(Embedded):
         before, after = self.text.split("\n"), text.split("\n")
         if len(before) != len(self.lines) + self.text.endswith("\n"):
             return None
+        # the matcher is slow where many lines are the same, and most changes are of one place
+        first = _alike(before, after)
+        last = _alike(before[first:][::-1], after[first:][::-1])
+        old, new = before[first : len(before) - last], after[first : len(after) - last]
         edits = []
-        for kind, low, high, new_low, new_high in SequenceMatcher(None, before, after, False).get_opcodes():
+        for kind, low, high, new_low, new_high in SequenceMatcher(None, old, new, False).get_opcodes():
             if kind != "equal":
-                edit = self._replacing(low, high, after[new_low:new_high])
+                edit = self._replacing(first + low, first + high, new[new_low:new_high])
                 if edit is None or set(self.special) & set(edit.content):
                     return None
                 edits.append(edit)
