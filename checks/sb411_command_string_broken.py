@@ -20,6 +20,7 @@ bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last lin
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
@@ -68,9 +69,16 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         string = text.string
         escaped = "\\ " in string or "\\\t" in string
-        if len(text.field) == 1 and not escaped and not _has_loose_option(string):
+        if not escaped and not _has_joined_comment(text, job.source.text) and not _has_loose_option(string):
             continue  # only to be quick: most programs have neither an escaped blank nor a line that begins so
         yield from _in_program(job, text, program)
+
+
+def _has_joined_comment(text: Text, file: str) -> bool:
+    """Whether a text may have a comment in it, and lines that backslashes join."""
+    return "#" in text.string and any(
+        other.start == one.end + 2 and file.startswith("\\\n", one.end) for one, other in pairwise(text.field)
+    )
 
 
 def _has_loose_option(string: str) -> bool:

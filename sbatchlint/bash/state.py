@@ -139,14 +139,13 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         for (_, guard), version in zip(live, versions, strict=True):
             alternatives = (Alternative(None),) if version is None else version.alternatives or (Alternative(None),)
             for each in alternatives:
-                same = next(
-                    (i for i, old in enumerate(merged) if old.fields == each.fields and old.keys == each.keys), None
-                )
-                if same is not None:
-                    merged[same] = merged[same]._replace(guards=merged[same].guards & each.guards)
-                    continue
-                guards = merge_guards(each.guards, guard)
-                merged.append(each._replace(guards=guards if guards is not None else each.guards))
+                for number, old in enumerate(merged):
+                    if old.fields == each.fields and old.keys == each.keys:
+                        merged[number] = Alternative(old.fields, old.guards & each.guards, old.keys)
+                        break
+                else:
+                    guards = merge_guards(each.guards, guard)
+                    merged.append(each if guards is None else Alternative(each.fields, guards, each.keys))
         result.variables[name] = Variable(
             widen(merged, name, model.span, phase),
             any(version is not None and version.array for version in versions),
@@ -168,12 +167,13 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
             own = result.restored or {}
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
             result.restored = {**state.restored, **own}
-        for name, value in list(state.options.items()):
-            if result.options.get(name, False) != value:
-                result.set_option(name, None)
-        for name, value in first.options.items():
-            if state.options.get(name, False) != value:
-                result.set_option(name, None)
+        if state.options is not first.options:
+            for name, value in list(state.options.items()):
+                if result.options.get(name, False) != value:
+                    result.set_option(name, None)
+            for name, value in first.options.items():
+                if state.options.get(name, False) != value:
+                    result.set_option(name, None)
         for name in list(first.functions.changes(state.functions)):
             function = result.functions.get(name) or state.functions[name]
             result.set_function(name, function._replace(uncertain=True))

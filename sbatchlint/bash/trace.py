@@ -319,11 +319,18 @@ class Submission(NamedTuple):
 
 
 class Trace:
-    """All that was recorded, in the order in which it runs."""
+    """All that was recorded, in the order in which it runs.
 
-    __slots__ = ("assignments", "invocations", "pipe_status_reads", "pipelines", "reads", "status_reads", "submissions")
+    `is_kept`: False in a replay, of which only the commands are looked at before all is thrown away.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "assignments", "invocations", "is_kept", "pipe_status_reads", "pipelines", "reads", "status_reads",
+        "submissions",
+    )  # fmt: skip
+
+    def __init__(self, is_kept: bool = True) -> None:
+        self.is_kept = is_kept
         self.invocations: list[Invocation] = []
         self.pipelines: list[PipelineRun] = []
         self.submissions: list[Submission] = []
@@ -346,6 +353,8 @@ class Trace:
 
     def record_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
         """Records that a variable is looked up."""
+        if not self.is_kept:
+            return
         self.reads.append(VariableRead(name, span, operator, state.variables.get(name), context, len(self.invocations)))
 
 

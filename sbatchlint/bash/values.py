@@ -275,6 +275,12 @@ class Text:
         if self.is_plain:
             base = self.field[0].start
             return _new(Span, (base + start, base + end))
+        if start < end <= len(self.string):
+            number = bisect_right(self._starts, start) - 1
+            text, begin, behind, expansion, _ = self.field[number]
+            base = begin - self._starts[number]
+            if expansion is None and text is not None and base + end <= behind and len(text) == behind - begin:
+                return _new(Span, (base + start, base + end))
         first = self.offset(start)
         if end <= start:
             return _new(Span, (first, first))
@@ -297,6 +303,9 @@ class Text:
                 return (_new(Piece, (piece.text[start:end], base + start, base + end, None, False)),)
         if end <= start:
             return ()
-        first, last = self._piece_at(start), self._piece_at(end - 1)
-        base = self._starts[first]
-        return cut(self.field[first : last + 1], start - base, end - base)
+        first = self._piece_at(start)
+        low, high = start - self._starts[first], end - self._starts[first]
+        text, begin, _, expansion, _ = self.field[first]
+        if expansion is None and text is not None and high < len(text):
+            return (_new(Piece, (text[low:high], begin + low, begin + high, None, False)),)
+        return cut(self.field[first : self._piece_at(end - 1) + 1], low, high)

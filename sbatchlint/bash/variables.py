@@ -234,12 +234,13 @@ class LayeredDict(MutableMapping[str, Named]):
     def changes(self, other: "LayeredDict[Named]") -> Iterable[str]:
         """The names whose objects differ between the two."""
         if self._shared is other._shared:
-            names = dict.fromkeys((*self._own, *other._own))
+            names = differing(self._own, other._own)
             return [name for name in names if self.get(name) is not other.get(name)]
         return differing(self._merged(), other._merged())
 
 
 Variables = LayeredDict[Variable]
+_ABSENT = object()
 
 
 def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iterable[str]:
@@ -251,4 +252,4 @@ def differing(first: Mapping[str, object], second: Mapping[str, object]) -> Iter
         more = islice(long, min(len(first), len(second)), None)
         return chain(compress(first, map(is_not, first.values(), second.values())), more)
     names = dict.fromkeys((*first, *second))
-    return [name for name in names if first.get(name) is not second.get(name)]
+    return [name for name in names if first.get(name, _ABSENT) is not second.get(name, _ABSENT)]

@@ -125,15 +125,16 @@ class StatusUses:
 
     def _tells(self, node: Statement, depth: int = 3) -> bool:
         if isinstance(node, Simple):
-            if self.name(node) == "exit":
+            name = self.name(node)
+            if name == "exit":
                 return self.ends_well(node)
-            function = self.functions.get(self.name(node) or "") if depth else None
+            function = self.functions.get(name or "") if depth else None
             if function is not None:
                 return self._tells(function.body, depth - 1)
-            if self.name(node) == "scontrol" and "show" not in self.string[node.start : node.end]:
+            if name == "scontrol" and "show" not in self.string[node.start : node.end]:
                 return False  # the job is tried again
             # a file that is written may be a marker that something else looks at
-            return self.name(node) in _TELLING and not any(
+            return name in _TELLING and not any(
                 each.operator in (">", ">>", ">|") and each.fd in (None, "1") and each.target is not None
                 and not self.string.startswith(("/dev/", "&"), each.target.start)
                 for each in node.redirects

@@ -261,7 +261,10 @@ def _in_element(
 def record_assignment(
     expander: Expander, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, scope: Scope
 ) -> None:
-    expander.substituter.trace.assignments.append(
+    trace = expander.substituter.trace
+    if not trace.is_kept:
+        return
+    trace.assignments.append(
         VariableAssignment(
             node.name,
             alternatives,
@@ -269,7 +272,7 @@ def record_assignment(
             scope.text.span(node.start, node.end),
             scope.text.span(node.name_start, node.name_start + len(node.name)),
             scope.context,
-            len(expander.substituter.trace.invocations),
+            len(trace.invocations),
         )
     )
 

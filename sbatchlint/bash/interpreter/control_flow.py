@@ -104,7 +104,7 @@ class ControlFlow(Interpreter):
         trace, outermost, before = self.trace, not self.silent, self.loops
         marks = self.marks()
         allowed = self.silent = self.silent or MOST_SILENT
-        self.trace = Trace()
+        self.trace = Trace(is_kept=False)
         returns, leaves = self.return_states, self.exit_states
         try:
             result = walk()

@@ -164,6 +164,8 @@ class ScriptInterpreter(ControlFlow):
     ) -> State | None:
         """Records a pipeline and returns the state after its last element."""
         state = results[-1][1]
+        if not self.trace.is_kept:
+            return state
         elements = tuple([tuple(invocations) for invocations, _ in results])
         if any(elements):
             self.trace.pipelines.append(
