@@ -15,7 +15,8 @@ _PLAIN = frozenset((str, int, bool, str | None, int | None, bool | None))
 _inside: dict[type[object], Callable[[object], tuple[object, ...]] | None] = {}
 # The nodes by class of the trees that were walked last, by the identity of the tree: several functions walk the same.
 _recent: dict[int, tuple[object, dict[type[Node], list[Any]]]] = {}
-_MOST_RECENT = 64
+# At most so many, small ones among them: a script with dozens of programs in strings has more than a hundred.
+_MOST_RECENT = 1024
 
 
 def nodes(tree: object) -> list[Node]:
