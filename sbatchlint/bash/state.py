@@ -26,6 +26,7 @@ from sbatchlint.bash.variables import (
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
+_UNSET = (Alternative(None),)
 
 
 class ShellFunction(NamedTuple):
@@ -137,7 +138,7 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         merged: list[Alternative] = []
         model = next(version for version in versions if version is not None)
         for (_, guard), version in zip(live, versions, strict=True):
-            alternatives = (Alternative(None),) if version is None else version.alternatives or (Alternative(None),)
+            alternatives = version.alternatives or _UNSET if version is not None else _UNSET
             for each in alternatives:
                 for number, old in enumerate(merged):
                     if old.fields == each.fields and old.keys == each.keys:

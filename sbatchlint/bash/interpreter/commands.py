@@ -61,6 +61,7 @@ def run_simple(
             ends.append((state, own))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
+        own_scope = scope if state is scope.state and context is scope.context else Scope(state, scope.text, context)
         # the state of a command that is not recorded is never looked at
         seen = state if interpreter.silent else snapshot(state, variables)
         invocation = Invocation(argv, tuple(variables), redirects, span, context, seen, guards, "")
@@ -68,7 +69,7 @@ def run_simple(
         invocation.alternatives = len(choices)
         invocations.append(invocation)
         interpreter.trace.record(invocation)
-        ends.append((_run_redirected(interpreter, invocation, Scope(state, scope.text, context)), own))
+        ends.append((_run_redirected(interpreter, invocation, own_scope), own))
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     if len(ends) == 1:
