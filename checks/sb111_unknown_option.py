@@ -209,9 +209,10 @@ def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     """The one name within two edits (one in short names) that is nearer than all others."""
     limit = 2 if len(name) >= 6 else 1
     best: list[str] = []
+    letters = set(name)
     for each in names:
-        if len(each) < 3:
-            continue
+        if len(each) < 3 or len(letters.difference(each)) > limit:
+            continue  # each edit brings one letter at most
         distance = edit_distance(name, each)
         if distance > limit:
             continue

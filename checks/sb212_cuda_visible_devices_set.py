@@ -122,7 +122,7 @@ def _computed(job: Job) -> Iterator[Finding]:
         names = {each.name for each in sources}
         if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
             message = "these are numbers of the node, but where Slurm hides the GPUs of others programs count from 0"
-        elif any(_asks_for_idle(each.name) for each in sources) or _is_scanned(job, names):
+        elif any(_asks_for_idle(each.name) for each in sources) or names & _scanned(job):
             message = "Slurm has chosen the GPUs of this job: those that nvidia-smi finds idle may be another's"
         else:
             continue
@@ -135,11 +135,12 @@ def _asks_for_idle(text: str) -> bool:
     return "nvidia-smi" in text and ("query" in text or "utilization" in text or "pids" in text)
 
 
-def _is_scanned(job: Job, names: set[str]) -> bool:
-    """Whether one of these variables is set where nvidia-smi was asked."""
-    found = (each for each in job.assignments if each.name in names)
-    branches = (branch for each in found for branch, _ in each.context.guards if isinstance(branch, tuple))
-    return any(_asks_for_idle(str(branch[1])) for branch in branches if branch[0] == "if")
+@once
+def _scanned(job: Job) -> set[str]:
+    """The variables that are set where nvidia-smi was asked."""
+    branches = ((each.name, branch) for each in job.assignments for branch, _ in each.context.guards)
+    conditions = ((name, branch) for name, branch in branches if isinstance(branch, tuple) and branch[0] == "if")
+    return {name for name, branch in conditions if _asks_for_idle(str(branch[1]))}
 
 
 def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:

@@ -85,11 +85,11 @@ def _add(rows: dict[int, list[Label]], source: Source, span: Span, text: str, pr
 
 def _row(source: Source, row: int, labels: list[Label], gutter: int, bar: str, terminal: Terminal) -> list[str]:
     line = source.line(row)
-    text = source.slice(line)
+    room = terminal.width - gutter - 4
     most = max((label.end for label in labels), default=0)
+    text = source.text[line.start : min(line.end, line.start + most + 8 * room)]  # nothing behind it is shown
     if most > len(text):  # a label on the newline
         text = source.slice(source.full_line(row)).removesuffix("\n")
-    room = terminal.width - gutter - 4
     drawn = Line(text, labels, room)
     number = terminal.style("gutter", f"{row:>{gutter}} |")
     out = [f"{number} {drawn.text}".rstrip() if not drawn.text else f"{number} {drawn.text}"]

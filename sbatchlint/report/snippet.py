@@ -1,6 +1,8 @@
 """One line of a script with labels underneath."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.report.cells import escape, shown, width, wrap
@@ -27,18 +29,12 @@ class Line:
 
     def __init__(self, text: str, labels: list[Label], room: int) -> None:
         self.room = room
-        # Of a long line, the part that can be shown, and some more for characters without a width.
-        cut = max(min((each.start for each in labels), default=0) - 4 * room, 0)
-        text = text[cut : max((each.end for each in labels), default=0) + 4 * room]
-        labels = [each._replace(start=each.start - cut, end=each.end - cut) for each in labels]
-        if text.isascii() and text.isprintable():
-            drawn, columns = list(text), list(range(len(text) + 1))
-        else:
-            drawn, columns = [], [0]
-            for character in text:
-                cell, size = shown(character)
-                drawn.append(cell)
-                columns.append(columns[-1] + size)
+        text, labels = _around(text, labels, 4 * room)
+        drawn: Sequence[str] = text
+        columns: Sequence[int] = range(len(text) + 1)
+        if not (text.isascii() and text.isprintable()):
+            cells = [shown(character) for character in text]
+            drawn, columns = [cell for cell, _ in cells], [0, *accumulate(size for _, size in cells)]
         total = columns[-1]
         self.text = ""
         # of each part that is shown: its first and last place between characters, and the cell where it begins
@@ -64,7 +60,7 @@ class Line:
             left, right = min(cell_of(start, start), end_of_text), cell_of(end, max(end - 1, start))
             self._labels.append(label._replace(start=left, end=max(right, left + 1)))
 
-    def _windows(self, labels: list[Label], columns: list[int], total: int) -> list[tuple[int, int]]:
+    def _windows(self, labels: list[Label], columns: Sequence[int], total: int) -> list[tuple[int, int]]:
         """The ranges of cells that are shown: one, or one around each label where they are too far apart."""
         only = self._window(labels, columns, total)
         size = len(columns) - 1
@@ -88,7 +84,7 @@ class Line:
         (left, right), *more = windows
         return [(left, min(right + spare, more[0][0] if more else total)), *more]
 
-    def _window(self, labels: list[Label], columns: list[int], total: int) -> tuple[int, int]:
+    def _window(self, labels: list[Label], columns: Sequence[int], total: int) -> tuple[int, int]:
         """The range of cells of the line that is shown."""
         if total <= self.room:
             return 0, total
@@ -148,6 +144,27 @@ class Line:
         if text:
             out += " " * (column - at) + terminal.style("related", text)
         return out
+
+
+def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]]:
+    """What stands around the labels of a line, with so many characters more on both sides: some have no width.
+
+    What is between labels that are farther apart is not shown, however long it is.
+    """
+    parts: list[tuple[int, int]] = []
+    for start, end, *_ in sorted(labels) or [(0, 0)]:
+        low, high = max(start - more, 0), end + more
+        if parts and low <= parts[-1][1]:
+            before = parts.pop()
+            low, high = before[0], max(before[1], high)
+        parts.append((low, high))
+    starts = [low for low, _ in parts]
+    gaps = [low - high for low, high in zip(starts, (0, *(high for _, high in parts)), strict=False)]
+    gone = list(accumulate(gaps))
+    moved = [(each, gone[bisect_right(starts, each.start) - 1]) for each in labels]
+    return "".join([text[low:high] for low, high in parts]), [
+        each._replace(start=each.start - before, end=each.end - before) for each, before in moved
+    ]
 
 
 def _styled(marks: list[str], styles: list[str], terminal: Terminal) -> str:

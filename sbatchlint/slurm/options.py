@@ -100,13 +100,17 @@ def plugin_options() -> Mapping[str, Option]:
 
 
 class Table:
-    """The options of one command in one release, by long name (in the table's order) and by letter."""
+    """The options of one command in one release, by long name (in the table's order) and by letter.
 
-    __slots__ = ("letters", "names")
+    `beginnings`: what may abbreviate one of the long names.
+    """
+
+    __slots__ = ("beginnings", "letters", "names")
 
     def __init__(self, names: Mapping[str, Option], letters: Mapping[str, Option]) -> None:
         self.names = names
         self.letters = letters
+        self.beginnings = frozenset(name[:end] for name in names for end in range(len(name) + 1))
 
 
 @cache
@@ -138,12 +142,12 @@ def matches(name: str, command: str, version: str) -> list[Option]:
     An exact name wins; abbreviations of spellings of one option are not ambiguous. Plugin options count only when they
     are written in full: which plugins a site has is not known. Empty: no such option.
     """
-    names = table(command, version).names
-    exact = names.get(name)
+    options = table(command, version)
+    exact = options.names.get(name)
     if exact is not None:
         return [exact]
-    found = [option for long, option in names.items() if long.startswith(name)]
-    if found:
+    if name in options.beginnings:
+        found = [option for long, option in options.names.items() if long.startswith(name)]
         first = found[0]
         argument = first.argument(version)
         if all(each.canonical == first.canonical and each.argument(version) == argument for each in found):

@@ -159,10 +159,14 @@ def covered(text: str) -> str:
     spans = [secret.span for secret in secrets_in(text)]
     values = _values(_LOOSE, text)
     spans += [span for _, span in values if _NO_VALUE.fullmatch(text[span.start : span.end]) is None]
-    for start, end in spans:
-        hidden = re.sub(r"[^\r\n]", COVER, text[start:end])
-        text = text[:start] + hidden + text[end:]
-    return text
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        if end > at:
+            start = max(start, at)
+            parts += text[at:start], re.sub(r"[^\r\n]", COVER, text[start:end])
+            at = end
+    return "".join((*parts, text[at:]))
 
 
 def covered_source(source: Source) -> Source:
