@@ -34,13 +34,15 @@ _LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(t
 
 class Inspection(NamedTuple):
     """The findings in a file. `syntax_errors`: how many ranges the shell parser could not read; `ignored`: how many
-    findings comments of the script switch off; `cost`: what it took, in about as many times what a statement takes."""
+    findings comments of the script switch off; `cost`: what it took, in about as many times what a statement takes;
+    `is_cut`: whether what stands behind some statement was not looked at."""
 
     diagnostics: list[Diagnostic]
     syntax_errors: int
     faults: list[Fault]
     ignored: int = 0
     cost: int = 0
+    is_cut: bool = False
 
 
 def lint_source(source: Source, settings: Settings, faults: list[Fault] | None = None) -> list[Diagnostic]:
@@ -110,7 +112,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
     diagnostics.sort(key=lambda each: (each.reached, each.span.start, each.span.end, each.code))
     cost = sum(each.limits.work for each in jobs) + job.proved // _PROVED_FOR_A_STATEMENT + len(diagnostics)
     cost += len(source.text) // _READ_FOR_A_STATEMENT
-    return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost)
+    return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost, job.limits.exhausted)
 
 
 @lru_cache(maxsize=1024)  # the same for all files of a run

@@ -19,8 +19,8 @@ from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
 MAX_ROUNDS = 200
-# Each round looks at the whole file again. Of one that takes long, fixes that these cost too much stay findings; see
-# `Inspection.cost`.
+# Each round looks at the whole file again. Of one that takes long, fixes that these cost too much stay findings, and of
+# one that takes twice as long, and was not looked at to its end, all of them; see `Inspection`.
 MOST_COST = 1 << 15
 
 
@@ -68,7 +68,7 @@ def fix_source(source: Source, settings: Settings, unsafe: bool = False, first: 
     most = spent = 0
     for number in range(MAX_ROUNDS):
         spent += state.inspection.cost
-        if number and spent > MOST_COST:
+        if number and spent > MOST_COST or state.inspection.is_cut and spent > 2 * MOST_COST:
             break
         batch = _choose(state.inspection.diagnostics, accepted, banned)
         if most:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Invocation", "Job", "Launch", "Phase", "Request", "Site", "Step"]
 
 DEEPEST = 3  # jobs that jobs submit are followed so far
-MOST_LAUNCHES = 1_000  # a launcher takes as long to judge as ten other commands
+MOST_LAUNCHES = 500  # a launcher takes as long to judge as ten other commands
 EVALUATED_SHELLS = frozenset({"bash", "sh", "dash", "ksh"})
 
 

@@ -19,7 +19,8 @@ from sbatchlint.job.once import once
 from sbatchlint.source.edits import Edit, apply
 from sbatchlint.source.text import Source, Span
 
-# What all proofs of a script together may evaluate. Each counts as so many characters more, and at least one is made.
+# What all proofs of a script together may evaluate, each counting as so many characters more. At least one is made, of
+# four times as much.
 MOST_CHARACTERS = 1 << 16
 _A_PROOF = 50
 
@@ -29,9 +30,10 @@ def is_affordable(job: Job, size: int) -> bool:
     outermost = job
     while outermost.outer is not None:
         outermost = outermost.outer
-    before = outermost.proved
+    if outermost.proved > MOST_CHARACTERS or size > 4 * MOST_CHARACTERS:
+        return False
     outermost.proved += size + _A_PROOF
-    return before <= MOST_CHARACTERS
+    return True
 
 
 def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Launch] | None:
