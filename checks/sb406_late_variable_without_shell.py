@@ -20,11 +20,12 @@ srun(1); bash(1), "EXPANSION"; seen with Slurm 22.05 and 26.05.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.literal_dollars import PRINTING, LiteralDollar, literal_dollars
-from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
-from sbatchlint.bash.syntax.walk import nodes
+from sbatchlint.bash.syntax.tree import Assignment, Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job import Step
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -67,14 +68,20 @@ def _is_written_in(each: LiteralDollar) -> bool:
     return each.command.span.start <= each.dollar.start < each.command.span.end
 
 
+@once
+def _words_by_place(job: Job) -> dict[Span, tuple[Word | Assignment, ...]]:
+    """The words of the script's own commands, by where they stand."""
+    found = [node.words for node in nodes_of(job.program, Simple) if node.words]
+    return {job.span(words[0].start, words[-1].end): words for words in reversed(found)}
+
+
 def _shell_around(job: Job, step: Step) -> Fix | None:
     """`srun $CMD` to `srun bash -c "$CMD"`, where the whole command is one variable; safe where nothing in it means
     something else to a shell."""
     invocation = step.invocation
     if step.command is None or invocation.kind or invocation.ancestors():
         return None
-    commands = [node for node in nodes(job.program) if isinstance(node, Simple) and node.words]
-    words = next((n.words for n in commands if job.span(n.words[0].start, n.words[-1].end) == invocation.span), None)
+    words = _words_by_place(job).get(invocation.span)
     last = None if words is None else words[-1]
     parameter = last.parts[0] if isinstance(last, Word) and len(last.parts) == 1 else None
     if last is None or not isinstance(parameter, Parameter):

@@ -22,8 +22,10 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -88,33 +90,40 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 def _values(job: Job, name: str) -> set[str] | None:
     """What the script assigns to a variable; None where that may be the name of another."""
     values: set[str] = set()
-    for each in job.assignments:
-        if each.name != name:
-            continue
+    for each in _assignments(job).get(name, ()):
         for alternative in each.alternatives:
             for field in alternative.fields or ():
                 text = text_of(field)
                 if text is None or _NAME.fullmatch(text):
                     return None
                 values.add(text)
-    if _is_set_otherwise(job, name):
+    if name in _set_otherwise(job):
         return None
-    # A file that is read may set it to a name; then nothing else would use the variable's own name.
-    used = sum(text.string.count(name) for text, _ in programs(job))
-    return None if not values and used < 2 and _HOLDS_NAME.match(name) and unclear_sources(job) else values
+    if not values and _HOLDS_NAME.match(name) and unclear_sources(job):
+        # A file that is read may set it to a name; then nothing else would use the variable's own name.
+        return None if sum(text.string.count(name) for text, _ in programs(job)) < 2 else values
+    return values
 
 
-def _is_set_otherwise(job: Job, name: str) -> bool:
-    """Whether a loop, `read` or the like sets the variable."""
+@once
+def _assignments(job: Job) -> dict[str, list[VariableAssignment]]:
+    """The assignments by the variable."""
+    found: dict[str, list[VariableAssignment]] = {}
+    for each in job.assignments:
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
+@once
+def _set_otherwise(job: Job) -> set[str]:
+    """What may be the name of a variable that a loop, `read` or the like sets."""
+    found: set[str] = set()
     for text, program in programs(job):
-        if any(node.name == name for node in nodes_of(program, For)):
-            return True
+        found.update(node.name for node in nodes_of(program, For))
         for node in nodes_of(program, Simple):
-            if node.words:
-                words = [text.string[word.start : word.end] for word in node.words]
-                if words[0] in _SETTING and name in words[1:]:
-                    return True
-    return False
+            if node.words and text.string[node.words[0].start : node.words[0].end] in _SETTING:
+                found.update(text.string[word.start : word.end] for word in node.words[1:])
+    return found
 
 
 CASES = [

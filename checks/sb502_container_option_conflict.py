@@ -23,6 +23,7 @@ from sbatchlint.analysis.launch.step_options import remove_step_option
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.containers import opposite
+from sbatchlint.job.once import once
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Options, StepOptions
 
@@ -81,12 +82,22 @@ def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption
         option = next(each for each in step.given if each.span == first.span)
         edit = remove_step_option(job, step, option)
         return [] if edit is None else [edit]
-    for other in job.steps:
-        if not second.inherited and other.container is not None:
-            if not any(each.name == second.name and not each.inherited for each in pyxis_options(other)):
-                return []
+    own = None if second.inherited else _given_to_all(job)
+    if own is not None and second.name not in own:
+        return []
     setting = next((each for each in job.directives.settings if each.span == first.span), None)
     return [] if setting is None or job.is_embedded else removal(job.directives, [setting])
+
+
+@once
+def _given_to_all(job: Job) -> set[str] | None:
+    """The options that each srun with a container gives itself; None where there is no such srun."""
+    given = [
+        {each.name for each in pyxis_options(step) if not each.inherited}
+        for step in job.steps
+        if step.container is not None
+    ]
+    return set.intersection(*given) if given else None
 
 
 CASES = [

@@ -29,10 +29,11 @@ from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
-from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launchers import python_command
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import commands_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -93,7 +94,7 @@ class Lost:
         self._of_programs(job, start)
 
     def _of_shells(self, job: Job, start: ContainerStart) -> None:
-        inside = [each for each in job.trace.reads if start.invocation in _shells(each)]
+        inside = _reads_inside(job).get(id(start.invocation), [])
         prepared = {each.name for each in inside if each.operator in DEFAULTS or use_of(job, each).kind == "guard"}
         sourced = any(start.invocation in each.ancestors() for each in unclear_sources(job)) if inside else False
         for read in inside:
@@ -221,6 +222,16 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
     return container.passes(name)
 
 
+@once
+def _reads_inside(job: Job) -> dict[int, list[VariableRead]]:
+    """The variables that are read in the programs of each command, in order."""
+    found: dict[int, list[VariableRead]] = {}
+    for each in job.trace.reads:
+        for shell in _shells(each):
+            found.setdefault(id(shell), []).append(each)
+    return found
+
+
 def _shells(read: VariableRead) -> list[Invocation]:
     """The commands in whose programs a variable is read, the innermost first."""
     parent = read.context.parent
@@ -256,6 +267,19 @@ def _listed(names: list[str]) -> str:
 # --- settings of libraries ---------------------------------------------------------------------------
 
 
+@once
+def _settings(job: Job) -> list[VariableAssignment]:
+    """The settings of libraries that the batch script exports, in order."""
+    return [
+        each
+        for each in job.assignments
+        if each.exported
+        and each.context.parent is None
+        and SETTINGS.fullmatch(each.name)
+        and not PATHS.fullmatch(each.name)
+    ]
+
+
 def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     """Settings of libraries that the script exports, and that none of its programs gets, as all run in containers."""
     start = ways[0]
@@ -263,11 +287,9 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if start.container.kind == "apptainer" or not works:
         return None
     places: dict[str, Span] = {}
-    for each in job.assignments:
-        if not each.exported or not SETTINGS.fullmatch(each.name) or PATHS.fullmatch(each.name):
-            continue
-        if each.order > start.invocation.index or each.context.parent is not None:
-            continue
+    for each in _settings(job):
+        if each.order > start.invocation.index:
+            break
         if all(_gets(way, each.name) is False for way in ways):
             if not any(each.name in command.state.variables for command in start.program):
                 places[each.name] = each.name_span

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.slurm import getopt
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -64,16 +65,27 @@ def _asks(job: Job, command: Invocation, loop: Span) -> str:
     if not _POLLING.match(job.source.text, loop.start):
         return ""
     pause = 0
-    for each in job.invocations:
-        if each.name in ("sleep", "read", "wait", "inotifywait", "timeout") and loop in each.context.loops:
+    inside = _by_loop(job)[loop]
+    for each in inside:
+        if each.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
             text = text_of(each.argv[1]) if each.name == "sleep" and len(each.argv) == 2 else None
             if text is None or not _SECONDS.fullmatch(text):
                 return ""
             pause += parse_integer(text.rstrip("s").partition(".")[0])
-    if any(each.context.loops[-1:] == (loop,) and _works(each) for each in job.invocations) or pause >= SHORT:
+    if any(each.context.loops[-1:] == (loop,) and _works(each) for each in inside) or pause >= SHORT:
         return ""
     often = f"every {pause} seconds" if pause else "as fast as it can"
     return f"this loop asks Slurm's controller {often}; wait 30 seconds or more, or let --dependency wait"
+
+
+@once
+def _by_loop(job: Job) -> dict[Span, list[Invocation]]:
+    """The commands inside each loop."""
+    found: dict[Span, list[Invocation]] = {}
+    for each in job.invocations:
+        for loop in dict.fromkeys(each.context.loops):
+            found.setdefault(loop, []).append(each)
+    return found
 
 
 def _works(command: Invocation) -> bool:

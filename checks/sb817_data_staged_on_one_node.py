@@ -91,16 +91,31 @@ class Use(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     steps = [step for step in job.steps if step.several_nodes]
-    staged = _staged(job) if steps else []
+    staged = _by_place(_staged(job)) if steps else {}
     told: set[int] = set()
     for step in steps if staged else ():
         for use in _uses(job, step):
-            for each in staged:
+            near = (found for root in _roots(use.path) for found in staged.get(root, ()))
+            for _, each in sorted(dict(near).items()):
                 if each.command.index in told or each.command.index > step.invocation.index:
                     continue
                 if _is_of(each, use.path, use.option) and not _is_there(job, each, use.path, use.by):
                     told.add(each.command.index)
                     yield _finding(job, each, use, step.nodes)
+
+
+def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
+    """What was brought there, numbered, by the paths that all that leads to it begin with."""
+    found: dict[str, list[tuple[int, Staged]]] = {}
+    for number, each in enumerate(staged):
+        for path in (each.path, *(f"{each.path}/{name}" for name in each.names or ())):
+            found.setdefault(path.rstrip("/"), []).append((number, each))
+    return found
+
+
+def _roots(path: str) -> list[str]:
+    """A path, and the folders around it, without a slash at the end."""
+    return [path.rstrip("/"), *(path[:at] for at, character in enumerate(path) if character == "/")]
 
 
 def _uses(job: Job, step: Step) -> Iterator[Use]:

@@ -140,9 +140,9 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         for (_, guard), version in zip(live, versions, strict=True):
             alternatives = version.alternatives or _UNSET if version is not None else _UNSET
             for each in alternatives:
-                for number, old in enumerate(merged):
-                    if old.fields == each.fields and old.keys == each.keys:
-                        merged[number] = Alternative(old.fields, old.guards & each.guards, old.keys)
+                for number, known in enumerate(merged):
+                    if known.fields == each.fields and known.keys == each.keys:
+                        merged[number] = Alternative(known.fields, known.guards & each.guards, known.keys)
                         break
                 else:
                     guards = merge_guards(each.guards, guard)

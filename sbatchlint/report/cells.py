@@ -79,6 +79,8 @@ def wrap(text: str, room: int, first: int | None = None) -> list[str]:
 
 def _words(text: str, longest: int) -> list[str]:
     """The words of a text; what is between backquotes is one, if it has at most so many cells."""
+    if "`" not in text:
+        return text.split(" ")
     words: list[str] = []
     code = ""
     for word in text.split(" "):

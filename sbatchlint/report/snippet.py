@@ -151,8 +151,10 @@ def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]
 
     What is between labels that are farther apart is not shown, however long it is.
     """
+    if len(text) <= more:
+        return text, labels
     parts: list[tuple[int, int]] = []
-    for start, end, *_ in sorted(labels) or [(0, 0)]:
+    for start, end in sorted((each.start, each.end) for each in labels) or [(0, 0)]:
         low, high = max(start - more, 0), end + more
         if parts and low <= parts[-1][1]:
             before = parts.pop()

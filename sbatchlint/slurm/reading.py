@@ -22,7 +22,7 @@ from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.text import Span
 
 # Directive lines are read until they have so many characters together.
-MOST_CHARACTERS = 1 << 18
+MOST_CHARACTERS = 1 << 17
 
 
 class Reading:

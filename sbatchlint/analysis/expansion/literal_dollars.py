@@ -59,6 +59,7 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
     steps = {id(each): step for step in job.steps for each in step.program}
     found = []
+    escapes: dict[int, set[Span]] = {}
     for command in job.invocations:
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
@@ -73,7 +74,11 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
             for dollar, name, braces, end in _dollars(field):
                 if not _NAME_OF_SLURM.fullmatch(name) and (braces or not plainly or not _is_private(command, name)):
                     continue
-                span, step, escaped = Span(dollar.start, end), steps.get(id(command)), _is_escaped(text, dollar)
+                span, step, escaped = (
+                    Span(dollar.start, end),
+                    steps.get(id(command)),
+                    _is_escaped(text, dollar, escapes),
+                )
                 found.append(LiteralDollar(name, span, dollar, command, step, shell, escaped))
     return found
 
@@ -130,8 +135,10 @@ def _is_private(command: Invocation, name: str) -> bool:
     return known is not None and bool(known.alternatives) and not known.exported
 
 
-def _is_escaped(text: Text, dollar: Piece) -> bool:
-    """Whether a dollar stands in a program behind a backslash, which its shell takes away."""
+def _is_escaped(text: Text, dollar: Piece, known: dict[int, set[Span]]) -> bool:
+    """Whether a dollar stands in a program behind a backslash, which its shell takes away. `known`: by the program."""
     if dollar.end - dollar.start < 2:
         return False
-    return any(text.span(match.start(), match.end()) == dollar.span for match in re.finditer(r"\\\$", text.string))
+    if id(text) not in known:
+        known[id(text)] = {text.span(match.start(), match.end()) for match in re.finditer(r"\\\$", text.string)}
+    return dollar.span in known[id(text)]
