@@ -364,6 +364,19 @@ def test_labels_that_are_far_apart_are_both_shown() -> None:
     assert whole == text
 
 
+@pytest.mark.parametrize("blank", [" ", "\N{NO-BREAK SPACE}"])
+def test_however_far_labels_are_apart_they_are_shown_alike(blank: str) -> None:
+    shown = set()
+    for gap in (1_000, 1_001, 5_000, 100_000):
+        text = "srun python train.py" + blank * gap + "| tee main.log" + blank * 10 * gap
+        at = text.index("tee")
+        labels = [Label(at, at + 3, "this exit status counts", False), Label(0, 4, "", True)]
+        line = Line(text, labels, 76)
+        shown.add((line.text, *line.under(Terminal(76))))
+    ((text, *_),) = shown
+    assert text.startswith("srun python") and "tee" in text
+
+
 def test_code_is_not_broken_where_it_is_short() -> None:
     message = "the failure of it goes unseen by all; write `set -o pipefail` before it"
     message += ", or `a very long command that no line can hold in one piece`"

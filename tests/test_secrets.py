@@ -90,6 +90,14 @@ def test_what_is_covered_keeps_its_length_and_its_lines(text: str) -> None:
     assert after[: secret.span.start] == text[: secret.span.start]
 
 
+def test_each_of_many_secrets_is_covered_once() -> None:
+    lines = [f"export TOKEN_{number}={TOKEN} # password={TOKEN}" for number in range(20)]
+    text = "\n".join(lines)
+    after = covered(text)
+    assert len(after) == len(text) and TOKEN not in after
+    assert [line.partition("=")[0] for line in after.split("\n")] == [line.partition("=")[0] for line in lines]
+
+
 @pytest.mark.parametrize(
     "text",
     ["export HF_TOKEN=$TOKEN", "API_KEY=EMPTY", "a password is wanted", "TOKEN: <yours>", "KEY=/home/ada/.key", "pw"],

@@ -15,8 +15,9 @@ import pytest
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.parser import parse
-from sbatchlint.bash.values import Phase, Text, text_of
-from sbatchlint.bash.variables import MOST_ALTERNATIVES
+from sbatchlint.bash.values import Expansion, Phase, Piece, Text, cut, literal, text_of
+from sbatchlint.bash.variables import MOST_ALTERNATIVES, LayeredDict
+from sbatchlint.source.text import Span
 from test_drawn_programs import Alone
 
 # Programs and the words that are shown, with the reason where it is not plain to see.
@@ -197,3 +198,32 @@ def test_sixty_branches_that_append_to_one_variable(program: str) -> None:
     assert 1 <= len(commands) <= 2 * MOST_ALTERNATIVES
     # what all ways have in common stays known
     assert all((each.argv[-1][0].text or "").startswith("start") for each in commands)
+
+
+def test_what_copies_of_variables_changed_is_found_whether_both_did_or_one() -> None:
+    first: LayeredDict[object] = LayeredDict({"kept": object(), "gone": object(), "set": object()})
+    first["own"] = object()
+    second = first.copy()
+    assert list(first.changes(second)) == []
+    del second["gone"]
+    second["set"] = object()
+    first["new"] = object()
+    assert sorted(first.changes(second)) == sorted(second.changes(first)) == ["gone", "new", "set"]
+    del first["gone"]
+    assert sorted(first.changes(second)) == ["new", "set"]
+
+
+def test_parts_of_a_text_of_several_pieces_are_those_of_the_pieces() -> None:
+    known = Expansion("NAME", Span(40, 45), Phase.BATCH)
+    field = (
+        literal("srun ", 0), Piece("$", 5, 7), literal("a", 7), Piece("value", 40, 45, known), Piece(None, 50, 55),
+        literal(" python", 60),
+    )  # fmt: skip
+    text = Text(field)
+    for start in range(len(text.string)):
+        for end in range(start + 1, len(text.string) + 1):
+            assert text.pieces(start, end) == cut(field, start, end)
+            first, last = text.offset(start), text.pieces(start, end)[-1]
+            known_place = last.text is not None and last.expansion is None
+            behind = text.offset(end - 1) + 1 if known_place else last.end
+            assert text.span(start, end) == Span(first, behind if behind >= first else first + 1)

@@ -79,8 +79,8 @@ def run_simple(
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """Runs a command whose output a substitution may collect, unless redirects send it elsewhere."""
-    output = scope.state.variables.get(STDOUT)
-    if output is None or not redirects_output(invocation.redirects):
+    output = scope.state.variables.get(STDOUT) if redirects_output(invocation.redirects) else None
+    if output is None:
         return run(interpreter, invocation, scope)
     del scope.state.variables[STDOUT]
     marks = interpreter.marks()

@@ -14,7 +14,7 @@ OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
 def redirects_output(redirects: Sequence[Redirection]) -> bool:
     """Whether standard output is redirected."""
-    return any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
+    return bool(redirects) and any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
 
 
 def expand_redirects(
