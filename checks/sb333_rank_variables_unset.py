@@ -26,7 +26,7 @@ from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.module import Module, constant
-from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.job.python.program import PythonProgram, python_programs
 from sbatchlint.job.worlds import world_of
 from sbatchlint.triggers import Commands
 
@@ -59,12 +59,9 @@ class Need(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if may_come_from_files(job):
-        return
     seen = set()
-    for each in job.invocations:
-        program = python_program(job, each)
-        if program is None or each.span in seen or not _is_bare(job, each):
+    for each, program in python_programs(job):
+        if each.span in seen or not _is_bare(job, each) or may_come_from_files(job):
             continue
         need = _first_need(program, each)
         if need is not None:

@@ -21,7 +21,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.launchers import python_command, recognise
-from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.job.python.program import PythonProgram, python_programs
 from sbatchlint.triggers import Commands, Launchers
 
 if TYPE_CHECKING:
@@ -38,10 +38,9 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, list[tuple[Span, str] | None]] = {}
-    for each in job.invocations:
-        program = python_program(job, each)
-        words = None if program is None else _words(each)
-        if program is not None and words is not None:
+    for each, program in python_programs(job):
+        words = _words(each)
+        if words is not None:
             found.setdefault(each.span, []).append(_complaint(program, each, words))
     for complaints in found.values():
         if complaints[0] is not None and None not in complaints:  # whichever words it gets

@@ -21,7 +21,8 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import is_interpreter, python_command
+from sbatchlint.job.programs import commands_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -68,8 +69,10 @@ class Server(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.SUBMIT:
         return
+    found = [_server(job, each) for each in commands_of(job, _may_serve)]
+    starting = {id(each.command): each for each in found if each is not None}
     servers: list[Server] = []
-    for each in job.invocations:
+    for each in job.invocations if starting else ():
         for before in servers:
             what = _use(each, before.command) if _comes_behind(before, each) else None
             if what is not None:
@@ -83,9 +86,12 @@ def check(job: Job) -> Iterator[Finding]:
                     related=[(before.command.name_span, "serves until it is stopped")],
                 )
                 break
-        server = _server(job, each)
-        if server is not None:
-            servers.append(server)
+        if id(each) in starting:
+            servers.append(starting[id(each)])
+
+
+def _may_serve(program: str) -> bool:
+    return program in _SERVERS or program in _VERBS or is_interpreter(program)
 
 
 def _server(job: Job, command: Invocation) -> Server | None:

@@ -1,7 +1,9 @@
 """The launchers that a job starts, each with the step in whose tasks it runs."""
 
+from functools import partial
+
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.bash.values import Phase
 from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, recognise
@@ -66,11 +68,7 @@ def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[La
     for invocation in invocations:
         if invocation.phase is Phase.SUBMIT:
             continue
-
-        def environment(name: str, here: Invocation = invocation) -> Pieces | None:
-            return exported(here, name)
-
-        launcher = recognise(invocation.argv, environment)
+        launcher = recognise(invocation.argv, partial(exported, invocation))
         if launcher is not None and not invocation.calls_function:
             launcher.joined = invocation.before is not None or invocation.spawn.component is not None
             if launcher.kind == "accelerate" and launcher.config_file is not None:

@@ -24,7 +24,9 @@ __all__ = [
     "Setting",
     "Swift",
     "Torchrun",
+    "is_interpreter",
     "is_python",
+    "may_launch",
     "nothing_exported",
     "python_command",
     "recognise",
@@ -64,6 +66,11 @@ _RARE_MODULES = {
     "nvidia_resiliency_ext.fault_tolerance.launcher": "ft_launcher",
     "ray.scripts.scripts": "ray",
 }
+
+
+def may_launch(name: str) -> bool:
+    """Whether a program of this name may be a launcher, or run one: python."""
+    return name in _NAMES or is_interpreter(name)
 
 
 def nothing_exported(name: str) -> Pieces | None:

@@ -8,8 +8,9 @@ from functools import cached_property
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import Launcher, python_command, recognise
+from sbatchlint.job.launchers import Launcher, may_launch, python_command, recognise
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_of
 from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
 from sbatchlint.source import lookups
 
@@ -84,6 +85,13 @@ def python_program(job: Job, invocation: Invocation) -> PythonProgram | None:
         main = None if len(known) >= _MOST_PROGRAMS else _module(path)
         known[path] = None if main is None else PythonProgram(path, main, job.hooks.files.root)
     return known[path]
+
+
+@once
+def python_programs(job: Job) -> list[tuple[Invocation, PythonProgram]]:
+    """The commands that start a Python program which is known, in order of running, each with its program."""
+    commands = commands_of(job, lambda name: may_launch(name) or name.endswith(".py"))
+    return [(each, program) for each in commands if (program := python_program(job, each)) is not None]
 
 
 def _started(invocation: Invocation) -> tuple[Pieces, bool] | None:

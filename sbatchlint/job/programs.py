@@ -1,0 +1,24 @@
+"""The commands of a job by the programs that they call."""
+
+from collections.abc import Callable
+
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.job import Job
+from sbatchlint.job.argv import basename
+from sbatchlint.job.once import once
+
+
+@once
+def _by_program(job: Job) -> dict[str, list[Invocation]]:
+    found: dict[str, list[Invocation]] = {}
+    for each in job.invocations:
+        name = basename(each.argv[0]) if each.argv else None
+        if name is not None:
+            found.setdefault(name, []).append(each)
+    return found
+
+
+def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
+    """The commands that call a program of a fitting name (without its folder), in order of running."""
+    found = [each for name, commands in _by_program(job).items() if fits(name) for each in commands]
+    return sorted(found, key=lambda each: each.index)
