@@ -25,6 +25,7 @@ https://github.com/clessig/atmorep/issues/77
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
@@ -67,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         if (step.tasks_per_node or 0) > 1 and not _has_launcher(job, step):
             found = (_shared(job, step, invocation) for invocation in step.program)
-            yield from [each for each in found if each is not None][:1]
+            yield from islice((each for each in found if each is not None), 1)
 
 
 # --- launchers that see fewer GPUs than they start processes -------------------------------------------
@@ -245,9 +246,12 @@ def _all_visible(job: Job, step: Step, sharing: StepGpus) -> tuple[Edit | None, 
 def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     if not invocation.argv or invocation.context.restricted or not is_python(invocation.argv[0]):
         return None
+    sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
+    alone = sharing.on_node == 1 and sharing.meant is None and sharing.each == 1
+    if not alone and not any(_set_in_task(invocation, name) for name in DEVICE_VARIABLES):
+        return None
     if any(sign.strength == PROCESSORS for sign in gpu_signs(invocation.argv)):
         return None
-    sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
     sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "jax":
         sign = None
@@ -265,7 +269,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         message = f"`{name}={text}` shows all {tasks} tasks of a node the same GPU: {suffer}"
         advice = f"leave {name} to Slurm, or set it to $SLURM_LOCALID"
         return Finding(value[0].span, f"{message}; {advice}", related=related)
-    if sharing.on_node != 1 or sharing.meant is not None or sharing.each != 1:
+    if not alone:
         return None
     option = step.option("gres") or step.option("gpus-per-node")
     if option is not None and (job.request.gpus_per_node() or 1) >= tasks:

@@ -83,12 +83,12 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
         return None  # its number is that of all nodes
     if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
         return None
-    signs = gpu_signs(world.invocation.argv, launcher, world.launch.container)
-    if any(sign.strength == PROCESSORS for sign in signs):
-        return None
     chosen = devices_chosen(world.invocation, world.step)
     gpus = _chosen_gpus(world) if chosen else _seen_gpus(job, world)
     if not gpus or gpus == world.processes:
+        return None
+    signs = gpu_signs(world.invocation.argv, launcher, world.launch.container)
+    if any(sign.strength == PROCESSORS for sign in signs):
         return None
     return Mismatch(world, setting, world.processes, gpus, chosen)
 

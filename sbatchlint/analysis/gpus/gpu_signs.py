@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.argv import Argv, basename, program_options
 from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import Launcher, python_command
+from sbatchlint.job.launchers import Launcher, is_interpreter, python_command
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -72,6 +72,7 @@ _COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
 _GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
 _MODULE_COMMANDS = frozenset({"module", "ml", "spack"})
+_ENGINES = frozenset({"gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"})
 _CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 
@@ -83,12 +84,10 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         signs.extend(_of_container(container))
     if launcher is not None:
         signs.extend(_of_launcher(launcher))
-    if not argv:
+    name = basename(argv[0]) if argv else None
+    if name is None or launcher is None and not _tells(name):
         return signs
-    name = basename(argv[0])
     span = span_of(argv[0])
-    if name is None:
-        return signs
     tool = _TOOLS.get(name)
     if tool is not None:
         signs.append(Sign(tool[0], f"{name} works on GPUs", span, tool[1]))
@@ -96,7 +95,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         signs.append(Sign(STRONG, f"{name} measures NCCL or RCCL", span))
     elif name in _MODULE_COMMANDS:
         signs.extend(_of_modules(argv))
-    elif name in ("gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"):
+    elif name in _ENGINES:
         signs.extend(_of_engine(argv, name))
     python = python_command(argv)
     if python is not None:
@@ -109,6 +108,13 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
         signs.extend(_of_arguments(words))
     return signs
+
+
+@lru_cache(maxsize=1024)  # the same programs are asked about again and again
+def _tells(name: str) -> bool:
+    """Whether a command of this name may give a sign by itself."""
+    known = name in _TOOLS or name in _MODULE_COMMANDS or name in _ENGINES or is_interpreter(name)
+    return known or _COLLECTIVE_TEST.fullmatch(name) is not None
 
 
 def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
