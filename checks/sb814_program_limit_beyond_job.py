@@ -89,8 +89,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
-    words = _words(invocation)
-    options = list(program_options(words))
+    names = [word.partition("=")[0] for word in invocation.words if word[:1] == "-" or "=" in word]
+    if not any(_unit(name, invocation.name) for name in names):
+        return
+    options = list(program_options(_words(invocation)))
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return
     for option, value, field in options:
