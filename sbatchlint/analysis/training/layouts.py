@@ -236,9 +236,9 @@ def parallel_layouts(job: Job) -> list[list[Layout]]:
         if layout is not None:
             found.setdefault(launch.invocation.span, []).append(layout)
     for invocation in job.invocations:
-        if id(invocation) in spawned or any(id(each) in spawned for each in invocation.ancestors()):
+        if step_around(invocation.context) is None or id(invocation) in spawned:
             continue
-        layout = _of_command(job, invocation)
+        layout = None if any(id(each) in spawned for each in invocation.ancestors()) else _of_command(job, invocation)
         if layout is not None:
             found.setdefault(invocation.span, []).append(layout)
     return list(found.values())
@@ -266,8 +266,6 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
 
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
     """A plain program, where its step's tasks are its ranks."""
-    if step_around(invocation.context) is None:
-        return None
     command = python_command(invocation.argv)
     if command is None:
         return _of_wrapper(job, invocation)
@@ -294,6 +292,8 @@ def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
 
 
 def _of_program(job: Job, invocation: Invocation, program: Pieces, words: Argv) -> Layout | None:
+    if not any(_may_tell_size(shown_text(each).partition("=")[0]) for each in words):
+        return None
     layout = _read(job, invocation, words, "recipe")
     if layout is None:
         return None
@@ -348,6 +348,13 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
     if _ELSEWHERE & layout.flags.keys() or not layout.told and dialect != "swift":
         return None
     return layout
+
+
+@lru_cache(maxsize=1024)
+def _may_tell_size(word: str) -> bool:
+    """Whether a word, up to its `=`, is an option or a key that may give a size."""
+    name = _option_name(word)
+    return _override(word) is not None if name is None else name in _FIELDS or name in _SHORT
 
 
 def _option_name(text: str) -> str | None:
