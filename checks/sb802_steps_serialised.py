@@ -80,8 +80,10 @@ class Started(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.request.heterogeneous or not job.directives.certain:
         return
-    room = room_of(job)
     yield from _in_a_row(job)
+    if not any(each.invocation.context.background or each.invocation.parent for each in job.steps):
+        return  # each waits for the one before it
+    room = room_of(job)
     steps = {id(step.invocation): step for step in job.steps}
     groups: dict[int, dict[Span, Started]] = {}  # by the place of the step
     busy: set[int] = set()  # statements in the background that did something else before
@@ -313,7 +315,7 @@ def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:
 
 def _in_a_row(job: Job) -> Iterator[Finding]:
     """Runs of one program, each in one task, as many as the job has tasks: they could have run at the same time."""
-    tasks = job.request.effective_tasks()
+    tasks = job.request.effective_tasks() if len(job.steps) > 1 else None
     if tasks is None or tasks < 2 or len(job.steps) < tasks:
         return
     row: list[Step] = []

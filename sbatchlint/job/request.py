@@ -175,11 +175,10 @@ class Request:
 
     def effective_tasks(self) -> int | None:
         """How many tasks the job has, where its options decide it: those given, or one on each of so many nodes."""
-        counts, nodes = self.counts, self.effective_nodes()
-        if counts is None:
-            return None
-        if counts.ntasks_given:
-            return counts.ntasks
+        counts = self.counts
+        if counts is None or counts.ntasks_given:
+            return None if counts is None else counts.ntasks
+        nodes = self.effective_nodes()
         return nodes.minimum if nodes is not None and nodes.minimum == nodes.maximum else None
 
     @property

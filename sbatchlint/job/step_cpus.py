@@ -137,7 +137,7 @@ def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
         return None  # a site may give CPUs with each GPU
     names = ("ntasks", "ntasks-per-node", "cpus-per-task")
     setting = next((found for name in names if (found := request.given(name))), None)
-    tasks = request.effective_tasks()
+    tasks = None if setting is None else request.effective_tasks()
     if setting is None or not tasks:
         return None
     nodes, number = request.exact_nodes() or 1, tasks * each
