@@ -12,11 +12,13 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.gpus import FORMS, chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Accelerate, DeepSpeed, Mpi, Torchrun
 from sbatchlint.job.launchers.refusals import Refusal, command_line_refusal
+from sbatchlint.job.once import once
 
 _SHOW = "show it some, or write a number"
 _ASK = "ask for some, or write a number"
 
 
+@once
 def launcher_refusal(job: Job, launch: Launch) -> Refusal | None:
     """Why a launcher starts no process; None where it does, or nobody knows."""
     launcher = launch.launcher

@@ -61,16 +61,19 @@ def command_line_refusal(launcher: Launcher) -> Refusal | None:
 
 
 def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
-    known = grammar.options.values | grammar.options.flags | grammar.others
+    options = grammar.options
     for each in _certain(launcher):
         written = shown_text(launcher.argv[each.at]).partition("=")[0]
-        if each.name not in known:
+        if each.name in options.values:
+            if _lacks_value(launcher, each):
+                yield Refusal("option", f"{written} is given no value", each.span, "give it one")
+        elif each.name in options.flags:
+            if each.value is not None:
+                yield Refusal("option", f"{written} takes no value", each.span, f"write {written}")
+        elif each.name not in grammar.others:
             if not each.name.replace("-", "_").startswith(grammar.families or ("\0",)):
+                known = options.values | options.flags | grammar.others
                 yield Refusal("option", f"it has no option {written}", each.span, _meant(each.name, known))
-        elif each.name in grammar.options.values and _lacks_value(launcher, each):
-            yield Refusal("option", f"{written} is given no value", each.span, "give it one")
-        elif each.name in grammar.options.flags and each.value is not None:
-            yield Refusal("option", f"{written} takes no value", each.span, f"write {written}")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
