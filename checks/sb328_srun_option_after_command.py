@@ -80,11 +80,11 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         words = [] if arguments is None else _named(last.argv, 1, arguments[1], OF_SLURM)
         if words:
             return _refused(job, step, last.name, [first + at for at in words])
-        if arguments is None or arguments[0] == "stdin" or last.text is None or _reads_arguments(job, last):
+        if arguments is None or arguments[0] == "stdin" or last.text is None:
             return None
-        return _unread(job, step, first + arguments[1] + 1, last.name, of_string=arguments[0] == "-c")
+        return _unread(job, step, first + arguments[1] + 1, last, of_string=arguments[0] == "-c")
     if last.text is not None:  # a script by its own name
-        return None if _reads_arguments(job, last) else _unread(job, step, first + 1, last.name, of_string=False)
+        return _unread(job, step, first + 1, last, of_string=False)
     for launch in job.launches:
         if launch.invocation is last:
             launcher = launch.launcher
@@ -147,11 +147,11 @@ def _refused(job: Job, step: Step, name: str, words: list[int]) -> Finding:
     return finding._replace(fix=partial(_moved, job, step, words))
 
 
-def _unread(job: Job, step: Step, start: int, name: str, of_string: bool) -> Finding | None:
+def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool) -> Finding | None:
     """Words that srun would read as its options, directly behind a string or script that reads no argument."""
     argv = step.invocation.argv
     words = [shown_text(field) for field in argv[start:]]
-    if not words or words[0][:1] != "-":
+    if not words or words[0][:1] != "-" or _reads_arguments(job, shell):
         return None
     parsed = getopt.parse(words, "srun", job.versions.majors, job.site.plugin_options)
     if not parsed.options or parsed.options[0].word or any(each.word == 0 for each in parsed.problems):
@@ -165,7 +165,7 @@ def _unread(job: Job, step: Step, start: int, name: str, of_string: bool) -> Fin
             found.append(start + each.value_word)
     whose = "its string" if of_string else "the script"
     written = [each.written for each in parsed.options]
-    finding = _finding(step, found, written, f"`{name}` gets {{it}}, and {whose} reads no argument")
+    finding = _finding(step, found, written, f"`{shell.name}` gets {{it}}, and {whose} reads no argument")
     return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
 
 
