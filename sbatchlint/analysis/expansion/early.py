@@ -236,10 +236,9 @@ def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansio
 def _files_given(job: Job, command: Invocation) -> list[Text]:
     """The files that the batch script wrote and a command is given."""
     found = []
-    for field in command.argv[1:]:
-        word = shown_text(field)
-        at = word.find("=") + 1 if word.startswith("-") else 0
-        text = read_file(command.state, cut(field, at, len(word))) if len(word) > at else None
+    for field, word in zip(command.argv[1:], command.words[1:]):
+        at = word.find("=") + 1 if word[:1] == "-" else 0
+        text = read_file(command.state, cut(field, at, len(word)) if at else field) if len(word) > at else None
         if text is not None:
             found.append(text)
     return found

@@ -70,20 +70,19 @@ def _asks_whether_set(test: Invocation) -> bool:
 def guarded_names(job: Job) -> frozenset[str]:
     """Variables that the script tests for being set somewhere, or gives a default."""
     found = {read.name for read in job.trace.reads if read.operator in DEFAULTS}
+    asking: set[Invocation | None] = set()
     for command in job.invocations:
         if command.name in TESTS:
             words = [text_of(field) for field in command.argv]
             if "-v" in words:
                 found.update(word for word in words if word)
             if _asks_whether_set(command):
+                asking.add(command)
                 found.update(each.name for field in command.argv for each in expansions(field))
         elif command.name in ("printenv", "declare", "export", "unset"):
             found.update(word for field in command.argv if (word := text_of(field)))
-    for read in job.trace.reads:
-        if read.name in found:
-            continue
-        test = _reading_command(job, read)
-        if test is not None and test.name in TESTS and _asks_whether_set(test):
+    for read in job.trace.reads if asking else ():
+        if read.name not in found and _reading_command(job, read) in asking:
             found.add(read.name)
     return frozenset(found)
 
