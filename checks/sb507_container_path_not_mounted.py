@@ -21,6 +21,7 @@ README of pyxis; enroot's conf/mounts; docker run, `--volume`
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from sbatchlint.analysis.storage.written_paths import names_output
@@ -157,8 +158,7 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
 def _paths(command: Invocation, container: Container) -> Iterator[Use]:
     """The absolute paths among the words of a command."""
     option = ""
-    for field in command.argv:
-        word = shown_text(field)
+    for field, word in zip(command.argv, command.words):
         value = field
         if word.startswith("-") or "=" in word:
             at = word.find("=")
@@ -204,15 +204,19 @@ class _Host:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.containers: list[Container] = []
-        self.used: set[str] = set()
-        for each in job.invocations:
-            container = entered(each)
-            if container is not None:
-                self.containers.append(container)
-            elif container_of(each) is None and each.phase is not Phase.SUBMIT and each.name not in ("echo", "export"):
+        self.containers = [each for each in map(entered, job.invocations) if each is not None]
+
+    @cached_property
+    def paths(self) -> set[str]:
+        """The paths that commands outside of containers use, and those that containers mount."""
+        found = {key(mount.source) for each in self.containers for mount in each.mounts if mount.source}
+        for each in self.job.invocations:
+            if entered(each) is not None or container_of(each) is not None:
+                continue
+            if each.phase is not Phase.SUBMIT and each.name not in ("echo", "export"):
                 fields = [*each.argv[1:], *(redirect.target for redirect in each.redirects if redirect.target)]
-                self.used.update(path for field in fields if PATH.fullmatch(path := key(field)))
+                found.update(path for field in fields if PATH.fullmatch(path := key(field)))
+        return found
 
     def reason(self, use: Use) -> Reason | None:
         """Why a path is not seen; None where it may be."""
@@ -248,8 +252,7 @@ class _Host:
             return path[2 : path.index("}")] in HOST_FOLDERS
         if CLEARLY_HOST.match(path):
             return True
-        mounted = {key(mount.source) for other in self.containers for mount in other.mounts if mount.source}
-        return any(under(path, each) and each.count("/") > 1 for each in self.used | mounted)
+        return any(under(path, each) and each.count("/") > 1 for each in self.paths)
 
 
 def _is_mounted_by_site(container: Container, mount: Mount) -> bool:
