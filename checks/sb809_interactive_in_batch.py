@@ -30,6 +30,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Commands, StepOptions
 
@@ -41,9 +42,11 @@ SCREENS = {
     "vi": "vim", "vim": "vim", "nano": "vim", "emacs": "vim", "htop": "top", "nvtop": "top", "top": "top",
     "watch": "watch", "screen": "top", "tmux": "top",
 }  # fmt: skip
+_NAMES = ("read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
+_NAMES_AND_SRUN = frozenset((*_NAMES, "srun"))
 CARD = Card(
     "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
-    when=Commands("read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS) | StepOptions("pty"),
+    when=Commands(*_NAMES) | StepOptions("pty"),
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
@@ -61,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()
-    for each in job.invocations:
+    for each in commands_of(job, _NAMES_AND_SRUN.__contains__):
         if each.phase is not Phase.BATCH or each.span.start in seen or _is_decided(each):
             continue
         step = ptys.get(id(each))
