@@ -53,6 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
     """The configuration that a program is told: where, the file's name, and its batch sizes."""
+    if not any(word.endswith(".json") for word in command.words):
+        return None
     for option, value, _ in program_options(command.argv[1:]):
         if value is None or not shown_text(value).endswith(".json") or not _OPTION.fullmatch(option):
             continue
