@@ -174,11 +174,11 @@ def _paths(command: Invocation, container: Container) -> Iterator[Use]:
 
 def _is_path_of_host(field: Pieces, command: Invocation) -> bool:
     """Whether a path is literal at its beginning, or a folder that a shell outside of the container put in."""
-    if not PATH.fullmatch(key(field)):
-        return False
     first = field[0]
+    if first.text is not None and not first.text.startswith("/") or not PATH.fullmatch(key(field)):
+        return False
     if first.text is not None:
-        return first.text.startswith("/")
+        return True
     expansion = first.expansion
     if expansion is None or len(field) > 1 and not known_prefix(field[1:]).startswith("/"):
         return False
@@ -207,6 +207,12 @@ class _Host:
         self.containers = [each for each in map(entered, job.invocations) if each is not None]
 
     @cached_property
+    def mounted(self) -> list[tuple[Container, Mount, str]]:
+        """The mounts of all containers that have the same path on both sides, and that path."""
+        mounts = [(each, mount) for each in self.containers for mount in each.mounts if _is_same(mount)]
+        return [(each, mount, source) for each, mount in mounts if (source := _source(mount)) is not None]
+
+    @cached_property
     def paths(self) -> set[str]:
         """The paths that commands outside of containers use, and those that containers mount."""
         found = {key(mount.source) for each in self.containers for mount in each.mounts if mount.source}
@@ -232,11 +238,9 @@ class _Host:
             return Reason("moved", own, container)
         if container.kind not in (*TOLD_EVERYTHING, "pyxis", "enroot") or brought_along(path):
             return None
-        for other in self.containers:
-            if other.kind == container.kind and other is not container:
-                mount = next((each for each in other.mounts if _holds(each, path) and _is_same(each)), None)
-                if mount is not None:
-                    return Reason("other", mount, other)
+        for other, mount, source in self.mounted:
+            if other.kind == container.kind and other is not container and under(path, source):
+                return Reason("other", mount, other)
         if container.kind in TOLD_EVERYTHING:
             return Reason("host") if self._is_clearly_host(path) else None
         if path.startswith("/"):
@@ -267,8 +271,14 @@ def _is_same(mount: Mount) -> bool:
 
 def _holds(mount: Mount, path: str) -> bool:
     """Whether a path lies in what a mount takes from the host, which is no folder that images have too."""
+    source = _source(mount)
+    return source is not None and under(path, source)
+
+
+def _source(mount: Mount) -> str | None:
+    """What a mount takes from the host; None for a folder that images have too."""
     source = key(mount.source) if mount.source else ""
-    return source.startswith(("/", "$")) and source != "/" and not brought_along(source) and under(path, source)
+    return source if source.startswith(("/", "$")) and not brought_along(source) else None
 
 
 def _may_hold(mount: Mount, path: str) -> bool:
@@ -317,13 +327,19 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 )
 
 
+def _is_made(job: Job, path: str) -> bool:
+    """Whether a command that may make files or folders names a path, a folder of it, or something below it."""
+    making = (each for each in job.invocations if each.name in SKIPPED or each.children)
+    made = (key(field) for each in making for field in each.argv)
+    return any(under(path, each) or under(each, path) for each in made if each[:1] == "/")
+
+
 def _used_outside(job: Job) -> Iterator[Finding]:
     """Paths that only containers have, for all that the script tells, in commands of the host."""
     containers = [each for each in map(entered, job.invocations) if each is not None]
     mounts = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
     if not mounts:
         return
-    made = {key(field) for each in job.invocations if each.name in SKIPPED or each.children for field in each.argv}
     known = {key(mount.source) for mount, _ in mounts}
     for command in job.invocations:
         if command.phase is not Phase.BATCH or command.name in SKIPPED or command.children or entered(command):
@@ -332,9 +348,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
             continue
         for use in _paths(command, containers[0]):
             path = key(use.field)
-            if not BROUGHT.match(path) or any(under(path, each) for each in known):
-                continue
-            if any(under(path, each) or under(each, path) for each in made if each[:1] == "/"):
+            if not BROUGHT.match(path) or any(under(path, each) for each in known) or _is_made(job, path):
                 continue
             for mount, container in mounts:
                 target = key(mount.target)
