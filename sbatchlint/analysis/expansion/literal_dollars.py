@@ -13,7 +13,6 @@ from sbatchlint.analysis.expansion.early import RANK_VARIABLES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Piece, Pieces, Text, shown_text
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
@@ -58,9 +57,12 @@ class LiteralDollar(NamedTuple):
 def literal_dollars(job: Job) -> list[LiteralDollar]:
     """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
     steps = {id(each): step for step in job.steps for each in step.program}
+    launchers = {id(each.invocation) for each in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
     for command in job.invocations:
+        if command.name not in _PLAIN and id(command) not in launchers and not _is_python(command):
+            continue
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
         if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
@@ -83,19 +85,19 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     return found
 
 
+def _is_python(command: Invocation) -> bool:
+    return command.name is not None and _PYTHON.fullmatch(command.name) is not None
+
+
 def _fields(command: Invocation) -> Iterator[tuple[Pieces, bool]]:
     """What a program gets as it is: its words and its rank variables; and whether it is no mere message."""
-    name = command.name or ""
-    python = _PYTHON.fullmatch(name) is not None
-    if not python and name not in _PLAIN and recognise(command.argv) is None:
-        return
+    plainly = command.name not in _PLAIN
     last = len(command.argv) - 1
-    if python:
-        words = command.words
-        last = words.index("-c") if "-c" in words else last  # what follows is Python
+    if plainly and "-c" in command.words and _is_python(command):
+        last = command.words.index("-c")  # what follows is Python
     for field in command.argv[1 : last + 1]:
-        yield field, name not in _PLAIN
-    if name in _PLAIN:
+        yield field, plainly
+    if not plainly:
         return
     for _, field in command.variables:
         yield field, False
