@@ -6,7 +6,7 @@ their own. `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and N
 on top of a recipe or configuration file, so that what is not given is not known.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.rank_signs import rank_sign
@@ -97,8 +97,6 @@ class Layout:
     `_`; `overrides`: the last names of all `section.key=value`; `spans`: where these stand. `certain`: no word may hide
     further options. `world`: of its launcher or step. `wrapped`: a command that is not known starts the program.
     """
-
-    __slots__ = ("certain", "dialect", "flags", "invocation", "overrides", "spans", "told", "world", "wrapped")
 
     def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
         self.invocation = invocation
@@ -218,7 +216,7 @@ class Layout:
         more = [each.span for each in told if each.number != 1]
         return more[0] if more else self.command
 
-    @property
+    @cached_property
     def faults(self) -> list[Indivisible]:
         return indivisible(self.sizes)
 
