@@ -268,13 +268,13 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
         return None
     own = {name: _own_count(options, name, version) for name in FORMS if name in options}
     gpus = request.gpus
-    inherited = {name: _inherits(step, name) for name in ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")}
+    names = ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")
     gres = own.pop("gres", 0)
     if "gres" in options and gres is None and options["gres"].text is None:
         return None
     if not own and "gres" not in options:
         # All of it from the job: by variables, or copied by the controller, which is the same.
-        inherited = {name: request.asked(name) for name in inherited}
+        inherited = {name: request.asked(name) for name in names}
         if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and not request.asks_for_gpus:
             return None
         per_node = gpus.per_node if inherited["gpus-per-node"] or request.asked("gres") else 0
@@ -286,6 +286,7 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
         return _Asked(per_node, per_task, gpus.total if inherited["gpus"] else 0)
     if any(value is None for value in own.values()) or request.asked("ntasks-per-gpu"):
         return None
+    inherited = {name: _inherits(step, name) for name in names}
     per_node = own.get("gpus-per-node", gpus.per_node if inherited["gpus-per-node"] else 0)
     of_variable = inherited["gpus-per-node"] or "gpus-per-node" in own
     if "gpus" in step.options and "gpus-per-node" not in step.options and of_variable:
