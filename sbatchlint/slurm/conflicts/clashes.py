@@ -28,13 +28,18 @@ def clashes(values: Values, versions: Sequence[str], component: int = 0, compone
 
     Rules about values that are not known give nothing.
     """
-    given = tuple([each for each in values.items() if each[0] not in _FREE])
+    free = _FREE if "deadline" in values or "time-min" in values else _FREE_WITHOUT_LIMITS
+    given = tuple([each for each in values.items() if each[0] not in free])
     return _clashes(given, tuple(versions), min(component, 1), min(components, 2))
 
 
 # Options of which no rule speaks: they differ from script to script, while the others are the same in many.
-_FREE_NAMES = "account chdir comment error input job-name mail-type mail-user open-mode output partition qos"
+_FREE_NAMES = (
+    "account chdir comment dependency error export input job-name mail-type mail-user no-requeue open-mode output"
+    " partition qos requeue reservation signal wait-all-nodes"
+)
 _FREE = frozenset(_FREE_NAMES.split())
+_FREE_WITHOUT_LIMITS = _FREE | {"time"}
 
 
 @lru_cache(maxsize=1024)

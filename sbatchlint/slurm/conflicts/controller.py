@@ -87,8 +87,10 @@ def _limit(values: Values, name: str) -> int:
 
 
 def _time_min(values: Values, _: str) -> Iterator[Clash]:
+    if "time-min" not in values:
+        return
     least, most = _limit(values, "time-min"), _limit(values, "time")
-    if least != _NOT_GIVEN and least > most:
+    if least > most:
         names = tuple(name for name in ("time", "time-min") if name in values)
         message = f"{_FAILED}Invalid time-min specification (exceeds job's time or other limits)"
         yield Clash("time-min", names, message, TIME_MIN, CONTROLLER)
