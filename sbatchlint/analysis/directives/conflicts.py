@@ -100,6 +100,6 @@ def task_counts(job: Job) -> list[Counts | None]:
     directives, newest = job.directives, job.versions.last
     if not directives.certain:
         return [None] * directives.components
-    if job.submission is not None and directives.components == 1:
+    if directives.components == 1:
         return [job.request.counts]
     return [job_counts(values_of(directives, index, newest), newest) for index in range(directives.components)]

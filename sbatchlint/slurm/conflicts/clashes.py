@@ -72,18 +72,17 @@ def _said(rule: Rule, values: Values, version: str) -> list[Clash]:
 
 def _excluded(values: Values, version: str) -> Iterator[Clash]:
     """Options that exclude each other whatever their values."""
-    since_21_08, since_23_02 = not is_before(version, "21.08"), not is_before(version, "23.02")
     per_gpu = tuple(name for name in _PER_GPU if name in values)
     if per_gpu:
         for order, name in enumerate(("tres-per-task", "gpus-per-task", "gpus-per-socket", "ntasks-per-node"), 20):
-            if name in values and (since_23_02 or name != "tres-per-task"):
+            if name in values and (name != "tres-per-task" or not is_before(version, "23.02")):
                 message = f"--{name} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
                 yield Clash("tasks-per-gpu", (name, *per_gpu), message, order)
-        if len(per_gpu) == 2 and not since_21_08:
+        if len(per_gpu) == 2 and is_before(version, "21.08"):
             message = "--ntasks-per-gpu and --ntasks-per-tres are mutually exclusive"
             yield Clash("tasks-per-gpu", per_gpu, message, 19)
     if "core-spec" in values and "thread-spec" in values:
-        if since_21_08:
+        if not is_before(version, "21.08"):
             message = "-S/--core-spec and --thred-spec options are mutually exclusive"
             yield Clash("core-spec", ("core-spec", "thread-spec"), message, 30)
         else:
@@ -91,10 +90,10 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
     memory = tuple(name for name in _MEMORY if name in values)
     if len(memory) > 1:
         message = "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."
-        yield Clash("memory", memory, message, 40 if since_21_08 else 125)
+        yield Clash("memory", memory, message, 125 if is_before(version, "21.08") else 40)
     if "exclusive" in values and "oversubscribe" in values:
         pair = ("exclusive", "oversubscribe")
-        if since_23_02:
+        if not is_before(version, "23.02"):
             message = "--exclusive and --oversubscribe options are mutually exclusive"
             yield Clash("exclusive", pair, message, 50)
         else:
@@ -115,6 +114,8 @@ def _excluded(values: Values, version: str) -> Iterator[Clash]:
 
 def _task_resources(values: Values, version: str) -> Iterator[Clash]:
     """`--tres-per-task` beside the options that say the same, and `--cpus-per-gpu` beside `--cpus-per-task`."""
+    if "tres-per-task" not in values and "gpus-per-task" not in values and "cpus-per-gpu" not in values:
+        return
     resources = values.get("tres-per-task")
     if is_before(version, "23.02"):
         resources = None

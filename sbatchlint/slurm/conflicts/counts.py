@@ -245,9 +245,9 @@ def _apply_hint(client: Client, values: Values, version: str) -> None:
 
 def _count_hosts(client: Client, values: Values, version: str) -> None:
     """`--nodelist` sets the number of nodes where `--nodes` does not; before 23.02 it raises it too."""
-    old = is_before(version, "23.02")
     if "nodefile" not in values and "nodelist" not in values:
         return
+    old = is_before(version, "23.02")
     if not old and client.nodes_set and not client.arbitrary:
         return
     client.hosts = _hosts(None if "nodefile" in values else values["nodelist"], version)

@@ -109,7 +109,7 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
 
     `values`: the options by long name. Raises UnknownValue.
     """
-    rewritten = not is_before(version, "23.11")
+    rewritten = not _BY_TASK.isdisjoint(values) and not is_before(version, "23.11")
     forms = {
         form: list(gpus_of(values[name], version)) if name in values and not (rewritten and form == "per_task") else []
         for form, name in _FORMS.items()
@@ -121,7 +121,7 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
         cpus, items = task_resources(values["tres-per-task"], version)
         forms["per_task"] += [] if rewritten else items
         with_cpus = with_cpus or cpus is not None
-    if rewritten:
+    if rewritten and ("tres-per-task" in values or "gpus-per-task" in values):
         forms["per_task"] += task_items(task_text(values, version), version)
     per_gpu = job.ntasks_per_gpu
     if (forms["per_task"] or with_cpus or per_gpu is not None) and job.num_tasks is None:
@@ -162,6 +162,9 @@ _FORMS = {
     "per_socket": "gpus-per-socket",
     "per_task": "gpus-per-task",
 }
+
+
+_BY_TASK = frozenset({"cpus-per-task", "gpus-per-task", "tres-per-task"})
 
 
 def number(text: str | None) -> int:
@@ -273,6 +276,8 @@ def _compare(
 
 def _sums(values: Values, job: Description, gres: _Record, version: str, controller: bool) -> Mismatch | None:
     """One resource: `_test_gres_cnt()`. Sets what follows for nodes, tasks and CPUs."""
+    if not (gres.per_job or gres.per_task or gres.per_socket or gres.cpus_per or job.ntasks_per_gpu):
+        return None  # there is nothing to compare it with
     name = gres.name
     dashed = f"--{name}s"
     per_node, per_task, per_socket = f"--gres={name}/{dashed}-per-node", f"{dashed}-per-task", f"{dashed}-per-socket"

@@ -252,7 +252,7 @@ def _nodes(value: str, version: str) -> Refusal | None:
 
 def _read_nodes(text: str, version: str) -> NodeCount | Refusal:
     """verify_node_count(), and what sbatch says later of a list without any size."""
-    if not is_before(version, "23.02") and ("," in text or ":" in text):
+    if ("," in text or ":" in text) and not is_before(version, "23.02"):
         return _read_sizes(text, version)
     low_text, dash, high_text = text.partition("-")
     low, rest = _nodes_number(low_text, version)
@@ -284,10 +284,10 @@ def _nodes_number(text: str, version: str) -> tuple[int, str]:
     if text[end : end + 1] in ("m", "M"):
         number *= 1024 * 1024
         end += 1
-    if is_before(version, "23.11"):
-        # Cut down to 32 bits, so that some numbers that are too large come out as smaller ones.
-        return int32(number), text[end:]
-    return number if 0 <= number <= INT_MAX else -1, text[end:]
+    if not 0 <= number <= INT_MAX:
+        # Before 23.11 cut down to 32 bits, so that some numbers that are too large come out as smaller ones.
+        number = int32(number) if is_before(version, "23.11") else -1
+    return number, text[end:]
 
 
 def _not_nodes(part: str, text: str, version: str) -> Refusal:
