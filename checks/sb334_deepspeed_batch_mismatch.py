@@ -55,8 +55,8 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
     """The configuration that a program is told: where, the file's name, and its batch sizes."""
     if not any(word.endswith(".json") for word in command.words):
         return None
-    for option, value, _ in program_options(command.argv[1:]):
-        if value is None or not shown_text(value).endswith(".json") or not _OPTION.fullmatch(option):
+    for _, value, _ in program_options(command.argv[1:], _OPTION.fullmatch):
+        if value is None or not shown_text(value).endswith(".json"):
             continue
         if any(_SHARED.search(word) for word in command.words[1:]):
             return None

@@ -405,18 +405,22 @@ def quoted(value: str) -> str:
     return '"' + re.sub(r'([\\"$`])', r"\\\1", value) + '"'
 
 
-def program_options(argv: Argv) -> Iterable[tuple[str, Pieces | None, Pieces]]:
-    """Every word that may be an option, its value (after `=` or in the next word), and the word itself."""
+def program_options(
+    argv: Argv, fits: Callable[[str], object] | None = None
+) -> Iterable[tuple[str, Pieces | None, Pieces]]:
+    """Every word that may be an option, its value (after `=` or in the next word), and the word itself.
+
+    Only those of a fitting name, where `fits` is given.
+    """
     for at, field in enumerate(argv):
-        text = text_of(field)
-        if text is None:
-            prefix = shown_text(field)
-            name, equals, _ = prefix.partition("=")
+        text = shown_text(field)
+        name, equals, _ = text.partition("=")
+        if fits is not None and not fits(name):
+            continue
+        if text_of(field) is None:
             if equals and "\ue000" not in name:
                 yield name, None, field
-            continue
-        name, equals, _ = text.partition("=")
-        if equals:
+        elif equals:
             yield name, cut(field, len(name) + 1, len(text)), field
         else:
             yield name, argv[at + 1] if at + 1 < len(argv) else None, field

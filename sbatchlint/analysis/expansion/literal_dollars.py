@@ -67,7 +67,7 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
             continue
         if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
             continue
-        fields = [(field, plainly) for field, plainly in _fields(command) if "$" in shown_text(field)]
+        fields = list(_fields(command))
         if not fields:
             continue
         shell = next((each for each in command.ancestors() if each.text is not None), None)
@@ -90,21 +90,24 @@ def _is_python(command: Invocation) -> bool:
 
 
 def _fields(command: Invocation) -> Iterator[tuple[Pieces, bool]]:
-    """What a program gets as it is: its words and its rank variables; and whether it is no mere message."""
+    """What a program gets as it is, with a dollar: its words and its variables; and whether it is no mere message."""
     plainly = command.name not in _PLAIN
     last = len(command.argv) - 1
     if plainly and "-c" in command.words and _is_python(command):
         last = command.words.index("-c")  # what follows is Python
-    for field in command.argv[1 : last + 1]:
-        yield field, plainly
+    for field, word in zip(command.argv[1 : last + 1], command.words[1:]):
+        if "$" in word:
+            yield field, plainly
     if not plainly:
         return
-    for _, field in command.variables:
-        yield field, False
+    others = [field for _, field in command.variables]
     for variable in RANK_VARIABLES:
         known = command.state.variables.get(variable)
         if known is not None and known.exported and len(known.alternatives) == 1 and known.alternatives[0].fields:
-            yield known.alternatives[0].fields[0], False
+            others.append(known.alternatives[0].fields[0])
+    for field in others:
+        if "$" in shown_text(field):
+            yield field, False
 
 
 def _dollars(field: Pieces) -> Iterator[tuple[Piece, str, bool, int]]:

@@ -183,10 +183,8 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
 
 def _of_arguments(words: Argv) -> Iterable[Sign]:
     """Options of a Python program that name the device."""
-    for option, value, field in program_options(words):
+    for option, value, field in program_options(words, _subjects):
         speaks_of = _subjects(option)
-        if not speaks_of:
-            continue
         text = None if value is None else (text_of(value) or "").lower()
         if _CPU in speaks_of and text not in ("false", "0", "no"):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))

@@ -78,7 +78,7 @@ def _is_told_to_spawn(argv: Argv) -> bool:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
         return True
-    return any(_SPAWNING.fullmatch(option) for option, _, _ in program_options(argv[python.after :]))
+    return any(True for _ in program_options(argv[python.after :], _SPAWNING.fullmatch))
 
 
 @once
