@@ -88,7 +88,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def _certain(launcher: Launcher) -> Iterator[CommandOption]:
     """The options before the first word of which nobody knows what it is."""
     values = {each.value_at for each in launcher.given}
-    words = range(launcher.index + 1, len(launcher.argv))
+    words = range(launcher.index + 1, launcher.given[-1].at if launcher.given else 0)
     end = next((at for at in words if is_unknown(launcher.argv[at]) and at not in values), len(launcher.argv))
     return (each for each in launcher.given if each.at < end)
 

@@ -5,6 +5,7 @@ Options and environment as in torch/distributed/run.py, launch.py and argparse_u
 unique beginnings of them will do; the first word that is no option is the program.
 """
 
+from functools import cached_property
 from typing import ClassVar
 
 from sbatchlint.job.argv import Argv, Lookup, read, syntax
@@ -34,8 +35,6 @@ MODULES = {
 
 class Torchrun(Launcher):
     """torchrun and its module forms."""
-
-    __slots__ = ()
 
     default_backend: ClassVar[str] = "static"
 
@@ -75,7 +74,7 @@ class Torchrun(Launcher):
     def node_rank(self) -> Setting | None:
         return self.setting("node_rank")
 
-    @property
+    @cached_property
     def rendezvous(self) -> Rendezvous:
         if self.standalone:
             # run.py: standalone replaces backend, endpoint and id by a c10d store on a free port of localhost.
