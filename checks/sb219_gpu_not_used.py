@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Phase
 from sbatchlint.job.python.program import PythonProgram, python_program
@@ -44,23 +45,29 @@ def check(job: Job) -> Iterator[Finding]:
     if request.asks_for_gpus is not True or not settings or request.heterogeneous or job.phase is not Phase.BATCH:
         return
     programs: list[PythonProgram] = []
+    others: list[Invocation] = []
     for each in job.invocations:
         if not each.argv or each.phase is Phase.SUBMIT or each.children or each.text is not None:
             continue
-        if any(sign.strength != PROCESSORS for sign in gpu_signs(each.argv)) and each.name not in ("module", "ml"):
-            return
         if each.calls_function or each.name in UTILITIES or each.name in _PREPARING:
+            others.append(each)
             continue
         program = python_program(job, each)
-        if program is None or not _is_blind(program):
+        if program is None or _speaks_of_gpus(each) or not _is_blind(program):
             return  # whatever it is, it may use them
         programs.append(program)
-    if programs:
+    if programs and not any(map(_speaks_of_gpus, others)):
         name = programs[0].path
         yield Finding(
             settings[0].span,
             f"nothing in {name} uses a GPU: what the job asks for is idle; remove the request, or move the work to it",
         )
+
+
+def _speaks_of_gpus(command: Invocation) -> bool:
+    """Whether the words of a command show that it uses GPUs; a module may be loaded for nothing."""
+    signs = () if command.name in ("module", "ml") else gpu_signs(command.argv)
+    return any(sign.strength != PROCESSORS for sign in signs)
 
 
 def _is_blind(program: PythonProgram) -> bool:
