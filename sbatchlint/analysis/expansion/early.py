@@ -165,7 +165,7 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
         return
     if command.children:
         return
-    for number, field in enumerate(command.argv):
+    for number, field in _expanded(job, command):
         for expansion in _early(field, question):
             yield expansion, _consumer(command, number, question, is_of_place(expansion)), field
     for redirect in command.redirects:
@@ -181,6 +181,12 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
         value = exported(command, name) or ()
         for expansion in _early(value, question):
             yield expansion, _variable_consumer(name, command, question, is_of_place(expansion)), value
+
+
+@once
+def _expanded(job: Job, command: Invocation) -> list[tuple[int, Pieces]]:
+    """The words of a command into which something was expanded, with their numbers."""
+    return [(number, field) for number, field in enumerate(command.argv) if expansions(field)]
 
 
 def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
