@@ -311,23 +311,22 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
     before = ""
     for at, field in enumerate(words):
         text = shown_text(field)
-        name = _option_name(text)
+        option, equals, _ = text.partition("=")
+        name = _option_name(option)
         if name is None:
-            unknown = is_open(field) and not text.strip(UNKNOWN_CHARACTER)
+            unknown = not text.strip(UNKNOWN_CHARACTER) and is_open(field)
             if hides_options(field) or unknown and not before.startswith("-"):
                 layout.certain = False
-            key, equals, _ = text.partition("=")
-            if equals and "." in key and UNKNOWN_CHARACTER not in key:
+            if equals and "." in option and UNKNOWN_CHARACTER not in option:
                 value = _after_equals(field)
-                layout.overrides[key.rpartition(".")[2]] = value
-                layout.spans[key.rpartition(".")[2]] = span_of(field)
-                found = _override(key)
+                layout.overrides[option.rpartition(".")[2]] = value
+                layout.spans[option.rpartition(".")[2]] = span_of(field)
+                found = _override(option)
                 if found is not None:
-                    overrides[found] = Told(_whole(text_of(value)), span_of(field), key)
+                    overrides[found] = Told(_whole(text_of(value)), span_of(field), option)
             before = text
             continue
         before = text
-        option, equals, _ = text.partition("=")
         following = words[at + 1] if at + 1 < len(words) else None
         if equals:
             given: Pieces | None = _after_equals(field)
@@ -355,11 +354,12 @@ def _may_tell_size(word: str) -> bool:
     return _override(word) is not None if name is None else name in _FIELDS or name in _SHORT
 
 
-def _option_name(text: str) -> str | None:
-    """`--micro-batch-size=4` is micro_batch_size; None for a word that is no option."""
-    if text[:1] != "-" or len(text) < 2 or is_number(text[1:2]) or text[1:2] == ".":
+@lru_cache(maxsize=1024)
+def _option_name(word: str) -> str | None:
+    """`--micro-batch-size` is micro_batch_size; None for a word that is no option."""
+    if word[:1] != "-" or is_number(word[1:2]) or word[1:2] == ".":
         return None
-    name = text.lstrip("-").partition("=")[0]
+    name = word.lstrip("-")
     return None if not name or UNKNOWN_CHARACTER in name else name.replace("-", "_")
 
 
