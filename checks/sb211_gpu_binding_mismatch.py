@@ -35,7 +35,7 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
-from sbatchlint.job.gpus import BINDINGS, DEVICE_VARIABLES, FORMS, StepGpus, step_gpus
+from sbatchlint.job.gpus import BINDINGS, DEVICE_VARIABLES, FORMS, StepGpus, binding_reason, step_gpus
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import find_worlds
@@ -85,14 +85,17 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
             continue
         if launcher.kind in ("accelerate", "composer") and world.asked.number is None:
             continue  # its number is that of all nodes
+        reason = binding_reason(step)
+        if reason is None:
+            continue
         sharing = step_gpus(job, step)
         least, most = sharing.least, sharing.most
-        if sharing.meant is None or least is None or most is None or sharing.reason is None or least >= count:
+        if sharing.meant is None or least is None or most is None or least >= count:
             continue
         if any(_set_in_task(world.invocation, name) is not None for name in DEVICE_VARIABLES):
             continue
         seen.add(launcher.span)
-        span, words = sharing.reason
+        span, words = reason
         gpus = "one GPU" if least == 1 else f"{least} GPUs"
         since = "" if most < count else " from Slurm 25.11 on"
         line = job.line(world.invocation.span.start)
@@ -150,15 +153,16 @@ class Taken(NamedTuple):
 def _bound_ranks(job: Job) -> Iterator[Finding]:
     seen: set[object] = set()
     for step in job.steps:
+        reason = binding_reason(step)
+        if reason is None or _has_launcher(job, step):
+            continue
         sharing = step_gpus(job, step)
-        if sharing.reason is None or sharing.meant is None or sharing.each != 1:
+        if sharing.meant is None or sharing.each != 1:
             continue
         by_gpu = step.request.asked("ntasks-per-gpu") and (sharing.on_node or 0) > 1
         if not (step.geometry.several or by_gpu and not {"ntasks", "nodes"} & step.options.keys()):
             continue
-        if _has_launcher(job, step):
-            continue
-        span, words = sharing.reason
+        span, words = reason
         for invocation in step.program:
             taken = _taken(job, invocation)
             if taken is None or (span, taken.how) in seen:

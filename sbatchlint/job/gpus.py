@@ -116,17 +116,13 @@ class Sharing(NamedTuple):
 
 
 class StepGpus:
-    """The GPUs of a step in the releases of the job's range. What these do not agree on is None.
+    """The GPUs of a step in the releases of the job's range. What these do not agree on is None."""
 
-    `reason`: the option or directive that binds tasks to GPUs, as one would write it, and where.
-    """
+    __slots__ = ("sharings", "step")
 
-    __slots__ = ("reason", "sharings", "step")
-
-    def __init__(self, step: Step, sharings: tuple[Sharing, ...], reason: tuple[Span, str] | None) -> None:
+    def __init__(self, step: Step, sharings: tuple[Sharing, ...]) -> None:
         self.step = step
         self.sharings = sharings
-        self.reason = reason
 
     @property
     def on_node(self) -> int | None:
@@ -199,7 +195,7 @@ def step_gpus(job: Job, step: Step) -> StepGpus:
     found: list[Sharing | None] = [_UNKNOWN]
     if not _is_unclear(step):
         found = [each for _, each in answers(lambda version: _sharing(step, version, options), job.versions.majors)]
-    return StepGpus(step, tuple(dict.fromkeys(each for each in found if each is not None)), _reason(step))
+    return StepGpus(step, tuple(dict.fromkeys(each for each in found if each is not None)))
 
 
 _UNKNOWN = Sharing(None, None, None, True, True)
@@ -417,8 +413,8 @@ def read_binding(name: str, text: str | None) -> Binding | None:
     return None
 
 
-def _reason(step: Step) -> tuple[Span, str] | None:
-    """The option or directive that says how tasks share GPUs."""
+def binding_reason(step: Step) -> tuple[Span, str] | None:
+    """The option or directive that says how tasks share GPUs: where it is, and as one would write it."""
     names = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
     for name in names:
         option = step.option(name)
