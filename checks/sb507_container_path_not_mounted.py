@@ -31,6 +31,7 @@ from sbatchlint.bash.values import Phase, Pieces, cut, known_prefix, shown_text,
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.launches import container_of, entered
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import SHARED_VARIABLES, brought_along, classify, key, mount_of, under
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -327,11 +328,11 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 )
 
 
-def _is_made(job: Job, path: str) -> bool:
-    """Whether a command that may make files or folders names a path, a folder of it, or something below it."""
+@once
+def _named(job: Job) -> frozenset[str]:
+    """The paths in words of commands that may make files or folders."""
     making = (each for each in job.invocations if each.name in SKIPPED or each.children)
-    made = (key(field) for each in making for field in each.argv)
-    return any(under(path, each) or under(each, path) for each in made if each[:1] == "/")
+    return frozenset(path for each in making for field in each.argv if (path := key(field))[:1] == "/")
 
 
 def _used_outside(job: Job) -> Iterator[Finding]:
@@ -348,7 +349,9 @@ def _used_outside(job: Job) -> Iterator[Finding]:
             continue
         for use in _paths(command, containers[0]):
             path = key(use.field)
-            if not BROUGHT.match(path) or any(under(path, each) for each in known) or _is_made(job, path):
+            if not BROUGHT.match(path) or any(under(path, each) for each in known):
+                continue
+            if any(under(path, each) or under(each, path) for each in _named(job)):
                 continue
             for mount, container in mounts:
                 target = key(mount.target)
