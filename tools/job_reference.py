@@ -74,6 +74,7 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Container", "sbatchlint.job.containers", None),
     ("Paths", "sbatchlint.job.paths", None),
     ("Commands", "sbatchlint.bash.trace", None),
+    ("Commands of a program", "sbatchlint.job.programs", None),
     ("Words and their values", "sbatchlint.bash.values", None),
     ("Words of a command line", "sbatchlint.job.argv", None),
     ("Variables of a shell", "sbatchlint.bash.state", ("State", "Variable", "Alternative", "merge_guards")),
