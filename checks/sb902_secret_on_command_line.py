@@ -55,7 +55,7 @@ LOGINS = {"wandb": "WANDB_API_KEY"}
 
 # A script without such a word, in letters of any case, holds none.
 _SIGNS = ("token", "passw", "passphrase", "key", "secret", "credential", "jwt")
-_OTHER_SIGN = Regex(r"(?:pat|pass|pw|\blogin)\b")
+_OTHER_SIGN = Regex(r"(?:pat|pass|pw|login)\b")
 # What makes up a secret.
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
 # What an option or a variable of such a name holds instead of a secret: a number, a path, a switch.
@@ -63,7 +63,7 @@ NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not _speaks_of_secrets(job.source.text):
+    if not _script_speaks_of_secrets(job.source.text):
         return
     secrets = Secrets(job)
     exposed = list(_exposed(secrets))
@@ -72,12 +72,13 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _traced(secrets)
 
 
-@lru_cache(maxsize=1)  # for all jobs in a file
 def _speaks_of_secrets(text: str) -> bool:
     text = text.lower()
-    if any(map(text.__contains__, _SIGNS)):
-        return True
-    return any(map(text.__contains__, ("pat", "pw", "pass", "login"))) and _OTHER_SIGN.search(text) is not None
+    return any(map(text.__contains__, _SIGNS)) or _OTHER_SIGN.search(text) is not None
+
+
+_script_speaks_of_secrets = lru_cache(maxsize=1)(_speaks_of_secrets)  # for all jobs in a file
+_word_speaks_of_secrets = lru_cache(maxsize=4096)(_speaks_of_secrets)  # most scripts have the same words
 
 
 class Secrets:
@@ -174,7 +175,9 @@ def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
     """Each secret that is written out as a word of a command, or is to be written there."""
     written = secrets_in(secrets.job.source.text)
     for command in secrets.job.invocations:
-        if command.name in OWN or command.calls_function or command.text is not None:
+        if command.name in OWN or not any(map(_word_speaks_of_secrets, command.words)):
+            continue
+        if command.calls_function or command.text is not None:
             continue
         rest = command.spawn.command
         words = command.argv if rest is None else command.argv[:rest]
@@ -215,8 +218,7 @@ def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:
         return True
     if owner[:2] != "--" and not joined:
         return False
-    name = re.sub(r"[-.]", "_", owner.lstrip("-"))
-    return is_secret(name)
+    return is_secret(owner.lstrip("-").replace("-", "_").replace(".", "_"))
 
 
 def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
@@ -388,7 +390,7 @@ def _first_traced(secrets: Secrets, start: Invocation | None) -> tuple[str, Span
         for each in secrets.assignments
         if each.context.parent is parent and index < each.order <= end and any(p.text != "" for p in _pieces(each))
     ]
-    for command in commands:
+    for command in commands if secrets.reads else ():
         if command.index < end:
             uses += [(command.index, name, span) for _, name, span in secrets.in_words(command)]
     return min(uses)[1:] if uses else None
