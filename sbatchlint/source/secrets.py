@@ -39,21 +39,9 @@ _TOKENS = Regex(
     r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
 )
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# How the names of secrets end; what stands before it is looked at where a value follows.
-_ENDS = (
-    "token",
-    "key",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "credential",
-    "credentials",
-    "jwt",
-    "_pat",
-    "_pass",
-)
-_END = rf"(?:{'|'.join(sorted((*_ENDS, 'pw'), key=len, reverse=True))})"
+# How the names of secrets end, and what of that is looked for; what stands before it counts where a value follows.
+_END = r"(?:token|key|secret|passw(?:or)?d|passphrase|credentials?|jwt|_pat|_pass|pw)"
+_SIGNS_OF_NAMES = ("token", "key", "secret", "passw", "passphrase", "credential", "jwt", "_pat", "_pass", "pw")
 _SET = Regex(rf"(?P<name>(?i:{_END}))(?:['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,200}})")
 _OTHERS = (
     ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
@@ -115,13 +103,13 @@ def _at_names(pattern: Regex, text: str) -> Iterator[re.Match[str]]:
     """The matches of a pattern that begins with the end of a name, in no order; looking for words first is fast."""
     lowered = text.lower()
     lowered = lowered if len(lowered) == len(text) else text
-    for end in (*_ENDS, "pw"):
-        at = lowered.find(end)
+    for sign in _SIGNS_OF_NAMES:
+        at = lowered.find(sign)
         while at >= 0:
             match = pattern.match(text, at)
             if match is not None:
                 yield match
-            at = lowered.find(end, at + 1)
+            at = lowered.find(sign, at + 1)
 
 
 def _owner(text: str, at: int) -> str:
