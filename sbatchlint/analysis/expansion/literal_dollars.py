@@ -57,18 +57,16 @@ class LiteralDollar(NamedTuple):
 def literal_dollars(job: Job) -> list[LiteralDollar]:
     """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
     steps = {id(each): step for step in job.steps for each in step.program}
-    launchers = {id(each.invocation) for each in job.launches}
+    launchers = {id(launch.invocation) for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
     for command in job.invocations:
-        if command.name not in _PLAIN and id(command) not in launchers and not _is_python(command):
-            continue
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
-        if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
-            continue
-        fields = list(_fields(command))
+        fields = _fields(command, id(command) in launchers)
         if not fields:
+            continue
+        if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
             continue
         shell = next((each for each in command.ancestors() if each.text is not None), None)
         text = job.text if shell is None or shell.text is None else shell.text
@@ -85,29 +83,22 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     return found
 
 
-def _is_python(command: Invocation) -> bool:
-    return command.name is not None and _PYTHON.fullmatch(command.name) is not None
-
-
-def _fields(command: Invocation) -> Iterator[tuple[Pieces, bool]]:
-    """What a program gets as it is, with a dollar: its words and its variables; and whether it is no mere message."""
-    plainly = command.name not in _PLAIN
-    last = len(command.argv) - 1
-    if plainly and "-c" in command.words and _is_python(command):
-        last = command.words.index("-c")  # what follows is Python
-    for field, word in zip(command.argv[1 : last + 1], command.words[1:]):
-        if "$" in word:
-            yield field, plainly
-    if not plainly:
-        return
-    others = [field for _, field in command.variables]
+def _fields(command: Invocation, is_launcher: bool) -> list[tuple[Pieces, bool]]:
+    """What a program gets as it is with a dollar: its words, its rank variables; and whether it is no message."""
+    name, words = command.name or "", command.words
+    if name in _PLAIN:
+        return [(field, False) for field, word in zip(command.argv[1:], words[1:], strict=True) if "$" in word]
+    python = _PYTHON.fullmatch(name) is not None
+    if not python and not is_launcher:
+        return []
+    end = words.index("-c") + 1 if python and "-c" in words else len(words)  # what follows is Python
+    found = [(field, True) for field, word in zip(command.argv[1:end], words[1:end], strict=True) if "$" in word]
+    values = [field for _, field in command.variables]
     for variable in RANK_VARIABLES:
         known = command.state.variables.get(variable)
         if known is not None and known.exported and len(known.alternatives) == 1 and known.alternatives[0].fields:
-            others.append(known.alternatives[0].fields[0])
-    for field in others:
-        if "$" in shown_text(field):
-            yield field, False
+            values.append(known.alternatives[0].fields[0])
+    return found + [(field, False) for field in values if "$" in shown_text(field)]
 
 
 def _dollars(field: Pieces) -> Iterator[tuple[Piece, str, bool, int]]:
