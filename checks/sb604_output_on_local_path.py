@@ -39,7 +39,7 @@ from sbatchlint.analysis.storage.written_paths import (
     words,
 )
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text, span_of
+from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
@@ -177,9 +177,9 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The options that say where a program writes, with their values."""
     argv = command.argv
     for number, word in enumerate(command.words[1:], 1):
-        text = word.partition("=")[0]
-        if not names_output(text):
+        if not names_output(word):
             continue
+        text = word.partition("=")[0]
         _, value = partition(argv[number], "=")
         if value is None and not text.startswith("-"):
             continue
@@ -238,6 +238,8 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
     """What the batch shell makes on the first node, and tasks on other nodes are to find."""
     steps = [step for step in job.steps if step.several_nodes]
     made = _made(job, Phase.BATCH) if steps else []
+    if not made and "mktemp" not in job.source.text:
+        return
     for step in steps:
         earlier = [each for each in made if each.order < step.invocation.index]
         for command in step.program:
@@ -259,6 +261,8 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
     if not sbatches:
         return
     made = _made(job, Phase.SUBMIT)
+    if not made and "mktemp" not in job.source.text:
+        return
     for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
         # of an sbatch itself only the words for its script count, which stand behind that
         start = len(command.argv) if command.name == "sbatch" else 0
@@ -313,9 +317,6 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
     """What of it a command is to find."""
     if command.name in HANDLING:
         return
-    if not made and not any("mktemp" in each.name for field in command.argv for each in expansions(field)):
-        if not any("mktemp" in each.name for to in command.redirects for each in expansions(to.target or ())):
-            return
     fields = [(each, False) for field in opened(command)[start:] for each in values_in(field)]
     fields += [(each.target, True) for each in command.redirects if each.operator in WRITING and each.target]
     for field, written in fields:

@@ -30,9 +30,10 @@ def names_logs(option: str) -> bool:
     return _LOGS.fullmatch(option) is not None
 
 
-@lru_cache(maxsize=1024)
-def names_output(option: str) -> bool:
-    """Whether an option's name, with or without dashes, says that its value is a place to write to."""
+@lru_cache(maxsize=4096)  # most scripts have the same words
+def names_output(word: str) -> bool:
+    """Whether the name of an option, with or without dashes or a value, says that it takes a place to write to."""
+    option = word.partition("=")[0]
     return names_logs(option) or _RESULTS.fullmatch(option) is not None
 
 
