@@ -32,6 +32,8 @@ _STATEMENT = Regex(
     r"|\{\{-?\s*(?:if|range|with|end)\b"
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
+# What a statement has that `may_have_slots` does not know.
+_IN_LINE = Regex(r"%\s*(?:if|for)\b")
 _OF_STRING = Regex(r"(?m)^#SBATCH\b(?=[^\n]*\$)[^\n]*\n(?:#[^\n]*\n|[ \t]*\n)*\$(?:\w+|\{\w+\})[ \t]*$")
 # Slots of Linaro (Arm) Forge in its queue templates: `--nodes=NUM_NODES_TAG`, `AUTO_LAUNCH_TAG`.
 _TAG = Regex(r"(?<![\w$])[A-Z]+(?:_[A-Z]+)*_TAG\b(?!=)")
@@ -86,11 +88,11 @@ def _has_slots(job: Job) -> bool:
         if "_TAG" in string[line.words_start : line.end] and _TAG.search(string, line.words_start, line.end):
             return len(set(_TAG.findall(string))) > 1
     own = job.text.string if job.is_embedded else job.source.own.text
-    return (
-        _OF_STRING.search(own) is not None
-        or _STATEMENT.search(own) is not None
-        and any(not job.in_quoted_text(each.start()) for each in _STATEMENT.finditer(own))
-    )
+    if "\n$" in own and _OF_STRING.search(own) is not None:
+        return True
+    may_have_statements = may_have_slots(own) or _IN_LINE.search(own) is not None
+    statements = _STATEMENT.finditer(own) if may_have_statements else ()
+    return any(not job.in_quoted_text(each.start()) for each in statements)
 
 
 def _says_so(job: Job) -> bool:

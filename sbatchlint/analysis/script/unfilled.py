@@ -86,6 +86,8 @@ def unfilled(job: Job) -> list[Unfilled]:
         return []
     found: dict[tuple[int, int], Unfilled] = {}
     for command in job.invocations:
+        if not any(map(_has_signs, command.words)):
+            continue
         certain, image = not command.context.conditional, _image(command)
         for field, use, owner in _fields(command):
             for kind, span, text in _in_field(field, owner):
