@@ -6,7 +6,8 @@ something looks at it, where the shell ends by it (errexit), or where it is that
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from sbatchlint.analysis.script.status_ledger import Ledger
 from sbatchlint.analysis.script.status_records import Arm, Fates, Process, Status, awaited, joined
@@ -27,8 +28,8 @@ from sbatchlint.bash.syntax.tree import (
     Pipeline,
     Simple,
     Statement,
+    TestCommand,
     While,
-    Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
@@ -146,9 +147,8 @@ class _Walk(Ledger):
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise _TooLong
-        method = getattr(self, "on_" + type(node).__name__.lower(), None)
-        result: Status | None = _GOOD if method is None else method(node, status)
-        return result
+        method = _METHODS.get(type(node))
+        return _GOOD if method is None else method(self, node, status)
 
     def apart(self, node: Statement, status: Status) -> list[Invocation]:
         """A statement in a process of its own: the commands of whose failure its status tells."""
@@ -176,10 +176,9 @@ class _Walk(Ledger):
         return run
 
     def on_simple(self, node: Simple, status: Status) -> Status | None:
-        words = [each for each in node.words if isinstance(each, Word)]
-        if not words or len(words) < len(node.words) and isinstance(node.words[0], Assignment):
+        if not node.words or isinstance(node.words[0], Assignment):
             return self.on_assignments(node, status)
-        invocation = self.invocation(self.text.span(words[0].start, node.words[-1].end))
+        invocation = self.invocation(self.text.span(node.words[0].start, node.words[-1].end))
         if invocation is None:
             # a declaration, which the trace does not hold, or what never runs
             return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
@@ -243,6 +242,8 @@ class _Walk(Ledger):
                     self.seen.difference_update(map(id, status.carried))
                     self.lose(status.carried, "kept", self.span(node))
             return _GOOD
+        if status == _GOOD:
+            return status
         self.replace(node, status)
         substitutes = any("$(" in (text := self.text.string[each.start : each.end]) or "`" in text for each in pairs)
         return _GOOD if substitutes else status.behind(self.span(node))
@@ -296,13 +297,11 @@ class _Walk(Ledger):
             return Status(tuple(waiting))
         return self.ended(waiting)
 
-    def on_testcommand(self, node: Statement, status: Status) -> Status:
+    def on_test(self, node: Statement, status: Status) -> Status:
         self.read(node, status)
         self.replace(node, status)
         self.risky = self.risky or isinstance(node, ArithmeticCommand) and not self.tested
         return _GOOD
-
-    on_arithmeticcommand = on_testcommand
 
     def on_pipeline(self, node: Pipeline, status: Status) -> Status | None:
         tested = self.tested
@@ -449,8 +448,6 @@ class _Walk(Ledger):
             self.lose(end.carried, "turns", self.span(node))
         return Status(end.carried)
 
-    on_arithmeticfor = on_while = on_for
-
     def is_one(self, node: For) -> bool:
         """Whether a loop has one turn."""
         words = node.words or ()
@@ -464,7 +461,8 @@ class _Walk(Ledger):
     def inside(self, invocation: Invocation) -> None:
         """Walks the programs that a command starts in shells, where they stand in this file."""
         if invocation.text is not None:
-            if all(piece.end <= len(self.job.source.own.text) for piece in invocation.text.field):
+            size = len(self.job.source.own.text)
+            if all(piece.end <= size for piece in invocation.text.field):
                 self.program(invocation, invocation.text)
             return
         for each in invocation.children:
@@ -482,3 +480,20 @@ class _Walk(Ledger):
         if not carried and any(id(each) in self.lost for each in shell.descendants()):
             # its own status tells nothing of its work
             self.weights.update((id(each), Weight.NONE) for each in (shell, *shell.ancestors()))
+
+
+_METHODS: dict[type[Statement], Callable[[_Walk, Any, Status], Status | None]] = {
+    AndOr: _Walk.on_andor,
+    ArithmeticCommand: _Walk.on_test,
+    ArithmeticFor: _Walk.on_for,
+    Background: _Walk.on_background,
+    Case: _Walk.on_case,
+    For: _Walk.on_for,
+    Function: _Walk.on_function,
+    Group: _Walk.on_group,
+    If: _Walk.on_if,
+    Pipeline: _Walk.on_pipeline,
+    Simple: _Walk.on_simple,
+    TestCommand: _Walk.on_test,
+    While: _Walk.on_for,
+}

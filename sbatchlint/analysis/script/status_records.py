@@ -130,6 +130,8 @@ class Process:
 
     def note_id(self, node: Assignment) -> None:
         """Notes what a variable holds from now on."""
+        if self.started is None:
+            return
         name = _parameter(node.value) if isinstance(node.value, Word) else None
         plain = not node.append and node.index is None
         self.ids[node.name] = None if not plain or name is None else self.awaited(name)

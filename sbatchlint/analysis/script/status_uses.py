@@ -53,7 +53,7 @@ class StatusUses:
         self._choosing: list[tuple[int, int]] = []
         self._reads: list[int] = []
         self._named: dict[str, list[int]] = {}
-        if "?" in string or "PIPESTATUS" in string:
+        if "$?" in string or "${?" in string or "PIPESTATUS" in string:
             self._search(program)
 
     def _search(self, program: Program) -> None:
