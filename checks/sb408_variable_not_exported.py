@@ -30,6 +30,7 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import step_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -147,12 +148,11 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     ]
     if not candidates:
         return
-    words = Counter(re.findall(r"\w+", job.source.text))
     starters = {step.invocation.index: step.invocation for step in job.steps}
     starters.update((launch.invocation.index, launch.invocation) for launch in job.launches)
     for each in candidates:
         entry = find(each.name)
-        if entry is not None and entry.batch or words[each.name] != 1:
+        if entry is not None and entry.batch:
             continue
         for index in sorted(starters):
             around = (starters[index], *starters[index].ancestors())
@@ -161,8 +161,15 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             if starter is None or variable is None or index < each.order or variable.span != each.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                yield each, starter
+                if _words(job)[each.name] == 1:
+                    yield each, starter
                 break
+
+
+@once
+def _words(job: Job) -> Counter[str]:
+    """How often each word stands in the script."""
+    return Counter(re.findall(r"\w+", job.source.text))
 
 
 def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:

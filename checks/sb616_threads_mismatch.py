@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.grammar.numbers import whole
@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         for words, span, number, of_job in _told(job, command, step):
             cpus = _cpus(job, step)
-            if cpus is None or number <= max(cpus, 2) or span in reported:
+            if cpus is None or number <= max(cpus, 2) or span in reported or _counts_others(command):
                 continue
             reported.add(span)
             fewer = step.option("cpus-per-task") if of_job and step is not None else None
@@ -101,14 +101,17 @@ def _cpus(job: Job, step: Step | None) -> int | None:
     return each * tasks
 
 
+def _counts_others(command: Invocation) -> bool:
+    """Whether what a command is told to use are the CPUs of other processes than its own."""
+    words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
+    return any(ELSEWHERE.fullmatch(word) for word in words)
+
+
 def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
-    name = shown_text(command.argv[0]).rpartition("/")[2]
-    if ELSEWHERE.fullmatch(name) or any(ELSEWHERE.fullmatch(word) for word in command.words[1:4]):
-        return
-    for at, field in enumerate(command.argv[1:], 1):
-        option, equals, _ = shown_text(field).partition("=")
-        if not OPTION.fullmatch(option):
+    for at, (field, word) in enumerate(zip(command.argv, command.words, strict=True)):
+        option, equals, _ = word.partition("=")
+        if option[:1] != "-" or not OPTION.fullmatch(option):
             continue
         value: Pieces = () if at + 1 >= len(command.argv) else command.argv[at + 1]
         if equals:
@@ -123,10 +126,12 @@ def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[st
             yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
     if not job.request.asked("cpus-per-task") or step is None and job.steps:
         return  # what the batch shell runs beside its steps is not what the variable is for
+    if _is_tool(command.words[0].rpartition("/")[2]):
+        return
     for variable in VARIABLES:
         field = exported(command, variable) or ()
         text = text_of(field) or ""
-        if is_number(text) and field[0].expansion is None and not _is_tool(name):
+        if is_number(text) and field[0].expansion is None:
             yield f"{variable}={text}", span_of(field), parse_integer(text), False
 
 

@@ -65,11 +65,11 @@ def check(job: Job) -> Iterator[Finding]:
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()
     for each in commands_of(job, _NAMES_AND_SRUN.__contains__):
-        if each.phase is not Phase.BATCH or each.span.start in seen or _is_decided(each):
+        if each.phase is not Phase.BATCH or each.span.start in seen:
             continue
         step = ptys.get(id(each))
         finding = _of_pty(job, step) if step is not None else _of_command(job, each)
-        if finding is not None:
+        if finding is not None and not _is_decided(each):
             seen.add(each.span.start)
             if finding.severity != "info" or each.name not in seen:
                 yield finding

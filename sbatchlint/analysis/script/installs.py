@@ -17,6 +17,8 @@ from sbatchlint.source.regex import Regex
 # With these `uv run` leaves the environment as it is.
 _UNTOUCHED = frozenset({"no-sync", "frozen", "active", "isolated", "no-project", "script", "help"})
 _UNTOUCHED_VARIABLES = ("UV_NO_SYNC", "UV_FROZEN", "UV_ISOLATED")
+# One of these stands among the words of all that installs.
+_VERBS = frozenset({"install", "sync", "run"})
 _PIP = Regex(r"pip(?:3(?:\.\d+)?)?")
 
 
@@ -69,6 +71,8 @@ class Install(NamedTuple):
 
 def install_of(command: Invocation) -> Install | None:
     """What a command installs into its environment; None where it does not, or nobody knows."""
+    if _VERBS.isdisjoint(command.words):
+        return None
     uv = uv_command(command)
     if uv is not None:
         if uv.has("dry-run", "help", "check"):

@@ -54,6 +54,8 @@ def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
     Its name is that of the option, with underscores and without what stands before it.
     """
     for command in step_programs(step):
+        if not any(map(_cache_of, command.words)):
+            continue
         container = container_of(command)
         for option, value, field in program_options(command.argv[1:]):
             name = _cache_of(option)
@@ -68,8 +70,9 @@ def cache_options(step: Step, site: Site) -> Iterator[CacheSetting]:
 
 
 @lru_cache(maxsize=4096)  # programs are told the same options again and again
-def _cache_of(option: str) -> str | None:
-    found = _CACHE_OPTION.fullmatch(option)
+def _cache_of(word: str) -> str | None:
+    """The name of the cache for which a word is the option, with its value or without."""
+    found = _CACHE_OPTION.fullmatch(word.partition("=")[0])
     return None if found is None else found[1].replace("-", "_")
 
 
