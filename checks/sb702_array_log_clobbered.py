@@ -145,7 +145,10 @@ def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
 
 
 def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
-    name = r"[^\s/\"']*".join(re.escape(part) for part in _PATTERN.split(posixpath.basename(path)))
+    parts = _PATTERN.split(posixpath.basename(path))
+    if job.source.text.count(max(parts, key=len)) <= times:
+        return False  # only to be quick
+    name = r"[^\s/\"']*".join(map(re.escape, parts))
     return len(re.findall(rf"(?<![\w.-]){name}(?![\w.-])", job.source.text)) > times
 
 

@@ -95,9 +95,10 @@ def _is_read(job: Job, path: str) -> bool:
 
 def _logs_of_work(job: Job) -> Iterator[Finding]:
     for ran in job.pipelines:
-        last = ran.elements[-1] if ran.elements else ()
-        command = next((each for each in last if each.name == "tee" and not each.kind), None)
-        if command is None or len(ran.elements) < 2 or not _is_work(job, ran):
+        if len(ran.elements) < 2:
+            continue
+        command = next((each for each in ran.elements[-1] if each.name == "tee" and not each.kind), None)
+        if command is None or not _is_work(job, ran):
             continue
         if any(word[:1] == "-" for word in command.words[1:]) or command.context.looped:
             continue

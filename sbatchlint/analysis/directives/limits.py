@@ -11,10 +11,10 @@ from sbatchlint.slurm.model import Setting
 
 def plain_limits(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
     """The settings of these options that count, with their values; unknown ones and those with a typo are left out."""
-    settings = job.directives.settings
+    settings = [each for each in job.directives.settings if each.name in names]
     last = {(each.component, each.name): each for each in settings}
     for setting in settings:
-        if setting.name in names and setting.text and last[setting.component, setting.name] is setting:
+        if setting.text and last[setting.component, setting.name] is setting:
             if typo(job.directives, setting) is None and not _goes_on(setting):
                 yield setting, setting.text
 

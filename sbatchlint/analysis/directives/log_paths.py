@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.source.regex import Regex
 
@@ -16,9 +17,16 @@ _NO_FILE = Regex(r"none|/dev/.*")
 def plain_paths(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
     """The settings of these options that count, and name a file or folder that is known; no placeholders, no typos."""
     for name in names:
-        setting = job.request.given(name)
-        path = None if setting is None else setting.text
-        if setting is None or not path or _FILLED_IN.search(path) or _NO_FILE.fullmatch(path):
-            continue
-        if typo(job.directives, setting) is None and find_placeholder(name, raw_value(job.directives, setting)) is None:
-            yield setting, path
+        found = _plain_path(job, name)
+        if found is not None:
+            yield found
+
+
+@once
+def _plain_path(job: Job, name: str) -> tuple[Setting, str] | None:
+    setting = job.request.given(name)
+    path = None if setting is None else setting.text
+    if setting is None or not path or _FILLED_IN.search(path) or _NO_FILE.fullmatch(path):
+        return None
+    plain = typo(job.directives, setting) is None
+    return (setting, path) if plain and find_placeholder(name, raw_value(job.directives, setting)) is None else None
