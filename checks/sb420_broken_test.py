@@ -37,9 +37,9 @@ def check(job: Job) -> Iterator[Finding]:
         if "[" not in text.string:
             continue
         for command in nodes_of(program, Simple):
-            words = [each for each in command.words if isinstance(each, Word)]
-            if not words or command.assignments or len(words) < len(command.words):
+            if not command.words or command.assignments or text.string[command.words[0].start] != "[":
                 continue
+            words = [each for each in command.words if isinstance(each, Word)]
             if _plain(words[0]) == "[":
                 yield from _bracket(text, command, words)
             else:

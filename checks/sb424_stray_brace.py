@@ -30,10 +30,8 @@ _OTHER_LANGUAGE = Regex(r"[\n{;|<>()]|\\")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if is_templated(job.source.text):
-        return
     for text, program in programs(job):
-        if "}}" not in text.string:
+        if "}}" not in text.string or is_templated(job.source.text):
             continue
         for command in nodes_of(program, Simple):
             name = command.words[0] if command.words else None

@@ -49,7 +49,7 @@ class StatusUses:
         # Most scripts have neither functions nor a look at a status: their trees need not be searched.
         has_functions = "()" in string or "( )" in string or "function" in string
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
-        self._quiet = _Ranges([])
+        self._quiet = _NOWHERE
         self._choosing: list[tuple[int, int]] = []
         self._reads: list[int] = []
         self._named: dict[str, list[int]] = {}
@@ -228,6 +228,9 @@ class _Ranges:
     def __contains__(self, at: int) -> bool:
         index = bisect_right(self._starts, at) - 1
         return index >= 0 and at < self._ends[index]
+
+
+_NOWHERE = _Ranges([])
 
 
 def assigned_status(uses: StatusUses, node: Assignment) -> bool:
