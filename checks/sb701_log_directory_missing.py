@@ -110,19 +110,22 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
     for name in ("output", "error"):
         setting = job.request.given(name)
         path = None if setting is None else setting.value
-        if setting is None or not path or _FILLED_IN.search(path) or typo(job.directives, setting) is not None:
+        if setting is None or not path or _FILLED_IN.search(path):
+            continue
+        folder = posixpath.normpath(patterns.directory(path) or ".")
+        no_file = setting.known and (path.endswith(("/", "/.", "/..")) or path in (".", ".."))
+        is_folder = setting.known and not no_file and _is_folder(job, path)
+        in_folder = bool(old) and folder not in seen and not set(folder) <= set("./")
+        if not (no_file or is_folder or in_folder) or typo(job.directives, setting) is not None:
             continue
         if find_placeholder(name, raw_value(job.directives, setting)) is not None:
             continue
-        if setting.known and (path.endswith(("/", "/.", "/..")) or path in (".", "..")):
+        if no_file:
             yield _no_file(job, setting, name, path)
-            continue
-        if setting.known and _is_folder(job, path):
+        elif is_folder:
             message = f"`{path}` is a folder beside the script, and where --{name} names one the job fails at once"
             yield Finding(setting.value_span or setting.span, f"{message}; name a file in it", "warning")
-            continue
-        folder = posixpath.normpath(patterns.directory(path) or ".")
-        if old and folder not in (".", "/") and folder not in seen and set(folder) - set("./"):
+        else:
             seen.add(folder)
             finding = _missing(job, setting, folder, old)
             if finding is not None:
