@@ -216,9 +216,7 @@ def _asks_for_secret(owner: str, login: bool, joined: bool) -> bool:
     """Whether an option, or the variable in front of a `=`, takes a secret."""
     if login and owner in ("-p", "--password"):
         return True
-    if owner[:2] != "--" and not joined:
-        return False
-    return is_secret(owner.lstrip("-").replace("-", "_").replace(".", "_"))
+    return (joined or owner[:2] == "--") and is_secret(owner.lstrip("-").replace("-", "_").replace(".", "_"))
 
 
 def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
