@@ -113,6 +113,20 @@ def test_messages_and_titles_are_wrapped() -> None:
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
+def test_of_a_thousand_findings_alike_the_rest_is_counted() -> None:
+    text = "a\n" * 1002
+    found = [
+        Diagnostic("SB101", "n", "error", "m", Span(at, at + 1), (), None, Source(text, "job.sh"), "")
+        for at in range(0, 2004, 2)
+    ]
+    other = diagnostic(SCRIPT, "module")
+    shown = rendered("full", *found, other)
+    assert shown.count("--> job.sh:") == 1000 and "--> jobs/train.sbatch:3:1" in shown
+    assert "... and 2 more of SB101 in job.sh (--output-format concise lists all)\n" in shown
+    assert "1003 findings" in shown
+    assert rendered("concise", *found).count("job.sh:") == 1002
+
+
 def test_wide_and_control_characters() -> None:
     text = 'echo "日本" \x1b[31m "x"\u202e \u00a0\t«é\n'
     out = rendered("full", diagnostic(text, '"x"'))

@@ -1,5 +1,7 @@
 """The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
 
+from collections import defaultdict
+
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape, wrap
 from sbatchlint.report.model import Report, shown_path
@@ -12,11 +14,22 @@ from sbatchlint.source.text import Source, Span
 
 # Of a label over more rows than this, the first two and the last are shown.
 MOST_ROWS = 5
+# Of the findings of a check in one file, those beyond so many are only counted: nobody reads them.
+MOST_OF_A_CHECK = 1_000
 
 
 def render(report: Report, terminal: Terminal) -> str:
-    findings = [render_diagnostic(each, terminal) for each in report.diagnostics]
-    return "\n".join([*findings, summary(report, terminal)])
+    shown: list[str] = []
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for each in report.diagnostics:
+        counts[each.code, each.source.path] += 1
+        if counts[each.code, each.source.path] <= MOST_OF_A_CHECK:
+            shown.append(render_diagnostic(each, terminal))
+    for (code, path), count in counts.items():
+        if count > MOST_OF_A_CHECK:
+            more = f"... and {count - MOST_OF_A_CHECK} more of {code} in {escape(shown_path(path))}"
+            shown.append("\n".join(wrap(f"{more} (--output-format concise lists all)", terminal.width)) + "\n")
+    return "\n".join([*shown, summary(report, terminal)])
 
 
 def render_diagnostic(diagnostic: Diagnostic, terminal: Terminal) -> str:
