@@ -118,6 +118,7 @@ class Glued(NamedTuple):
     certain: bool
 
 
+@once
 def glued_name(job: Job, read: VariableRead) -> Glued | None:
     """The variable that was meant where an unset one is read without braces; None where the name may be one itself."""
     name = read.name
