@@ -1,6 +1,6 @@
 """The report for people: the lines concerned with underlined labels, and the fix as a small diff."""
 
-from collections import defaultdict
+from collections import Counter
 
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape, wrap
@@ -20,7 +20,7 @@ MOST_OF_A_CHECK = 1_000
 
 def render(report: Report, terminal: Terminal) -> str:
     shown: list[str] = []
-    counts: dict[tuple[str, str], int] = defaultdict(int)
+    counts: Counter[tuple[str, str]] = Counter()
     for each in report.diagnostics:
         counts[each.code, each.source.path] += 1
         if counts[each.code, each.source.path] <= MOST_OF_A_CHECK:
