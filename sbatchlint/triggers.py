@@ -8,9 +8,9 @@ the script's text. A trigger silences nothing: the tests run every case with the
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sbatchlint.job.argv import basename
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.launches import entered
+from sbatchlint.job.programs import by_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ class Commands(Trigger):
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        return (basename(each.argv[0]) for each in job.invocations if each.argv)
+        return by_program(job)
 
 
 class Containers(Trigger):

@@ -9,7 +9,8 @@ from sbatchlint.job.once import once
 
 
 @once
-def _by_program(job: Job) -> dict[str, list[Invocation]]:
+def by_program(job: Job) -> dict[str, list[Invocation]]:
+    """The commands that call a program of each name (without its folder), in order of running."""
     found: dict[str, list[Invocation]] = {}
     for each in job.invocations:
         name = basename(each.argv[0]) if each.argv else None
@@ -20,5 +21,5 @@ def _by_program(job: Job) -> dict[str, list[Invocation]]:
 
 def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
     """The commands that call a program of a fitting name (without its folder), in order of running."""
-    found = [each for name, commands in _by_program(job).items() if fits(name) for each in commands]
+    found = [each for name, commands in by_program(job).items() if fits(name) for each in commands]
     return sorted(found, key=lambda each: each.index)
