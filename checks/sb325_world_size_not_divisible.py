@@ -66,13 +66,25 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _was_lowered(layout: Layout, world: int) -> bool:
     """Whether a Megatron before core 0.9 ran with smaller sizes: TP up to the world, PP up to the rest of it."""
-    tensor = min(layout.number("tensor"), world)
-    pipeline = min(layout.number("pipeline"), world // tensor)
-    smaller = tensor < layout.number("tensor") or pipeline < layout.number("pipeline")
-    return smaller and world % tensor == 0 and world % (tensor * pipeline * layout.number("context")) == 0
+    sizes = layout.sizes
+    given, stages = sizes.tensor or 1, sizes.pipeline or 1  # what is not known may be 1
+    tensor = min(given, world)
+    pipeline = min(stages, world // tensor)
+    smaller = tensor < given or pipeline < stages
+    return smaller and world % tensor == 0 and world % (tensor * pipeline * (sizes.context or 1)) == 0
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=4 --gpus-per-node=4
+        srun python pretrain_gpt.py --tensor-model-parallel-size 8 «--pipeline-model-parallel-size 16» \\
+            --context-parallel-size $CP --num-layers 96
+        """,
+        severity="warning",
+        title="a size that is not known",
+    ),
     Bad(
         """\
         #!/bin/bash
