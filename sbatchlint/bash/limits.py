@@ -30,6 +30,11 @@ MOST_CHARACTERS = 1 << 20
 MOST_FIELDS = 20_000
 
 
+def fits(field: Pieces, most: int) -> bool:
+    """Whether a field has at most so many pieces, and `MOST_CHARACTERS`."""
+    return len(field) < 2 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS
+
+
 class WorkBudgetExceeded(Exception):
     """The script is too large to be walked further."""
 
@@ -58,14 +63,12 @@ class Limits:
 
     def bounded(self, field: Pieces, most: int, span: Span, phase: Phase) -> Pieces:
         """A field of at most so many pieces, and of `MOST_CHARACTERS`: its beginning, and an unknown for the rest."""
-        if len(field) == 1:
+        if fits(field, most):
             return field
         kept = field[:most]
-        if sum(map(len, [each.text for each in kept if each.text])) > MOST_CHARACTERS:
+        if not fits(kept, most):
             sizes = accumulate(len(each.text) if each.text else 0 for each in kept)
             kept = kept[: bisect_right(list(sizes), MOST_CHARACTERS)]
-        if len(kept) == len(field):
-            return field
         self.note("value", span)
         return (*kept, Piece(None, span.start, span.end, Expansion("", span, phase)))
 

@@ -351,11 +351,10 @@ class Trace:
         if invocation.context.parent is not None:
             invocation.context.parent.children.append(invocation)
 
-    def record_read(self, name: str, span: Span, operator: str, state: State, context: Context) -> None:
+    def record_read(self, name: str, span: Span, operator: str, variable: Variable | None, context: Context) -> None:
         """Records that a variable is looked up."""
-        if not self.is_kept:
-            return
-        self.reads.append(VariableRead(name, span, operator, state.variables.get(name), context, len(self.invocations)))
+        if self.is_kept:
+            self.reads.append(VariableRead(name, span, operator, variable, context, len(self.invocations)))
 
 
 class VariableAssignment:

@@ -133,7 +133,7 @@ def known_prefix(field: Pieces) -> str:
 
 def is_open(field: Pieces) -> bool:
     """Whether the field may turn out to be no word, or several."""
-    return any(piece.open for piece in field)
+    return field[0].open if len(field) == 1 else any(piece.open for piece in field)
 
 
 def span_of(field: Pieces) -> Span:
@@ -152,23 +152,25 @@ def span_of(field: Pieces) -> Span:
 
 def cut(field: Pieces, start: int, end: int) -> Pieces:
     """Characters `start` to `end` of a field, counted as in `shown_text` (an unknown piece is one character)."""
-    if len(field) == 1 and start <= 0 and end >= (1 if field[0].text is None else len(field[0].text)):
-        return field if end > start else ()
     out: list[Piece] = []
     at = 0
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)
         low, high = max(start - at, 0), min(end - at, size)
         at += size
-        if low >= high:
-            continue
-        if low == 0 and high == size or piece.text is None:
-            out.append(piece)
-        elif piece.expansion is not None:
-            out.append(piece._replace(text=piece.text[low:high]))
-        else:
-            out.append(_new(Piece, (piece.text[low:high], piece.start + low, piece.start + high, None, False)))
+        if low < high:
+            out.append(piece if low == 0 and high == size else part_of(piece, low, high))
     return tuple(out)
+
+
+def part_of(piece: Piece, low: int, high: int) -> Piece:
+    """Characters `low` to `high` of a piece; an unknown one has just one."""
+    text, start, end, expansion, is_open = piece
+    if text is None:
+        return piece
+    if expansion is None:
+        start, end = start + low, start + high
+    return _new(Piece, (text[low:high], start, end, expansion, is_open))
 
 
 def expansions(field: Pieces) -> tuple[Expansion, ...]:
@@ -216,7 +218,7 @@ class Text:
     def __init__(self, field: Pieces, whole: str | None = None) -> None:
         self.field = field
         # one piece, and no expansion's: its characters follow each other in the file
-        self.is_plain = len(field) == 1 and field[0].expansion is None
+        self.is_plain = len(field) == 1 and field[0].expansion is None and field[0].text is not None
         self.string = shown_text(field)
         self.whole = self.string if whole is None else whole
         starts = [0]
@@ -294,15 +296,11 @@ class Text:
 
     def pieces(self, start: int, end: int) -> Pieces:
         """The pieces that make characters `start` to `end`."""
-        if self.is_plain:
-            piece = self.field[0]
-            if piece.text is not None:
-                base = piece.start
-                if end <= start:
-                    return ()
-                return (_new(Piece, (piece.text[start:end], base + start, base + end, None, False)),)
         if end <= start:
             return ()
+        if self.is_plain:
+            base = self.field[0].start
+            return (_new(Piece, (self.string[start:end], base + start, base + end, None, False)),)
         first = self._piece_at(start)
         low, high = start - self._starts[first], end - self._starts[first]
         text, begin, _, expansion, _ = self.field[first]

@@ -192,7 +192,7 @@ def assign(
 def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
     """The alternatives of a variable that only the environment may set."""
     span = scope.text.span(0, 0)
-    return tuple(alternatives(expander.substituter.environment, name, scope, span))
+    return tuple(alternatives(expander.substituter.environment, name, None, scope, span))
 
 
 def _appended(

@@ -15,13 +15,12 @@ from sbatchlint.bash.expansion.field_splitting import (
     Segments,
     joined,
     segments_of,
-    separators_of,
     split_fields,
 )
 from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
-from sbatchlint.bash.limits import MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES, fits
 from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -49,16 +48,6 @@ TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
 
 def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
     """All consistent combinations of the alternatives of consecutive parts."""
-    if len(choices) == 1 and len(choices[0]) == 1:
-        return choices[0]
-    if all(len(each) == 1 for each in choices):
-        guards: Guards = NO_GUARDS
-        for each in choices:
-            merged = merge_guards(guards, each[0][1])
-            if merged is None:
-                return []
-            guards = merged
-        return [(tuple([segment for each in choices for segment in each[0][0]]), guards)]
     results: list[Choice] = [((), NO_GUARDS)]
     for each in choices:
         extended: list[Choice] = []
@@ -79,10 +68,10 @@ def _widened(choices: list[Choice]) -> Segments:
     model: Piece | None = None
     split = several = False
     for segments, _ in choices:
-        for segment in segments:
-            split = split or segment.split
-            several = several or segment.pieces is None
-            for piece in segment.pieces or ():
+        for pieces, splitting in segments:
+            split = split or splitting
+            several = several or pieces is None
+            for piece in pieces or ():
                 model = model or piece
                 if piece.expansion is not None:
                     inputs[piece.expansion] = None
@@ -90,12 +79,7 @@ def _widened(choices: list[Choice]) -> Segments:
         return ()
     first = next(iter(inputs), None)
     expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
-    return (Segment((Piece(None, model.start, model.end, expansion, open=split or several),), split),)
-
-
-def _is_simple(part: Literal) -> bool:
-    """Whether a literal that is all of a word is one field, as it stands."""
-    return part.quoted or not ("~" in part.text or "{" in part.text)
+    return (((Piece(None, model.start, model.end, expansion, open=split or several),), split),)
 
 
 class WordExpander:
@@ -110,26 +94,20 @@ class WordExpander:
     def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:
         """The fields of a word of a command."""
         parts: Sequence[Part | Piece] = word.parts
-        if len(parts) == 1 and isinstance(parts[0], Literal):
-            part = parts[0]
-            if _is_simple(part):
-                return [((self.literal(part, scope),), NO_GUARDS)]
         if not parts:
             span = scope.text.span(word.start, word.end)
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
         if word.quoted_empty:
             parts = with_empty_quotes(word, scope)
-        separators = separators_of(scope.state)
+        if scope.text.string.find("{", word.start, word.end) < 0:
+            return self._split(parts, scope)
         words = expand_braces(parts, scope)
         if words is None:
             span = scope.text.span(word.start, word.end)
             return [(((Piece(None, *span, Expansion("{}", span, scope.context.phase), open=True),),), NO_GUARDS)]
         results: list[FieldChoice] = []
         for number, each in enumerate(words):
-            found = [
-                (split_fields(segments, separators), guards)
-                for segments, guards in self.segments(each, scope, tilde="argument")
-            ]
+            found = self._split(each, scope)
             if not number:
                 results = found
                 continue
@@ -140,6 +118,11 @@ class WordExpander:
                 if (merged := merge_guards(guards, other)) is not None
             ][:MOST_COMBINATIONS]
         return results
+
+    def _split(self, parts: Sequence[Part | Piece], scope: Scope) -> list[FieldChoice]:
+        """The fields of the parts of a word, without brace expansion."""
+        found = self.segments(parts, scope, tilde="argument")
+        return [(split_fields(segments, scope.state), guards) for segments, guards in found]
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word that is not split: of a redirect, a `case`, a condition."""
@@ -155,17 +138,14 @@ class WordExpander:
         parts = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or "~" not in parts[0].text):
             return [(self.literal(parts[0], scope), NO_GUARDS)]
-        found = [
-            (tuple([piece for piece in joined(segments) if piece.text != ""]), guards)
-            for segments, guards in self.segments(parts, scope, split=False, tilde=tilde)
-        ]
-        return [(self.bounded(pieces, most, word, scope), guards) for pieces, guards in found]
-
-    def bounded(self, pieces: Pieces, most: int, word: Word, scope: Scope) -> Pieces:
-        """The value of a word, cut where it is too long."""
-        if len(pieces) == 1:
-            return pieces
-        return self.substituter.limits.bounded(pieces, most, scope.text.span(word.start, word.end), scope.context.phase)
+        values: list[tuple[Pieces, Guards]] = []
+        for segments, guards in self.segments(parts, scope, split=False, tilde=tilde):
+            pieces = tuple([piece for part in segments for piece in part[0] or () if piece.text != ""])
+            if not fits(pieces, most):
+                span = scope.text.span(word.start, word.end)
+                pieces = self.substituter.limits.bounded(pieces, most, span, scope.context.phase)
+            values.append((pieces, guards))
+        return values
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
         """The only value of a word; unknown where there are several."""
@@ -207,9 +187,9 @@ class WordExpander:
         for word in words:
             if len(plain) > MOST_FIELDS:
                 break  # the rest is cut off below
-            parts = word.parts
-            if len(parts) == 1 and isinstance(parts[0], Literal) and _is_simple(parts[0]):
-                plain.append(self.literal(parts[0], scope))
+            part = word.parts[0] if len(word.parts) == 1 else None
+            if isinstance(part, Literal) and (part.quoted or "~" not in part.text and "{" not in part.text):
+                plain.append(self.literal(part, scope))
                 continue
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
@@ -232,7 +212,7 @@ class WordExpander:
             results = extended
         if plain:
             results = [((*fields, *plain), guards) for fields, guards in results]
-        if all(len(fields) <= MOST_FIELDS for fields, _ in results):
+        if max([len(fields) for fields, _ in results], default=0) <= MOST_FIELDS:
             return results
         span = scope.text.span(words[0].start, words[-1].end)
         bounded = self.substituter.limits.bounded_fields
@@ -256,7 +236,7 @@ class WordExpander:
         start, end = part.start, part.end
         if len(part.text) == end - start:
             pieces = scope.text.pieces(start, end)
-            if UNKNOWN_CHARACTER in part.text:
+            if UNKNOWN_CHARACTER in part.text and not scope.text.is_plain:
                 pieces = tuple(
                     [piece._replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
                 )
@@ -297,33 +277,45 @@ class WordExpander:
     ) -> list[Choice]:  # fmt: skip
         """The segments of a word's parts. `split`: into fields; `loose`: literal text is split, too."""
         choices: list[list[Choice]] = []
+        alone: list[Segment] = []  # what has no alternatives, since the last part with some
         final = len(parts) - 1
         for number, part in enumerate(parts):
             if number == MOST_PARTS:
-                choices.append(self._rest(part, scope))
+                alone.append(self._rest(part, scope))
                 break
-            if isinstance(part, Piece):
-                choices.append([((Segment((part,), False),), NO_GUARDS)])
-            elif isinstance(part, Literal):
+            if isinstance(part, Literal):
                 if not part.quoted and "~" in part.text:
                     pieces = self._tilde(part, scope, not number, number == final, tilde)
                 else:
                     pieces = self.literal(part, scope)
-                splitting = loose and not part.quoted
                 if not pieces:
                     offset = scope.text.offset(part.start)
                     pieces = (Piece("", offset, offset),)
-                choices.append([(segments_of(pieces, splitting), NO_GUARDS)])
-            else:
-                choices.append(self.part(part, scope, split))
+                alone.append((pieces, loose and not part.quoted))
+                continue
+            if isinstance(part, Piece):
+                alone.append(((part,), False))
+                continue
+            found = self.part(part, scope, split)
+            if len(found) == 1 and not found[0][1]:
+                alone.extend(found[0][0])
+                continue
+            if alone:
+                choices.append([(tuple(alone), NO_GUARDS)])
+                alone = []
+            choices.append(found)
+        if not choices:
+            return [(tuple(alone), NO_GUARDS)]
+        if alone:
+            choices.append([(tuple(alone), NO_GUARDS)])
         return combine(choices)
 
-    def _rest(self, part: Part | Piece, scope: Scope) -> list[Choice]:
+    def _rest(self, part: Part | Piece, scope: Scope) -> Segment:
         """An unknown in place of the rest of a word that is too long, from this part on."""
         span = part.span if isinstance(part, Piece) else scope.text.span(part.start, part.end)
         self.substituter.limits.note("value", span)
         piece = Piece(None, *span, Expansion("", span, scope.context.phase), open=True)
-        return [((Segment((piece,), False),), NO_GUARDS)]
+        return (piece,), False
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         """The alternatives of a part other than literal text."""
@@ -344,12 +336,11 @@ class WordExpander:
             self.substituter.output(part.body, scope, inputs, commands)
             name = scope.text.string[part.start : part.end]
             expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
-            return [((Segment((Piece(None, *span, expansion),), False),), NO_GUARDS)]
+            return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             scope.state.doubtful = True
-            return [
-                ((Segment((Piece(None, *span, Expansion("", span, phase), open=splitting),), splitting),), NO_GUARDS)
-            ]
+            pieces = (Piece(None, *span, Expansion("", span, phase), open=splitting),)
+            return [(segments_of(pieces, splitting), NO_GUARDS)]
         raise AssertionError(part)
 
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
@@ -360,8 +351,8 @@ class WordExpander:
         name = "$(" + " ".join(inside.removeprefix("$(").removesuffix(")").split()) + ")"
         expansion = Expansion(name, span, scope.context.phase, flattened(inputs), tuple(commands))
         if known is None:
-            return [((Segment((Piece(None, *span, expansion, open=splitting),), splitting),), NO_GUARDS)]
-        empty = () if splitting else (Segment((Piece("", span.start, span.start),), False),)
+            return [((((Piece(None, *span, expansion, open=splitting),), splitting),), NO_GUARDS)]
+        empty: Segments = () if splitting else (((Piece("", span.start, span.start),), False),)
         return [(segments_of(pieces, splitting) or empty, guards) for pieces, guards in known]
 
     # --- arithmetic --------------------------------------------------------------------------
@@ -402,8 +393,8 @@ class WordExpander:
             choices = self.part(part, scope, split=False)
             pieces = joined(choices[0][0]) if len(choices) == 1 else ()
             for segments, _ in choices:
-                for segment in segments:
-                    inputs.update(dict.fromkeys(expansions(segment.pieces or ())))
+                for own, _ in segments:
+                    inputs.update(dict.fromkeys(expansions(own or ())))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
             known = known and text is not None
             expression += " sbatchlint_unknown " if text is None else text
@@ -427,7 +418,8 @@ class WordExpander:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
                     span = scope.text.span(part.start + match.start(), part.start + match.end())
-                    self.substituter.trace.record_read(match[0], span, "arithmetic", scope.state, scope.context)
+                    found = scope.state.variables.get(match[0])
+                    self.substituter.trace.record_read(match[0], span, "arithmetic", found, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""

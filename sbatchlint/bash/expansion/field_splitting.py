@@ -2,33 +2,27 @@
 
 import re
 from itertools import chain
-from typing import NamedTuple
 
 from sbatchlint.bash.state import State
-from sbatchlint.bash.values import Piece, Pieces, cut, text_of
+from sbatchlint.bash.values import Piece, Pieces, part_of, text_of
 from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 
 WHITESPACE = " \t\n"
 WORDS = Regex(r"[^ \t\n]+|[ \t\n]+")
 
-
-class Segment(NamedTuple):
-    """Consecutive pieces of a field to be; None ends the field. `split`: they come from an unquoted expansion."""
-
-    pieces: Pieces | None
-    split: bool
-
-
-# The constructor without its wrapper: twice as fast, and most segments are made here.
-_new = tuple.__new__
-BREAK = Segment(None, False)
+# Consecutive pieces of a field to be, and whether they are split, as they come from an unquoted expansion. None instead
+# of pieces ends the field.
+Segment = tuple[Pieces | None, bool]
 Segments = tuple[Segment, ...]
+BREAK: Segment = (None, False)
+# The constructor without its wrapper: twice as fast, and most unknown fields are made here.
+_new = tuple.__new__
 
 
 def segments_of(pieces: Pieces, split: bool) -> Segments:
     """The segments of the pieces of one expansion."""
-    return (_new(Segment, (pieces, split)),) if pieces else ()
+    return ((pieces, split),) if pieces else ()
 
 
 def joined(segments: Segments) -> Pieces:
@@ -46,21 +40,20 @@ def separators_of(state: State) -> str | None:
     return text_of(variable.alternatives[0].fields[0]) if variable.alternatives[0].fields else ""
 
 
-def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fields:
-    """Field splitting of the unquoted expansions, as in POSIX 2.6.5; `separators`: IFS, None where it is unknown."""
+def split_fields(segments: Segments, state: State) -> Fields:
+    """Field splitting of the unquoted expansions, as in POSIX 2.6.5."""
+    if not segments:
+        return ()
     for pieces, split in segments:
         if pieces is None or split:
             break
     else:
-        return (joined(segments),) if segments else ()
-    if len(segments) == 1 and pieces is not None and len(pieces) == 1 and separators == WHITESPACE:
-        text = pieces[0].text  # the usual `$NAME`
-        if text is None:
-            if pieces[0].open:
-                return (pieces,)
-            return ((_new(Piece, (None, pieces[0].start, pieces[0].end, pieces[0].expansion, True)),),)
-        if text and " " not in text and "\t" not in text and "\n" not in text:
-            return (pieces,)
+        return (joined(segments),)
+    separators = separators_of(state)
+    if separators == WHITESPACE:
+        unbroken = _unbroken(segments)
+        if unbroken is not None:
+            return (unbroken,)
     fields: list[Pieces] = []
     current: list[Piece] | None = None
     closed = False  # whitespace ended a field, so that one other separator still belongs to its end
@@ -88,17 +81,13 @@ def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fie
             if text is None or separators is None and text.strip(WHITESPACE):
                 # split by an unknown IFS, any text is unknown
                 current = current if current is not None else []
-                current.append(piece._replace(text=None, open=True))
-                continue
-            if words is WORDS and text and " " not in text and "\t" not in text and "\n" not in text:
-                current = current if current is not None else []
-                current.append(piece)
+                current.append(_opened(piece))
                 continue
             for match in words.finditer(text):
                 first = match[0][0]
                 if first not in separating:
                     current = current if current is not None else []
-                    current.extend(cut((piece,), match.start(), match.end()))
+                    current.append(part_of(piece, *match.span()))
                 elif first in whitespace:
                     if current is not None:
                         fields.append(tuple(current))
@@ -111,3 +100,27 @@ def split_fields(segments: Segments, separators: str | None = WHITESPACE) -> Fie
     if current is not None:
         fields.append(tuple(current))
     return tuple(fields)
+
+
+def _unbroken(segments: Segments) -> Pieces | None:
+    """The usual case: all pieces, where no white space splits them; else None."""
+    found: list[Piece] = []
+    for pieces, split in segments:
+        if pieces is None:
+            return None
+        if not split:
+            found.extend(pieces)
+            continue
+        for piece in pieces:
+            text = piece.text
+            if text is None:
+                piece = piece if piece.open else _opened(piece)
+            elif not text or " " in text or "\t" in text or "\n" in text:
+                return None
+            found.append(piece)
+    return tuple(found)
+
+
+def _opened(piece: Piece) -> Piece:
+    """A piece that may be any number of fields."""
+    return _new(Piece, (None, piece.start, piece.end, piece.expansion, True))

@@ -1,9 +1,11 @@
 """The value of a variable, from the script or from the environment."""
 
+from collections.abc import Sequence
+
 from sbatchlint.bash.expansion.arrays import element
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened
-from sbatchlint.bash.variables import Alternative, Fields, Guards, merge_guards
+from sbatchlint.bash.variables import Alternative, Fields, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
@@ -19,15 +21,16 @@ def unknown(name: str, scope: Scope, span: Span, inputs: tuple[Expansion, ...] =
     return (Piece(None, span.start, span.end, Expansion(name, span, scope.context.phase, inputs)),)
 
 
-def alternatives(environment: Environment, name: str, scope: Scope, span: Span) -> list[Alternative]:
-    """The alternatives of a variable; `fields` None: not set."""
-    found = scope.state.variables.get(name)
+def alternatives(
+    environment: Environment, name: str, found: Variable | None, scope: Scope, span: Span
+) -> Sequence[Alternative]:
+    """The alternatives of a variable, as the shell holds it; `fields` None: not set."""
     if found is None:
-        return [Alternative(_inherited(environment, name, scope, span))]
+        return (Alternative(_inherited(environment, name, scope, span)),)
     if not found.alternatives:
-        return [Alternative(None)]
+        return (Alternative(None),)
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
-        return [found.alternatives[0]]
+        return found.alternatives
     results: list[Alternative] = []
     for each in found.alternatives:
         if merge_guards(scope.context.guards, each.guards) is None:
@@ -46,7 +49,7 @@ def elements(
     flags = found.flags if found is not None else ""
     array = found is not None and found.array
     results: list[ValueChoice] = []
-    for each in alternatives(environment, name, scope, span):
+    for each in alternatives(environment, name, found, scope, span):
         fields = each.fields
         if fields is None or index is None and not array:
             if isinstance(index, int) and index < 0:

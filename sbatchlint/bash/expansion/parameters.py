@@ -11,7 +11,7 @@ from sbatchlint.bash.expansion.protocol import Choice, Expander, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.syntax.tree import Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variables, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -34,6 +34,11 @@ class Subject:
         self.star = star
 
 
+def _empty(span: Span) -> Segments:
+    """An expansion that gives an empty text, which is a field."""
+    return (((Piece("", span.start, span.start),), False),)
+
+
 class ParameterExpander:
     """Looks up and transforms parameters, for `WordExpander`."""
 
@@ -44,6 +49,11 @@ class ParameterExpander:
         """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
         span = scope.text.span(part.start, part.end)
         operator = part.operator
+        name = part.name
+        if not operator and part.index is None and name[0].isalpha() and name != "PIPESTATUS":
+            found = scope.state.variables.get(name)
+            if found is None or not found.array:
+                return self._variable(name, found, scope, span, split and not part.quoted)
         if operator in ("indirect", "prefix"):
             return self._indirect(part, scope, span, split)
         subject = self._subject(part, scope)
@@ -54,8 +64,8 @@ class ParameterExpander:
             results: list[Choice] = []
             taken = False
             for fields, guards in choices:
-                found, decided = self._default(fields, guards, subject, part, scope, span, split)
-                results.extend(found)
+                own, decided = self._default(fields, guards, subject, part, scope, span, split)
+                results.extend(own)
                 taken = taken or decided
             if taken and operator[-1] == "=":
                 self._assign_default(subject, results, scope, span)
@@ -72,6 +82,20 @@ class ParameterExpander:
         if any(fields is None for fields, _ in choices) and not subject.several:
             note_unset(scope)
         return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
+
+    def _variable(self, name: str, found: Variable | None, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
+        """The alternatives of `$NAME`, which most expansions are, where it is no array."""
+        substituter = self.expander.substituter
+        substituter.trace.record_read(name, span, "", found, scope.context)
+        results: list[Choice] = []
+        for fields, guards, _ in alternatives(substituter.environment, name, found, scope, span):
+            if fields is None:
+                note_unset(scope)
+            if fields and fields[0]:
+                results.append((((fields[0], splitting),), guards))
+            else:
+                results.append((() if splitting else _empty(span), guards))
+        return results
 
     def _subject(self, part: Parameter, scope: Scope) -> Subject:
         if part.index is None:
@@ -91,7 +115,7 @@ class ParameterExpander:
         if not subject.several:
             pieces = fields[0] if fields else ()
             if not pieces and not splitting:
-                return (Segment((Piece("", span.start, span.start),), False),)
+                return _empty(span)
             return segments_of(pieces, splitting)
         between: Segment | None = BREAK
         if subject.star and not splitting or not split:
@@ -100,9 +124,9 @@ class ParameterExpander:
                 separators = separators_of(scope.state)
                 blank = None if separators is None else separators[:1]
             expansion = Expansion(part.name, span, scope.context.phase)
-            between = None if blank == "" else Segment((Piece(blank, *span, expansion),), False)
+            between = None if blank == "" else ((Piece(blank, *span, expansion),), False)
             if not fields:
-                return (Segment((Piece("", span.start, span.start),), False),)
+                return _empty(span)
         out: list[Segment] = []
         separated = False
         for number, field in enumerate(fields):
@@ -113,11 +137,11 @@ class ParameterExpander:
             separated = not vanishing or number > 0
             if field and between is not BREAK:
                 # inside one word an unknown is one field
-                out.append(Segment(tuple([piece._replace(open=False) for piece in field]), splitting))
+                out.append((tuple([piece._replace(open=False) for piece in field]), splitting))
             elif field:
-                out.append(Segment(field, splitting))
+                out.append((field, splitting))
             elif not splitting:
-                out.append(Segment((Piece("", span.start, span.start),), False))
+                out.extend(_empty(span))
         return tuple(out)
 
     def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
@@ -149,7 +173,7 @@ class ParameterExpander:
         if name == "0" and scope.state.zero is not None:
             return [((scope.state.zero,), NO_GUARDS)]
         if name == "0":  # who am I? a question of scripts that look for their folder
-            self.expander.substituter.trace.record_read(name, span, "", scope.state, scope.context)
+            self.expander.substituter.trace.record_read(name, span, "", scope.state.variables.get(name), scope.context)
         if name in ("?", "-", "$", "!", "_", "0", "#"):
             return [((unknown(name, scope, span),), NO_GUARDS)]
         return None
@@ -159,13 +183,13 @@ class ParameterExpander:
         special = self._special(subject.name, scope, span)
         if special is not None:
             return special
+        found = scope.state.variables.get(subject.name)
         if part.operator not in ("indirect", "prefix"):
-            self.expander.substituter.trace.record_read(part.name, span, part.operator, scope.state, scope.context)
+            self.expander.substituter.trace.record_read(part.name, span, part.operator, found, scope.context)
         if not subject.several:
             return elements(self.expander.substituter.environment, subject.name, subject.element, scope, span)
-        found = scope.state.variables.get(subject.name)
         results: list[ValueChoice] = []
-        for each in alternatives(self.expander.substituter.environment, subject.name, scope, span):
+        for each in alternatives(self.expander.substituter.environment, subject.name, found, scope, span):
             fields = each.fields
             if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its hash table
@@ -243,7 +267,7 @@ class ParameterExpander:
             if operator == "=":
                 # the assigned value is expanded again, without its quotes
                 splitting = split and not part.quoted
-                segments = tuple([Segment(each.pieces, splitting) for each in segments if each.pieces is not None])
+                segments = tuple([(pieces, splitting) for pieces, _ in segments if pieces is not None])
             results.append((segments, merged))
         if wanted is None:
             tagged = merge_guards(guards, frozenset(((branch, 1 if operator != "+" else 0),)))
@@ -275,10 +299,10 @@ class ParameterExpander:
         return ("default", part.name, index, colon, id(found) if found is not None else 0)
 
     def _argument(self, word: Word | None, scope: Scope, quoted: bool, split: bool, span: Span) -> list[Choice]:
-        empty = () if split and not quoted else (Segment((Piece("", span.start, span.start),), False),)
+        empty = () if split and not quoted else _empty(span)
         if word is None or not word.parts:
             kept = word is not None and word.quoted_empty
-            return [((Segment((Piece("", span.start, span.start),), False),) if kept else empty, NO_GUARDS)]
+            return [(_empty(span) if kept else empty, NO_GUARDS)]
         found = self.expander.segments(word.parts, scope, split, loose=split and not quoted)
         return [(segments or empty, guards) for segments, guards in found]
 
@@ -317,7 +341,7 @@ class ParameterExpander:
             value = None if text is None or not text.isascii() else len(text)
         expansion = Expansion(f"#{part.name}", span, scope.context.phase, inputs)
         piece = Piece(None if value is None else str(value), *span, expansion)
-        return (Segment((piece,), split and not part.quoted),), guards
+        return (((piece,), split and not part.quoted),), guards
 
     def _indirect(self, part: Parameter, scope: Scope, span: Span, split: bool) -> list[Choice]:
         """The alternatives of `${!X}`, `${!X[@]}` and `${!X*}`."""
@@ -326,25 +350,26 @@ class ParameterExpander:
         )
         raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
         if part.operator == "prefix":
-            return [((Segment((unknown._replace(open=True),), split and not part.quoted),), NO_GUARDS)]
+            return [((((unknown._replace(open=True),), split and not part.quoted),), NO_GUARDS)]
         if raw in ("@", "*"):
             return self._keys(part, scope, span, split, raw == "*")
         results: list[Choice] = []
         record_read = self.expander.substituter.trace.record_read
-        record_read(part.name, span, part.operator, scope.state, scope.context)
+        variables = scope.state.variables
+        record_read(part.name, span, part.operator, variables.get(part.name), scope.context)
         for fields, guards in self._values(self._subject(part, scope), part, scope, span):
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
             index: int | str | None = None if match is None else match[2]
             if match is not None and match[2] is not None and match[2] not in ("@", "*"):
-                found = scope.state.variables.get(match[1])
+                found = variables.get(match[1])
                 if found is None or "A" not in found.flags:
                     index = parse_integer(match[2]) if re.fullmatch(r"-?\d{1,6}", match[2]) else ""
             if match is None:
                 scope.state.doubtful = True
-                results.append(((Segment((unknown,), split and not part.quoted),), guards))
+                results.append(((((unknown,), split and not part.quoted),), guards))
                 continue
-            record_read(match[1], span, part.operator, scope.state, scope.context)
+            record_read(match[1], span, part.operator, variables.get(match[1]), scope.context)
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
             for value, other in self._values(subject, part, scope, span):
@@ -362,7 +387,7 @@ class ParameterExpander:
         unknown: Fields = ((Piece(None, *span, expansion, open=True),),)
         subject = Subject(part.name, None, True, star)
         results: list[Choice] = []
-        for each in alternatives(self.expander.substituter.environment, part.name, scope, span):
+        for each in alternatives(self.expander.substituter.environment, part.name, found, scope, span):
             fields = each.fields or ()
             if is_open(fields) or found is None and fields:
                 keys = unknown
