@@ -132,8 +132,8 @@ def _common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
 
 Named = TypeVar("Named")
 
-# So many changes are copied with every copy, or the square root of all names; more are put into the part that all
-# copies share.
+# So many changes are copied at the first change of a copy, or the square root of all names; more are put into the part
+# that all copies share.
 MOST_OWN = 32
 
 
@@ -148,35 +148,42 @@ class _Layer(dict[str, Named]):
 
 
 class LayeredDict(MutableMapping[str, Named]):
-    """Variables, functions or files by name: a part that copies share and nobody changes, and the changes since."""
+    """Variables, functions or files by name: a part that copies share and nobody changes, and the changes since, which
+    copies share until one of them is changed."""
 
-    __slots__ = ("_own", "_shared")
+    __slots__ = ("_is_alone", "_own", "_shared")
 
     def __init__(self, shared: Mapping[str, Named] | None = None) -> None:
         self._shared = _Layer(shared or {})
         self._own: dict[str, Named | None] = {}  # None: deleted
+        self._is_alone = True  # no copy has the same changes
 
     def copy(self) -> "LayeredDict[Named]":
         if len(self._own) > MOST_OWN and len(self._own) ** 2 > len(self._shared):
             self._shared = _Layer(self._merged())
             self._own = {}
-        return self._with(self._shared, self._own.copy())
+        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
+        new._shared = self._shared
+        new._own = self._own
+        new._is_alone = self._is_alone = False
+        return new
 
     def where(self, holds: Callable[[str, Named], bool]) -> "LayeredDict[Named]":
         """Those for which something holds; what many commands share is asked once for each question."""
+        new = self.copy()
         kept = self._shared.selections.get(holds)
         if kept is None:
             kept = _Layer({name: each for name, each in self._shared.items() if holds(name, each)})
             self._shared.selections[holds] = kept
-        changed = {name: each if each is not None and holds(name, each) else None for name, each in self._own.items()}
-        return self._with(kept, changed)
-
-    @staticmethod
-    def _with(shared: _Layer[Named], own: dict[str, Named | None]) -> "LayeredDict[Named]":
-        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
-        new._shared = shared
-        new._own = own
+        new._shared = kept
+        new._own = {name: each if each is not None and holds(name, each) else None for name, each in self._own.items()}
         return new
+
+    def _change(self, name: str, value: Named | None) -> None:
+        if not self._is_alone:
+            self._own = self._own.copy()
+            self._is_alone = True
+        self._own[name] = value
 
     def _merged(self) -> Mapping[str, Named]:
         if not self._own:
@@ -190,10 +197,10 @@ class LayeredDict(MutableMapping[str, Named]):
         return merged
 
     def get(self, name: str, default: Named | None = None) -> Named | None:  # type: ignore[override]
-        if name in self._own:
-            found = self._own[name]
-            return default if found is None else found
-        return self._shared.get(name, default)
+        if name not in self._own:
+            return self._shared.get(name, default)
+        found = self._own[name]
+        return default if found is None else found
 
     def __getitem__(self, name: str) -> Named:
         found = self.get(name)
@@ -202,12 +209,12 @@ class LayeredDict(MutableMapping[str, Named]):
         return found
 
     def __setitem__(self, name: str, value: Named) -> None:
-        self._own[name] = value
+        self._change(name, value)
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self._own[name] = None
+        self._change(name, None)
 
     def __contains__(self, name: object) -> bool:
         if name in self._own:

@@ -37,56 +37,57 @@ def unknown_value(
 def expand_assignment(expander: Expander, node: Assignment, scope: Scope) -> list[Alternative]:
     """The alternatives of the value on the right side."""
     if isinstance(node.value, ArrayLiteral):
-        return _array(expander, node, node.value, Variable(()), scope)
+        return _array(expander, node, node.value, (), "", scope)
     return [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
 
 
 def _array(
-    expander: Expander, node: Assignment, literal: ArrayLiteral, old: Variable, scope: Scope
-) -> list[Alternative]:
-    """The alternatives of `(…)`; for `+=`, appended to those of `old`."""
+    expander: Expander, node: Assignment, literal: ArrayLiteral, before: tuple[Alternative, ...], flags: str,
+    scope: Scope,
+) -> list[Alternative]:  # fmt: skip
+    """The alternatives of `(…)`; for `+=`, appended to those of `before`."""
     span = scope.text.span(node.start, node.end)
     unknown = unknown_value(node.name, span, scope, several=True)
-    befores = list(old.alternatives) if node.append else []
-    if all(key is None for key in literal.keys) and "A" not in old.flags:
+    befores = before if node.append else ()
+    if all(key is None for key in literal.keys) and "A" not in flags:
         results = []
         for fields, guards in expander.array(literal.elements, scope):
-            for before in befores or [Alternative((), NO_GUARDS)]:
-                merged = merge_guards(before.guards, guards)
+            for old in befores or (Alternative(()),):
+                merged = merge_guards(old.guards, guards)
                 if merged is None:
                     continue
-                keys = before.keys
+                keys = old.keys
                 if keys is not None:
                     start = parse_integer(keys[-1]) + 1
                     if is_open(fields):
                         fields, keys = (*fields, unknown), None
                     else:
                         keys = (*keys, *(str(start + number) for number in range(len(fields))))
-                results.append(Alternative((before.fields or ()) + tuple(fields), merged, keys))
+                results.append(Alternative((old.fields or ()) + tuple(fields), merged, keys))
         return results
     if len(befores) > 1 or befores and befores[0].guards:
         return [Alternative((unknown,))]
-    result = Alternative((), NO_GUARDS, () if "A" in old.flags else None)
+    result = Alternative((), NO_GUARDS, () if "A" in flags else None)
     if befores and befores[0].fields is not None:
         result = befores[0]
     inner = scope._replace(context=scope.context.replace(guards=NO_GUARDS))
-    following = max(indices(result.fields or (), result.keys), default=-1) + 1 if "A" not in old.flags else 0
+    following = max(indices(result.fields or (), result.keys), default=-1) + 1 if "A" not in flags else 0
     for key, word in zip(literal.keys, literal.elements, strict=True):
         if key is None:
             choices = expander.fields(word, inner)
-            if len(choices) != 1 or is_open(choices[0][0]) or "A" in old.flags:
+            if len(choices) != 1 or is_open(choices[0][0]) or "A" in flags:
                 return [Alternative((unknown,))]
             additions = list(choices[0][0])
         else:
             values = expander.assignment_value(word, inner)
-            index = subscript(expander, key, old.flags, inner)
+            index = subscript(expander, key, flags, inner)
             if len(values) != 1 or index is None:
                 return [Alternative((unknown,))]
             additions = [values[0][0]]
             if isinstance(index, int):
                 following = index
         for value in additions:
-            changed = with_element(result, following if "A" not in old.flags else index, value, old.flags, unknown)
+            changed = with_element(result, following if "A" not in flags else index, value, flags, unknown)
             if changed is None:
                 scope.state.doubtful = True
                 return [Alternative((unknown,))]
@@ -108,7 +109,7 @@ def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int |
 
 def with_attributes(expander: Expander, values: list[Alternative], flags: str, scope: Scope) -> list[Alternative]:
     """The values as a variable with attributes stores them: evaluated (i), in lower (l) or upper case (u)."""
-    if not set(flags) & {"i", "l", "u"}:
+    if not flags or not set(flags) & {"i", "l", "u"}:
         return values
     return [
         each
@@ -151,32 +152,30 @@ def assign(
         return
     span = scope.text.span(node.start, node.end)
     fresh = local and state.restored is not None and node.name not in state.restored
-    base = Variable((), span=span) if old is None or fresh else old
-    if flags or base.flags:
-        flags = "".join(sorted({*base.flags, *flags}))
-        base = base._replace(flags=flags)
+    before: tuple[Alternative, ...] = ()
+    if old is not None and not fresh:
+        before, array, flags = old.alternatives, array or old.array, flags + old.flags
+    flags = "".join(sorted(set(flags))) if flags else ""
     if isinstance(node.value, ArrayLiteral):
-        if node.append and old is None:
-            base = base._replace(alternatives=_inherited(expander, node.name, scope))
-        values = with_attributes(expander, _array(expander, node, node.value, base, scope), flags, scope)
         array = True
+        if old is None and node.append:
+            before = _inherited(expander, node.name, scope)
+        values = _array(expander, node, node.value, before, flags, scope)
+        values = with_attributes(expander, values, flags, scope)
     else:
+        array = array or node.index is not None or "A" in flags
         values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
-        is_array = base.array or array or "A" in flags
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
             index = subscript(expander, node.index, flags, scope)
-            is_array = True
-        before = base.alternatives
-        if old is None and (node.append or node.index is not None) and not fresh:
+        if old is None and not fresh and (node.append or node.index is not None):
             before = _inherited(expander, node.name, scope)
-        if is_array:
+        if array:
             values = _in_element(expander, values, before, index, node.append, flags, span, node.name, scope)
         elif node.append:
             values = _appended(expander, values, before, flags, scope)
         else:
             values = with_attributes(expander, values, flags, scope)
-        array = is_array
     if local and state.restored is not None:
         state.restored.setdefault(node.name, old)
     is_exported = exported or bool(old and old.exported) or bool(state.option("allexport"))
@@ -186,7 +185,7 @@ def assign(
     size = max([len(each.fields) if array else len(each.fields[0]) for each in alternatives if each.fields], default=0)
     expander.substituter.spend(size, scope, node)
     state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
-    record_assignment(expander, node, alternatives, is_exported, scope)
+    record_assignment(expander, node, alternatives, is_exported, span, scope)
 
 
 def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
@@ -259,22 +258,15 @@ def _in_element(
 
 
 def record_assignment(
-    expander: Expander, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, scope: Scope
-) -> None:
+    expander: Expander, node: Assignment, alternatives: tuple[Alternative, ...], exported: bool, span: Span,
+    scope: Scope,
+) -> None:  # fmt: skip
     trace = expander.substituter.trace
-    if not trace.is_kept:
-        return
-    trace.assignments.append(
-        VariableAssignment(
-            node.name,
-            alternatives,
-            exported,
-            scope.text.span(node.start, node.end),
-            scope.text.span(node.name_start, node.name_start + len(node.name)),
-            scope.context,
-            len(trace.invocations),
+    if trace.is_kept:
+        name = scope.text.span(node.name_start, node.name_start + len(node.name))
+        trace.assignments.append(
+            VariableAssignment(node.name, alternatives, exported, span, name, scope.context, len(trace.invocations))
         )
-    )
 
 
 def set_variable(

@@ -43,7 +43,8 @@ def run_simple(
         values = expand_assignment(interpreter.expander, assignment, scope)
         field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
         variables.append((assignment.name, field))
-        record_assignment(interpreter.expander, assignment, tuple(values), True, scope)
+        place = scope.text.span(assignment.start, assignment.end)
+        record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
     span = scope.text.span(words[0].start, node.words[-1].end)
     if redirects or len(choices) > 1:
