@@ -9,7 +9,7 @@ from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 
 WHITESPACE = " \t\n"
-WORDS = Regex(r"[^ \t\n]+|[ \t\n]+")
+WORDS = Regex(r"[^ \t\n]+")
 
 # Consecutive pieces of a field to be, and whether they are split, as they come from an unquoted expansion. None instead
 # of pieces ends the field.
@@ -50,21 +50,56 @@ def split_fields(segments: Segments, state: State) -> Fields:
     else:
         return (joined(segments),)
     separators = separators_of(state)
-    if separators == WHITESPACE:
-        unbroken = _unbroken(segments)
-        if unbroken is not None:
-            return (unbroken,)
+    return _split_at_blanks(segments) if separators == WHITESPACE else _split_at(segments, separators)
+
+
+def _split_at_blanks(segments: Segments) -> Fields:
+    """Field splitting by the usual IFS."""
+    fields: list[Pieces] = []
+    current: list[Piece] = []
+    for pieces, split in segments:
+        if pieces is None:
+            if current:
+                fields.append(tuple(current))
+                current = []
+            continue
+        if not split:
+            current.extend(pieces)
+            continue
+        for piece in pieces:
+            text = piece.text
+            if text is None:
+                current.append(piece if piece.open else _opened(piece))
+                continue
+            if text and " " not in text and "\t" not in text and "\n" not in text:
+                current.append(piece)
+                continue
+            at = 0
+            for match in WORDS.finditer(text):
+                start, end = match.span()
+                if start > at and current:
+                    fields.append(tuple(current))
+                    current = []
+                current.append(part_of(piece, start, end))
+                at = end
+            if at < len(text) and current:
+                fields.append(tuple(current))
+                current = []
+    if current:
+        fields.append(tuple(current))
+    return tuple(fields)
+
+
+def _split_at(segments: Segments, separators: str | None) -> Fields:
+    """Field splitting by another IFS, None where it is unknown."""
     fields: list[Pieces] = []
     current: list[Piece] | None = None
     closed = False  # whitespace ended a field, so that one other separator still belongs to its end
     separating = WHITESPACE if separators is None else separators
     whitespace = "".join([each for each in separating if each in WHITESPACE])
-    if separating == WHITESPACE:
-        words = WORDS
-    else:
-        # one separator at a time: two that are not whitespace have an empty field between them
-        inside = re.escape(separating)
-        words = Regex(f"[^{inside}]+|[{inside}]" if separating else "(?s:.+)")
+    # one separator at a time: two that are not whitespace have an empty field between them
+    inside = re.escape(separating)
+    words = Regex(f"[^{inside}]+|[{inside}]" if separating else "(?s:.+)")
     for pieces, split in segments:
         if pieces is None:
             if current is not None:
@@ -100,25 +135,6 @@ def split_fields(segments: Segments, state: State) -> Fields:
     if current is not None:
         fields.append(tuple(current))
     return tuple(fields)
-
-
-def _unbroken(segments: Segments) -> Pieces | None:
-    """The usual case: all pieces, where no white space splits them; else None."""
-    found: list[Piece] = []
-    for pieces, split in segments:
-        if pieces is None:
-            return None
-        if not split:
-            found.extend(pieces)
-            continue
-        for piece in pieces:
-            text = piece.text
-            if text is None:
-                piece = piece if piece.open else _opened(piece)
-            elif not text or " " in text or "\t" in text or "\n" in text:
-                return None
-            found.append(piece)
-    return tuple(found)
 
 
 def _opened(piece: Piece) -> Piece:
