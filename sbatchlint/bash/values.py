@@ -209,16 +209,17 @@ class Text:
 
     Its characters are those of `shown_text(pieces)`; `span` maps a range of them back to the file, and `pieces` gives
     the pieces of a range, so that what was already expanded keeps its history when the text is parsed again.
-    `is_plain`: its characters follow each other in the file.
+    `is_plain`: its characters follow each other in the file, from `start` on.
     `whole`: the text as sbatch gets it: of a file, also what no shell reads of it (a byte-order mark, NUL bytes).
     """
 
-    __slots__ = ("_starts", "field", "is_plain", "string", "whole")
+    __slots__ = ("_starts", "field", "is_plain", "start", "string", "whole")
 
     def __init__(self, field: Pieces, whole: str | None = None) -> None:
         self.field = field
         # one piece, and no expansion's: its characters follow each other in the file
         self.is_plain = len(field) == 1 and field[0].expansion is None and field[0].text is not None
+        self.start = field[0].start if field else 0
         self.string = shown_text(field)
         self.whole = self.string if whole is None else whole
         starts = [0]
@@ -249,7 +250,7 @@ class Text:
             return self
         from sbatchlint.source.templates import rendered  # few files have such tags
 
-        string, base = self.string, self.field[0].start
+        string, base = self.string, self.start
         parts = rendered(string)
         if len(parts) < 2:
             return self
@@ -275,8 +276,7 @@ class Text:
     def span(self, start: int, end: int) -> Span:
         """Where characters `start` to `end` stand in the file, from the first to the last of them."""
         if self.is_plain:
-            base = self.field[0].start
-            return _new(Span, (base + start, base + end))
+            return _new(Span, (self.start + start, self.start + end))
         if start < end <= len(self.string):
             number = bisect_right(self._starts, start) - 1
             text, begin, behind, expansion, _ = self.field[number]
@@ -299,8 +299,7 @@ class Text:
         if end <= start:
             return ()
         if self.is_plain:
-            base = self.field[0].start
-            return (_new(Piece, (self.string[start:end], base + start, base + end, None, False)),)
+            return (_new(Piece, (self.string[start:end], self.start + start, self.start + end, None, False)),)
         first = self._piece_at(start)
         low, high = start - self._starts[first], end - self._starts[first]
         text, begin, _, expansion, _ = self.field[first]

@@ -182,7 +182,10 @@ def assign(
     if is_exported is False and node.name in ENVIRONMENT_NAMES:
         is_exported = True  # a variable from the environment stays exported
     alternatives = widen(values, node.name, span, scope.context.phase)
-    size = max([len(each.fields) if array else len(each.fields[0]) for each in alternatives if each.fields], default=0)
+    size = 0
+    for each in alternatives:
+        if each.fields:
+            size = max(size, len(each.fields if array else each.fields[0]))
     expander.substituter.spend(size, scope, node)
     state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
     record_assignment(expander, node, alternatives, is_exported, span, scope)
