@@ -49,13 +49,13 @@ class State:
 
     def __init__(self) -> None:
         self.variables = Variables()
-        # functions and options are seldom changed, and never in place: see set_function, set_option
+        # these are seldom changed, and never in place: see set_function, set_option, set_file
         self.functions: LayeredDict[ShellFunction] = LayeredDict()
         # set -e and the like: True, False, or None where branches disagree
         self.options: dict[str, bool | None] = {}
+        self.files: LayeredDict[tuple[Alternative, ...]] = LayeredDict()  # that the script wrote: content by name
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
-        self.files: LayeredDict[tuple[Alternative, ...]] = LayeredDict()  # that the script wrote: content by name
         self.sourced = False  # a file that cannot be read here ran in this shell
         # something may have failed before: the shell may have exited, or abandoned a command halfway
         self.doubtful = False
@@ -73,7 +73,7 @@ class State:
         new.options = self.options
         new.positional = self.positional
         new.zero = self.zero
-        new.files = self.files.copy()
+        new.files = self.files
         new.doubtful = self.doubtful
         new.escaped = self.escaped
         new.sourced = self.sourced
@@ -102,6 +102,10 @@ class State:
             self.functions[name] = function
         else:
             self.functions.pop(name, None)
+
+    def set_file(self, name: str, content: tuple[Alternative, ...]) -> None:
+        self.files = self.files.copy()
+        self.files[name] = content
 
     def set_option(self, name: str, value: bool | None) -> None:
         self.options = {**self.options, name: value}
@@ -184,9 +188,9 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
             content = state.files[name]
             old = result.files.get(name)
             if old is None:
-                result.files[name] = content
+                result.set_file(name, content)
             elif old is not content:
-                result.files[name] = tuple(dict.fromkeys((*old, *content)))[:MOST_ALTERNATIVES]
+                result.set_file(name, tuple(dict.fromkeys((*old, *content)))[:MOST_ALTERNATIVES])
         result.sourced = result.sourced or state.sourced
         if state.positional != result.positional:
             result.positional = None

@@ -240,6 +240,8 @@ class LayeredDict(MutableMapping[str, Named]):
 
     def changes(self, other: "LayeredDict[Named]") -> Iterable[str]:
         """The names whose objects differ between the two."""
+        if self is other:
+            return ()
         if self._shared is other._shared:
             names = differing(self._own, other._own)
             return [name for name in names if self.get(name) is not other.get(name)]

@@ -142,15 +142,14 @@ def _targets(redirects: Sequence[Redirection]) -> list[tuple[str, bool]]:
 def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: Pieces | None, scope: Scope) -> None:
     for name, append in targets:
         if content is None:
-            scope.state.files[name] = ()
+            scope.state.set_file(name, ())
             continue
         old = scope.state.files.get(name) if append else None
         if old:
-            scope.state.files[name] = tuple(
-                Alternative(((each.fields or ((),))[0] + content,), each.guards) for each in old
-            )
+            own = [Alternative(((each.fields or ((),))[0] + content,), each.guards) for each in old]
+            scope.state.set_file(name, tuple(own))
         else:
-            scope.state.files[name] = (Alternative((content,), NO_GUARDS),)
+            scope.state.set_file(name, (Alternative((content,), NO_GUARDS),))
         text = Text(content)
         if BATCH_SCRIPT.match(text.string) and scope.context.phase is not Phase.TASK:
             interpreter.charge(WORK_OF["submission"], span_of_text(text))
