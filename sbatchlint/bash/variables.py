@@ -7,7 +7,7 @@ values of another.
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, compress, islice
 from operator import is_, is_not
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.source.text import Span
@@ -147,6 +147,9 @@ class _Layer(dict[str, Named]):
         self.selections: dict[Callable[[str, Named], bool], _Layer[Named]] = {}
 
 
+_NOTHING: _Layer[Any] = _Layer({})
+
+
 class LayeredDict(MutableMapping[str, Named]):
     """Variables, functions or files by name: a part that copies share and nobody changes, and the changes since, which
     copies share until one of them is changed."""
@@ -154,7 +157,7 @@ class LayeredDict(MutableMapping[str, Named]):
     __slots__ = ("_is_alone", "_own", "_shared")
 
     def __init__(self, shared: Mapping[str, Named] | None = None) -> None:
-        self._shared = _Layer(shared or {})
+        self._shared: _Layer[Named] = _Layer(shared) if shared else _NOTHING
         self._own: dict[str, Named | None] = {}  # None: deleted
         self._is_alone = True  # no copy has the same changes
 

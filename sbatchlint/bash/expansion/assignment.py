@@ -5,7 +5,7 @@ import re
 from sbatchlint.bash.expansion.arrays import element, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Expander, Scope
-from sbatchlint.bash.limits import MOST_PIECES
+from sbatchlint.bash.limits import MOST_PIECES, PIECES_OF_A_STATEMENT
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
@@ -109,7 +109,7 @@ def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int |
 
 def with_attributes(expander: Expander, values: list[Alternative], flags: str, scope: Scope) -> list[Alternative]:
     """The values as a variable with attributes stores them: evaluated (i), in lower (l) or upper case (u)."""
-    if not flags or not set(flags) & {"i", "l", "u"}:
+    if not set(flags) & {"i", "l", "u"}:
         return values
     return [
         each
@@ -160,8 +160,7 @@ def assign(
         array = True
         if old is None and node.append:
             before = _inherited(expander, node.name, scope)
-        values = _array(expander, node, node.value, before, flags, scope)
-        values = with_attributes(expander, values, flags, scope)
+        values = with_attributes(expander, _array(expander, node, node.value, before, flags, scope), flags, scope)
     else:
         array = array or node.index is not None or "A" in flags
         values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
@@ -174,7 +173,7 @@ def assign(
             values = _in_element(expander, values, before, index, node.append, flags, span, node.name, scope)
         elif node.append:
             values = _appended(expander, values, before, flags, scope)
-        else:
+        elif flags:
             values = with_attributes(expander, values, flags, scope)
     if local and state.restored is not None:
         state.restored.setdefault(node.name, old)
@@ -186,7 +185,8 @@ def assign(
     for each in alternatives:
         if each.fields:
             size = max(size, len(each.fields if array else each.fields[0]))
-    expander.substituter.spend(size, scope, node)
+    if size >= PIECES_OF_A_STATEMENT:
+        expander.substituter.spend(size, scope, node)
     state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
     record_assignment(expander, node, alternatives, is_exported, span, scope)
 

@@ -298,10 +298,13 @@ class WordExpander:
                     pieces = (Piece("", offset, offset),)
                 alone.append((pieces, loose and not part.quoted))
                 continue
-            if isinstance(part, Piece):
+            if isinstance(part, Parameter):
+                found = self.parameters.expand(part, scope, split)
+            elif isinstance(part, Piece):
                 alone.append(((part,), False))
                 continue
-            found = self.part(part, scope, split)
+            else:
+                found = self.part(part, scope, split)
             if len(found) == 1 and not found[0][1]:
                 alone.extend(found[0][0])
                 continue
@@ -364,8 +367,11 @@ class WordExpander:
 
     def arithmetic(self, start: int, end: int, scope: Scope, span: Span) -> Pieces:
         """The value of an arithmetic expression, as one piece."""
-        value, inputs = self.number(start, end, scope)
-        self.note_names(start, end, scope)
+        word, inner = self._expression(start, end, scope)
+        value, inputs, _ = self._number(word, inner)
+        if value is None:
+            scope.state.doubtful = True
+        self._note_names(word, inner)
         expansion = Expansion("$((" + scope.text.string[start:end].strip() + "))", span, scope.context.phase, inputs)
         return (Piece(None if value is None else str(value), span.start, span.end, expansion),)
 
@@ -374,22 +380,21 @@ class WordExpander:
 
         bash abandons the command around an invalid expression.
         """
-        value, inputs, _ = self._number(start, end, scope)
+        value, inputs, _ = self._number(*self._expression(start, end, scope))
         if value is None:
             scope.state.doubtful = True
         return value, inputs
 
     def truth(self, start: int, end: int, scope: Scope) -> int | None:
         """The exit status of `((…))`, None where unknown; an invalid expression is false."""
-        value, _, wrong = self._number(start, end, scope)
+        value, _, wrong = self._number(*self._expression(start, end, scope))
         return 1 if wrong else None if value is None else int(not value)
 
-    def _number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
+    def _number(self, word: Word, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
         """The value of an expression, its inputs, and whether it is certainly invalid."""
         inputs: dict[Expansion, None] = {}
         expression = ""
         known = True
-        word, scope = self._expression(start, end, scope)
         for part in word.parts:
             if isinstance(part, Literal):
                 expression += part.text.replace('"', "")
@@ -415,16 +420,19 @@ class WordExpander:
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
         """Records the variables that an expression names without `$`."""
-        if end - start > MOST_NOTED:
-            self.substituter.limits.note("value", scope.text.span(start, end))
+        self._note_names(*self._expression(start, end, scope))
+
+    def _note_names(self, word: Word, scope: Scope) -> None:
+        trace = self.substituter.trace
+        if word.end > MOST_NOTED:
+            self.substituter.limits.note("value", scope.text.span(0, word.end))
             return
-        word, scope = self._expression(start, end, scope)
         for part in word.parts:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
                     span = scope.text.span(part.start + match.start(), part.start + match.end())
                     found = scope.state.variables.get(match[0])
-                    self.substituter.trace.record_read(match[0], span, "arithmetic", found, scope.context)
+                    trace.record_read(match[0], span, "arithmetic", found, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""
