@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
@@ -99,6 +100,7 @@ class Piece(NamedTuple):
 Pieces = tuple[Piece, ...]
 # The constructor without its wrapper, where most pieces and spans are made: twice as fast.
 _new = tuple.__new__
+_open = attrgetter("open")
 
 
 def text_of(field: Pieces) -> str | None:
@@ -123,6 +125,8 @@ def shown_text(field: Pieces) -> str:
 
 def known_prefix(field: Pieces) -> str:
     """The text of a field up to its first unknown piece."""
+    if len(field) == 1:
+        return field[0].text or ""
     parts = []
     for piece in field:
         if piece.text is None:
@@ -133,7 +137,7 @@ def known_prefix(field: Pieces) -> str:
 
 def is_open(field: Pieces) -> bool:
     """Whether the field may turn out to be no word, or several."""
-    return field[0].open if len(field) == 1 else any(piece.open for piece in field)
+    return any(map(_open, field))
 
 
 def span_of(field: Pieces) -> Span:
