@@ -9,15 +9,25 @@ from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.limits import WORK_OF
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Submission
-from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, cut, expansions, flattened, is_open, text_of
+from sbatchlint.bash.values import (
+    Expansion,
+    Phase,
+    Piece,
+    Pieces,
+    Text,
+    cut,
+    expansions,
+    flattened,
+    is_open,
+    shown_text,
+    text_of,
+)
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
 from sbatchlint.source.numbers import parse_integer
-from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 SHELLS = {"bash", "sh", "dash", "ksh", "zsh"}
 SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
-BATCH_SCRIPT = Regex(r"\A\s*#!.*(?:\n.*)*?^#SBATCH", re.MULTILINE)
 
 
 # --- what a command prints -----------------------------------------------------------------------
@@ -150,8 +160,10 @@ def _store(interpreter: Interpreter, targets: list[tuple[str, bool]], content: P
             scope.state.set_file(name, tuple(own))
         else:
             scope.state.set_file(name, (Alternative((content,), NO_GUARDS),))
-        text = Text(content)
-        if BATCH_SCRIPT.match(text.string) and scope.context.phase is not Phase.TASK:
+        string = shown_text(content)
+        is_batch = string.lstrip().startswith("#!") and "\n#SBATCH" in string
+        if is_batch and scope.context.phase is not Phase.TASK:
+            text = Text(content)
             interpreter.charge(WORK_OF["submission"], span_of_text(text))
             quoted = not any(piece.expansion is not None for piece in content)
             interpreter.trace.submissions.append(Submission(text, span_of_text(text), quoted, None))
