@@ -13,6 +13,8 @@ END = "\0"
 BREAKS = frozenset(" \t\n;&|)" + END)
 
 plain_run = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`\0]+").match
+# The blanks before a word and the word, where it has but ordinary characters and can be nothing else.
+plain_word = re.compile(r"[ \t]*+([^ \t\r\n;&|()<>'\"\\$`\0#{0-9][^ \t\r\n;&|()<>'\"\\$`\0]*+)(?=[ \t\n;&|)\0])").match
 parenthesis_run = re.compile(r"[^()'\"\\$`\0]+").match
 regex_run = re.compile(r"[^ \t\r\n;&()<>'\"\\$`\0]+").match
 double_run = re.compile(r"[^\"\\$`\0]+").match

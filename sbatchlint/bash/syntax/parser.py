@@ -119,7 +119,7 @@ class Parser(SimpleCommands):
             if not stops:
                 self.begun = start
             try:
-                statement = self.and_or()
+                statement = self.and_or(match)
                 character = text[self.at]
                 if character == ";":
                     # `;;` ends an item of `case`, and is an error elsewhere.
@@ -158,10 +158,10 @@ class Parser(SimpleCommands):
             raise TextTooLong
         return None if program.errors else program.statements
 
-    def and_or(self) -> Statement:
-        """Parses `a && b || c`, which is left-associative."""
+    def and_or(self, match: re.Match[str] | None) -> Statement:
+        """Parses `a && b || c`, which is left-associative. `match`: of a reserved word at the cursor."""
         text = self.text
-        left = self.pipeline()
+        left = self.pipeline(match)
         chained = 1
         while True:
             character = text[self.at]
@@ -169,18 +169,17 @@ class Parser(SimpleCommands):
                 return left
             self.at += 2
             self.skip()
-            right = self.pipeline()
+            right = self.pipeline(reserved(text, self.at))
             left = AndOr(left, character * 2, right, left.start, right.end)
             chained += 1
             if chained > MOST_CHAINED:
                 raise TextTooLong
 
-    def pipeline(self) -> Statement:
+    def pipeline(self, match: re.Match[str] | None) -> Statement:
         text = self.text
         start = self.at
         negated = timed = False
         end = start
-        match = reserved(text, start)
         while match and match[0] in ("!", "time"):
             if match[0] == "!":
                 negated = not negated
@@ -194,23 +193,21 @@ class Parser(SimpleCommands):
             match = reserved(text, self.at)
         if timed and (text[self.at] in "\n;" + END or text[self.at] in ")&"):
             return Pipeline((Simple((), (), (), end, end),), negated, start, end)
-        first = self.command()
+        first = self.command(match)
         if text[self.at] != "|" or text[self.at + 1] == "|":
             return Pipeline((first,), negated, start, first.end) if timed else first
         commands = [first]
         while text[self.at] == "|" and text[self.at + 1] != "|":
             self.at += 2 if text[self.at + 1] == "&" else 1
             self.skip()
-            commands.append(self.command())
+            commands.append(self.command(reserved(text, self.at)))
             if len(commands) > MOST_CHAINED:
                 raise TextTooLong
         return Pipeline(tuple(commands), negated, start, commands[-1].end)
 
     # Commands
 
-    def command(self) -> Statement:
-        text = self.text
-        match = reserved(text, self.at)
+    def command(self, match: re.Match[str] | None) -> Statement:
         if match:
             word = match[0]
             if word in OPENERS:
@@ -221,7 +218,7 @@ class Parser(SimpleCommands):
                 return self.coprocess()
             if word != "time":
                 raise ShellSyntaxError(self.at, "closer" if word in CLOSERS else "")
-        elif text[self.at] == "(":
+        elif self.text[self.at] == "(":
             return self.compound("(")
         return self.simple()
 
@@ -284,7 +281,7 @@ class Parser(SimpleCommands):
             opener = reserved(self.text, self.at)
             if not ((opener and opener[0] in OPENERS) or self.text[self.at] == "("):
                 self.at = at
-        command = self.command()
+        command = self.command(reserved(self.text, self.at))
         return Background(command, start, command.end)
 
     def if_command(self, start: int) -> Statement:

@@ -11,6 +11,7 @@ from sbatchlint.bash.syntax.characters import (
     blank_run,
     comment,
     gap_run,
+    plain_word,
     reserved,
 )
 from sbatchlint.bash.syntax.heredocs import body_of, delimiter_of, end_of
@@ -32,6 +33,7 @@ _redirect = re.compile(
     r"([0-9]+|\{[A-Za-z_][A-Za-z0-9_]*(?:\[[^]\s]*\])?\})?(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|&>>|&>)"
 ).match
 function_parentheses = re.compile(r"\((?:[ \t]|\\\n)*\)").match
+_ends = frozenset("\n;&|)" + END)
 _declarations = frozenset(("declare", "export", "local", "readonly", "typeset"))
 _arrays_allowed = frozenset(("eval", "let", "alias"))
 
@@ -137,6 +139,14 @@ class SimpleCommands(WordLexer):
         redirects: list[Redirect] = []
         declares = False
         while True:
+            if len(words) > MOST_NODES:
+                raise TextTooLong
+            if words and not declares:
+                match = plain_word(text, end)
+                if match:
+                    at, end = match.span(1)
+                    words.append(Word((Literal(match[1], at, end, False),), at, end))
+                    continue
             at = blank_run(text, end).end()  # type: ignore[union-attr]
             character = text[at]
             self.at = at
@@ -146,7 +156,7 @@ class SimpleCommands(WordLexer):
                     redirects.append(self.redirect(match))
                     end = redirects[-1].end
                     continue
-            if character in "\n;&|)" + END:
+            if character in _ends:
                 break
             if character == "#":
                 self.at = comment(text, at).end()  # type: ignore[union-attr]
@@ -176,8 +186,6 @@ class SimpleCommands(WordLexer):
                     raise ShellSyntaxError(at, "end")
                 word = Word((Literal(text[at:end], at, end, False),), at, end)
             words.append(word)
-            if len(words) > MOST_NODES:
-                raise TextTooLong
         if end == start:
             self.unexpected()
         self.room.take(1 + len(words) + len(redirects))
