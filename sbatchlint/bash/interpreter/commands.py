@@ -1,6 +1,7 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
 from sbatchlint.bash.expansion.protocol import Scope
@@ -9,7 +10,7 @@ from sbatchlint.bash.interpreter.double_brackets import Condition
 from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Assignment, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
@@ -35,7 +36,9 @@ def run_simple(
             expand_redirects(interpreter.expander, node.redirects, scope)
             declaration(interpreter, node, scope)
             return [], scope.state
-    words = [word for word in node.words if isinstance(word, Word)]
+    words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
+    if interpreter.silent:
+        words = _expanded_silently(interpreter, node, words, scope)
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
     variables: list[tuple[str, Pieces]] = []
@@ -76,6 +79,43 @@ def run_simple(
     if len(ends) == 1:
         return invocations, ends[0][0]
     return invocations, join(ends, scope.context.phase)
+
+
+def _expanded_silently(interpreter: Interpreter, node: Simple, words: Sequence[Word], scope: Scope) -> Sequence[Word]:
+    """The words of a command that decide, in a silent replay, what the shell's state is after it.
+
+    Those of most commands do not, but for the first: nobody looks at what such a replay starts.
+    """
+    state = scope.state
+    first = words[0].parts[0] if len(words[0].parts) == 1 else None
+    if scope.context.captured or STDOUT in state.variables or node.assignments or not isinstance(first, Literal):
+        return words
+    name = first.text
+    if name == "echo":
+        if interpreter.written or node.redirects:
+            return words
+    elif name in builtins.BUILTINS or name in programs.PRINTING or "{" in name:
+        return words
+    return words if name in state.functions else [words[0], *(each for each in words[1:] if not _is_idle(each, state))]
+
+
+def _is_idle(word: Word, state: State) -> bool:
+    """Whether a word has one value, and to expand it changes nothing."""
+    strict = state.option("nounset") is not False
+    for part in word.parts:
+        if isinstance(part, Literal):
+            continue
+        if not isinstance(part, Parameter) or part.operator or part.index is not None:
+            return False
+        variable = state.variables.get(part.name)
+        if variable is None:
+            if strict:
+                return False
+        elif strict and variable.array or len(variable.alternatives) != 1:
+            return False
+        elif variable.alternatives[0].fields is None or variable.alternatives[0].guards:
+            return False
+    return True
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

@@ -36,6 +36,7 @@ class ControlFlow(Interpreter):
         self.all_silent = MOST_SILENT_OF_ALL
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
+        self.written = False  # whether a group around has redirects
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
         self.keys = 0
 
@@ -105,7 +106,7 @@ class ControlFlow(Interpreter):
         marks = self.marks()
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace(is_kept=False)
-        returns, leaves = self.return_states, self.exit_states
+        returns, leaves, written = self.return_states, self.exit_states, self.written
         try:
             result = walk()
         except LoopBudgetExceeded:
@@ -114,6 +115,7 @@ class ControlFlow(Interpreter):
             return None
         finally:
             self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
+            self.written = written
             escaped = self.reset(marks)
             if outermost:
                 self.all_silent -= allowed - self.silent

@@ -279,6 +279,7 @@ class ScriptInterpreter(ControlFlow):
 
     def on_group(self, node: Group, scope: Scope) -> State | None:
         first = len(self.trace.invocations)
+        outer, self.written = self.written, self.written or bool(node.redirects)
         if node.subshell:
             context = scope.context.in_shell("subshell", scope.text.span(node.start, node.end))
             inner = Scope(scope.state.copy(), scope.text, context)
@@ -286,6 +287,7 @@ class ScriptInterpreter(ControlFlow):
             state: State | None = self.after_subshell(end, scope)
         else:
             state = self.body_of(node.body, node.redirects, scope)
+        self.written = outer
         if node.redirects and state is not None:
             programs.record_group_output(self, self.redirected, first, Scope(state, scope.text, scope.context))
         return state

@@ -44,6 +44,10 @@ def without_final_newlines(pieces: Pieces) -> Pieces:
     return pieces
 
 
+# Those whose output may be known by their words.
+PRINTING = frozenset({"cat", "echo", "expr", "printf", "tee"})
+
+
 def output_of(invocation: Invocation) -> Pieces | None:
     """What a command writes to standard output, as far as it is known: echo, printf, cat of a heredoc."""
     name = text_of(invocation.argv[0])

@@ -47,6 +47,7 @@ class Interpreter(Substituter, Protocol):
     loops around, innermost last. `silent`: how many statements may still be walked without being recorded, 0 while
     everything is recorded.
     `substituted`: the status of the last substitution. `redirected`: the redirects of the last compound command.
+    `written`: a group around has redirects, so that what its commands print may be the content of a file.
     """
 
     hooks: Hooks
@@ -58,6 +59,7 @@ class Interpreter(Substituter, Protocol):
     silent: int
     substituted: int | None
     redirected: Sequence[Redirection]
+    written: bool
 
     def charge(self, cost: int, span: Span) -> None:
         """Charges work that a statement does besides itself. Raises WorkBudgetExceeded where the budget is spent."""
