@@ -26,7 +26,8 @@ def run_simple(
         interpreter.substituted = 0
         for assignment in node.assignments:
             assign(interpreter.expander, assignment, scope)
-        expand_redirects(interpreter.expander, node.redirects, scope)
+        if node.redirects:
+            expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
         return [], scope.state
     first = node.words[0]
@@ -48,7 +49,7 @@ def run_simple(
         variables.append((assignment.name, field))
         place = scope.text.span(assignment.start, assignment.end)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
-    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope)
+    redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope) if node.redirects else ((), None)
     span = scope.text.span(words[0].start, node.words[-1].end)
     if redirects or len(choices) > 1:
         interpreter.charge(len(choices) - 1 + len(redirects), span)

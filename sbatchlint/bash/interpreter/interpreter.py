@@ -152,34 +152,21 @@ class ScriptInterpreter(ControlFlow):
     # --- simple commands and lists ---------------------------------------------------------------
 
     def on_simple(self, node: Simple, scope: Scope) -> State | None:
-        result = commands.run_simple(self, node, scope, None)
-        return self.record((result,), node.start, node.end, scope) if result[0] else result[1]
-
-    def record(
-        self,
-        results: Sequence[tuple[list[Invocation], State | None]],
-        start: int,
-        end: int,
-        scope: Scope,
-    ) -> State | None:
-        """Records a pipeline and returns the state after its last element."""
-        state = results[-1][1]
-        if not self.trace.is_kept:
-            return state
-        elements = tuple([tuple(invocations) for invocations, _ in results])
-        if any(elements):
-            self.trace.pipelines.append(
-                PipelineRun(
-                    elements,
-                    scope.text.span(start, end),
-                    scope.context,
-                    scope.state.option("errexit"),
-                    scope.state.option("pipefail"),
-                    scope.context.tested,
-                    len(self.trace.pipelines),
-                )
-            )
+        invocations, state = commands.run_simple(self, node, scope, None)
+        if invocations and self.trace.is_kept:
+            self.record((tuple(invocations),), node, scope)
         return state
+
+    def record(self, elements: tuple[tuple[Invocation, ...], ...], node: Statement, scope: Scope) -> None:
+        """Records a pipeline."""
+        pipelines, option = self.trace.pipelines, scope.state.option
+        span = scope.text.span(node.start, node.end)
+        pipelines.append(
+            PipelineRun(
+                elements, span, scope.context, option("errexit"), option("pipefail"), scope.context.tested,
+                len(pipelines),
+            )
+        )  # fmt: skip
 
     def command(self, invocation: Invocation, scope: Scope) -> State | None:
         return commands.run(self, invocation, scope)
@@ -192,7 +179,7 @@ class ScriptInterpreter(ControlFlow):
                 end.status = int(not end.status)
             return end
         self.charge(len(node.commands) - 1, scope.text.span(node.start, node.end))
-        elements: list[tuple[list[Invocation], State | None]] = []
+        elements: list[tuple[Invocation, ...]] = []
         given: Pieces | None = scope.state.stdin
         statuses: list[int | None] = []
         final = len(node.commands) - 1
@@ -211,7 +198,7 @@ class ScriptInterpreter(ControlFlow):
             for each in invocations:
                 each.piped_from = each.piped_from or number > 0
                 each.piped_to = each.piped_to or number < final
-            elements.append((invocations, scope.state))
+            elements.append(tuple(invocations))
             statuses.append(None if end is None or end.doubtful else end.status)
             if number < final:
                 given = self.captured_output(end, scope)
@@ -222,7 +209,8 @@ class ScriptInterpreter(ControlFlow):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
             status = status if scope.state.option("pipefail") else None
         scope.state.status = status if status is None or not node.negated else int(not status)
-        self.record(elements, node.start, node.end, Scope(scope.state, scope.text, context))
+        if any(elements) and self.trace.is_kept:
+            self.record(tuple(elements), node, Scope(scope.state, scope.text, context))
         return scope.state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
