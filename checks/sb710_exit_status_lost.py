@@ -33,12 +33,13 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
-from sbatchlint.analysis.script.exit_status import PATIENT, decisive_around, fates
+from sbatchlint.analysis.script.exit_status import decisive_around, fates
 from sbatchlint.analysis.script.needed_files import leaving_traces
+from sbatchlint.analysis.script.pipefail import ends_script, is_pipefail_safe
 from sbatchlint.analysis.script.status_records import Fates, Loss
 from sbatchlint.analysis.script.traps import leaving_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
+from sbatchlint.bash.syntax.tree import Heredoc
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
@@ -206,12 +207,9 @@ def _is_element(job: Job, loss: Loss) -> bool:
 
 def _giving_up(job: Job, found: Fates) -> Iterator[Finding]:
     """`exit`s before the work that follow on a message of an error, and give 0."""
-    end = max((each.index for each in found.work), default=-1)
-    exits = [
-        (message, each)
-        for message, each in zip(job.invocations, job.invocations[1:], strict=False)
-        if each.name == "exit" and each.index < end and _gives_up(message, each)
-    ]
+    end = max((each.index for each in found.work), default=0)
+    exits = [(job.invocations[each.index - 1], each) for each in job.invocations[1:end] if each.name == "exit"]
+    exits = [(message, each) for message, each in exits if _gives_up(message, each)]
     if not exits:
         return
     message, first = exits[0]
@@ -327,7 +325,7 @@ def _of_pipeline(job: Job, found: Fates, loss: Loss, name: str, many: str, leave
     begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
-    if all(each.command is not loss.command for each in fates(job, True).lost):
+    if ends_script(job, loss) or all(each.command is not loss.command for each in fates(job, True).lost):
         return begin + "write `set -o pipefail` before it", _pipefail(job, found)
     if not found.risky:
         return begin + "write `set -eo pipefail` near the top", None
@@ -356,25 +354,7 @@ def _pipefail(job: Job, found: Fates) -> Fix | None:
         if text.startswith(("#SBATCH", "#!")):
             break
         above = line.start
-    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=_is_pipefail_safe(job, hidden))
-
-
-def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
-    """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
-    if any(each.filter is None or each.filter.name not in PATIENT for each in hidden):
-        return False
-    starts = {each.by.start for each in hidden}
-    reads = set(job.trace.status_reads)
-    end = max((ran.order for ran in job.pipelines), default=0)
-    pipelines = [ran for ran in job.pipelines if len(ran.elements) > 1]
-    for ran in pipelines:
-        looked_at = ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == end
-        if ran.span.start not in starts and (looked_at or ran.context.calls):
-            return False
-    written = {
-        job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
-    }
-    return written <= {ran.span.start for ran in pipelines}
+    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
 
 
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sbatchlint.analysis.script.status_ledger import Ledger
 from sbatchlint.analysis.script.status_records import Arm, Fates, Process, Status, awaited, joined
-from sbatchlint.analysis.script.status_uses import assigned_status
+from sbatchlint.analysis.script.status_uses import PATIENT, assigned_status
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -39,12 +39,6 @@ from sbatchlint.job.once import once
 from sbatchlint.source.text import Span
 
 _MOST_STEPS, _MOST_CALLS = 20_000, 6
-# Filters whose status says nothing of what they read; a test of others is one of what was printed.
-_PATIENT_NAMES = (
-    "annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv rotatelogs sed sort tail tee tr ts"
-    " unbuffer uniq xz zstd"
-)
-PATIENT = frozenset(_PATIENT_NAMES.split())
 # Commands that answer or prepare: under errexit the job could end by them, though nothing is wrong.
 _RISKY_NAMES = (
     ". [ [[ ack activate bc cmp comm conda deactivate diff egrep expr fgrep fuser grep kill killall let ls lsof mamba"
@@ -98,6 +92,7 @@ class _Walk(Ledger):
             if not each.kind:
                 self.places.setdefault(each.span, []).append(each)
         self.runs: dict[Span, PipelineRun] = {each.span: each for each in job.pipelines}
+        self.may_leave = any(each.errexit is not False for each in job.pipelines)  # by errexit, which few scripts set
         self.process = Process()
         self.returns: list[list[Invocation]] = []
         self.loops: list[tuple[int, int]] = []
@@ -124,7 +119,7 @@ class _Walk(Ledger):
         )
         decisive = [each for each in decisive if self.weights[id(each)] >= least]
         decisive.extend(self.process.inner)
-        self.risky |= any(each.context.captured and each.name in _CHOOSY for each in self.job.invocations)
+        self.risky |= any(each.name in _CHOOSY and each.context.captured for each in self.job.invocations)
         work = [each for each in self.met if self.weights[id(each)] >= least > Weight.NONE]
         lost.sort(key=lambda each: each.command.index)
         met = [(each, self.weights[id(each)]) for each in self.met]
@@ -182,7 +177,8 @@ class _Walk(Ledger):
         if invocation is None:
             # a declaration, which the trace does not hold, or what never runs
             return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
-        self.note_options(self.span(node))
+        if self.may_leave:
+            self.note_options(self.span(node))
         name = invocation.name
         if name is None and len(invocation.argv[0]) == 1 and invocation.argv[0][0].expansion is None:
             return status  # a template's value: anything, or nothing
@@ -210,7 +206,7 @@ class _Walk(Ledger):
             return None
         if self.weight(invocation) is Weight.NONE:
             self.risky = self.risky or not self.tested and (name is None or name in _RISKY)
-            return status.behind(self.span(node)) if name in _SURE and invocation.text is None else _GOOD
+            return self.behind(node, status) if name in _SURE and invocation.text is None else _GOOD
         return self.ended((invocation,))
 
     def invocation(self, span: Span) -> Invocation | None:
@@ -218,12 +214,15 @@ class _Walk(Ledger):
         found = self.places.get(span)
         if not found:
             return None
-        index = bisect_right(found, self.at, key=lambda each: each.index)
-        result = found[index] if index < len(found) else found[-1]
+        result = found[-1]
+        if result.index > self.at and len(found) > 1:
+            result = found[bisect_right(found, self.at, key=lambda each: each.index)]
         self.at = max(self.at, result.index)
         return result
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
+        if status == _GOOD and self.process.started is None and not self.uses.reads(node.start, node.end):
+            return status  # so it is with nearly all
         pairs = [each for each in (*node.assignments, *node.words) if isinstance(each, Assignment)]
         for each in pairs:
             self.process.note_id(each)
@@ -246,7 +245,7 @@ class _Walk(Ledger):
             return status
         self.replace(node, status)
         substitutes = any("$(" in (text := self.text.string[each.start : each.end]) or "`" in text for each in pairs)
-        return _GOOD if substitutes else status.behind(self.span(node))
+        return _GOOD if substitutes else self.behind(node, status)
 
     def on_exit(self, node: Simple, invocation: Invocation, status: Status) -> None:
         ends = self.returns[-1] if invocation.name == "return" and self.returns else self.process.exits

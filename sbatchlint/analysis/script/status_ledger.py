@@ -86,6 +86,13 @@ class Ledger:
         told = tests and not isinstance(node, (Case, For)) and self.uses.reads(node.start, node.end)
         self.lose(status.carried, "told" if told else "later", self.span(node))
 
+    def behind(self, node: Statement, status: Status) -> Status:
+        """The status after a command that cannot fail."""
+        carried = status.carried
+        if not carried and not status.piped:
+            return status
+        return Status((), (), status.started, carried or status.hidden, self.span(node) if carried else status.by)
+
     def weight(self, command: Invocation) -> Weight:
         found = self.weights.get(id(command))
         if found is None:

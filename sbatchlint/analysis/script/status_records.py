@@ -103,12 +103,6 @@ class Status(NamedTuple):
     hidden: tuple[Invocation, ...] = ()
     by: Span | None = None
 
-    def behind(self, span: Span) -> "Status":
-        """The status after a command that cannot fail."""
-        if not self.carried and not self.piped:
-            return self
-        return Status(started=self.started, hidden=self.carried or self.hidden, by=span if self.carried else self.by)
-
 
 class Process:
     """A shell process: the statuses that it ends with, and what it has in the background.

@@ -27,6 +27,12 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.source.regex import Regex
 
 STATUS = frozenset({"?", "PIPESTATUS"})
+# Filters whose status says nothing of what they read; a test of others is one of what was printed.
+_PATIENT_NAMES = (
+    "annotate-output bzip2 cat col cut gzip lbzip2 logger lz4 nl pigz pbzip2 pv rotatelogs sed sort tail tee tr ts"
+    " unbuffer uniq xz zstd"
+)
+PATIENT = frozenset(_PATIENT_NAMES.split())
 # Commands that tell something, or do nothing.
 _TELLING_NAMES = (
     ": cat date echo free local logger mail mailx mpack printf sacct scontrol sendmail set sleep squeue sstat true"

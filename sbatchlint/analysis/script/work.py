@@ -91,11 +91,12 @@ def weight(job: Job, command: Invocation) -> Weight:
     if _is_given(command):
         return Weight.STEP
     starters = _steps_and_launchers(job)
-    below = command.descendants() or _called(job, command)
-    starts = id(command) in starters or command.name == "srun" or not starters.isdisjoint(map(id, below))
+    starts = id(command) in starters or command.name == "srun"
+    below = command.descendants() if command.children else _called(job, command) if command.state.functions else []
     leaves = [each for each in below if not each.children]
     if not leaves:
         return Weight.STEP if starts else _of_leaf(command)
+    starts = starts or not starters.isdisjoint(map(id, below))
     heaviest = max(map(_of_leaf, leaves))
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
 
