@@ -39,7 +39,7 @@ from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.slurm.lines import BLANKS
+from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
@@ -104,9 +104,12 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     for setting in job.directives.settings:
-        if setting.value_token is not None and setting.value_token.part(setting.value_start)[0] not in seen:
-            seen.add(setting.value_token.part(setting.value_start)[0])
-            yield from _in_value(job, setting)
+        token, line = setting.value_token, setting.value_line
+        if token is not None and line is not None:
+            start, end = token.part(setting.value_start)
+            if start not in seen:
+                seen.add(start)
+                yield from _in_value(job, setting, line, start, end)
     for problem in job.directives.problems:
         if problem.kind == "stray-word":
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
@@ -141,11 +144,8 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
         yield Finding(span, f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it")
 
 
-def _in_value(job: Job, setting: Setting) -> Iterator[Finding]:
-    token, line, string = setting.value_token, setting.value_line, job.directives.text.string
-    if token is None or line is None:
-        return
-    start, end = token.part(setting.value_start)
+def _in_value(job: Job, setting: Setting, line: DirectiveLine, start: int, end: int) -> Iterator[Finding]:
+    string = job.directives.text.string
     raw = string[start:end]
     found, first_word = find_placeholder(setting.name, raw), may_open_placeholder(setting.name, raw)
     if found is None and not first_word:

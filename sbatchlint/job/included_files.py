@@ -30,10 +30,21 @@ class IncludedFiles:
         self._texts: dict[str, Text | None] = {}
 
     @cached_property
+    def project(self) -> str | None:
+        """The nearest folder above the script, or its own, that looks like the root of a project; None without one."""
+        at = os.path.dirname(os.path.abspath(self.workspace.path))
+        while not lookups.has_any(at, *_MARKS):
+            above = os.path.dirname(at)
+            if above == at:
+                return None
+            at = above
+        return at
+
+    @cached_property
     def _folders(self) -> tuple[str, ...]:
         """The folders in which a relative path is tried, the project's last."""
         folder = os.path.dirname(os.path.abspath(self.workspace.path))
-        root = project_root(folder)
+        root = self.project or folder
         return (folder,) if folder == root else (folder, root)
 
     @cached_property
@@ -56,7 +67,7 @@ class IncludedFiles:
 
     @property
     def root(self) -> str:
-        """The project's folder."""
+        """The project's folder; that of the script without one."""
         return self._folders[-1]
 
     @staticmethod
@@ -94,19 +105,3 @@ class IncludedFiles:
         shown = os.path.relpath(path) if not os.path.isabs(self.workspace.path) else path
         source = Source.from_bytes(data, shown)
         return Text((literal(source.text, self.workspace.attach(source, included_from)),))
-
-
-def project_root(folder: str) -> str:
-    """The nearest parent folder that looks like the root of a project; the folder itself without one."""
-    return marked_root(folder) or folder
-
-
-def marked_root(folder: str) -> str | None:
-    """The nearest parent folder, or the folder itself, that looks like the root of a project; None without one."""
-    at = folder
-    while not lookups.has_any(at, *_MARKS):
-        above = os.path.dirname(at)
-        if above == at:
-            return None
-        at = above
-    return at

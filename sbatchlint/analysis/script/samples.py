@@ -8,7 +8,6 @@ import re
 
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
-from sbatchlint.job.included_files import marked_root
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.source.regex import Regex
@@ -51,7 +50,7 @@ def sample_kind(job: Job) -> str:
 
     A template is one by its name or folder, or by the slots of an engine in its options.
     """
-    path = _path_in_project(job.source.path)
+    path = _path_in_project(job)
     folder, _, name = path.rpartition(os.sep)
     # a model draws samples in `sample.sbatch`
     words = {word.lower() for word in _WORDS.split(folder)} | (
@@ -69,11 +68,11 @@ def is_unfinished(job: Job) -> bool:
     return sample_kind(job) in ("fixture", "template")
 
 
-def _path_in_project(path: str) -> str:
+def _path_in_project(job: Job) -> str:
     """The path from the project's root; outside of projects that of the nearest folder."""
-    whole = os.path.abspath(path)
-    folder = os.path.dirname(whole)
-    return os.path.relpath(whole, marked_root(folder) or os.path.dirname(folder))
+    path = os.path.abspath(job.source.path)
+    root = job.hooks.files.project or os.path.dirname(os.path.dirname(path))
+    return path.removeprefix(root).lstrip(os.sep)
 
 
 def _has_slots(job: Job) -> bool:

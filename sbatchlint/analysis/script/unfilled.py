@@ -85,7 +85,8 @@ def unfilled(job: Job) -> list[Unfilled]:
     if not job.is_shell or not _may_have_signs(job.source.text):
         return []
     found: dict[tuple[int, int], Unfilled] = {}
-    for command in job.invocations:
+    words = "\n".join([word for command in job.invocations for word in command.words])
+    for command in job.invocations if _speaks_of_signs(words) else ():
         if not any(map(_has_signs, command.words)):
             continue
         certain, image = not command.context.conditional, _image(command)
@@ -104,6 +105,10 @@ def unfilled(job: Job) -> list[Unfilled]:
 
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _may_have_signs(text: str) -> bool:
+    return _speaks_of_signs(text)
+
+
+def _speaks_of_signs(text: str) -> bool:
     small = text.lower()
     return any(map(small.__contains__, _WORDS_OF_SIGNS)) or _ANGLED.search(text) is not None
 

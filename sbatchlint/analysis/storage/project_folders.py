@@ -6,7 +6,6 @@ from functools import lru_cache
 from itertools import islice
 
 from sbatchlint.job import Job
-from sbatchlint.job.included_files import project_root
 from sbatchlint.job.once import once
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
@@ -30,9 +29,8 @@ def project_folders(job: Job) -> tuple[str, ...]:
     """The script's folder and those above it, up to that of the project; none for a script that is no file."""
     if not job.source.own.has_files_beside or not lookups.exists(job.source.path):
         return ()
-    folder = os.path.dirname(os.path.abspath(job.source.path))
-    root, found = project_root(folder), [folder]
-    while found[-1] != root:
+    found = [os.path.dirname(os.path.abspath(job.source.path))]
+    while found[-1] != job.hooks.files.root:
         found.append(os.path.dirname(found[-1]))
     return tuple(found)
 
