@@ -26,7 +26,8 @@ def may_be_array(job: Job) -> bool:
 @once
 def shows_array(job: Job) -> bool:
     """Whether a comment, or a file beside the script, shows it submitted as an array."""
-    if _IN_COMMENT.search(job.source.own.text) is not None:
+    own = job.source.own.text
+    if "sbatch" in own and _IN_COMMENT.search(own) is not None:
         return True
     if not lookups.exists(job.source.path):
         return False

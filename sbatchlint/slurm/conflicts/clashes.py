@@ -28,8 +28,10 @@ def clashes(values: Values, versions: Sequence[str], component: int = 0, compone
 
     Rules about values that are not known give nothing.
     """
-    free = _FREE if "deadline" in values or "time-min" in values else _FREE_WITHOUT_LIMITS
-    given = tuple([each for each in values.items() if each[0] not in free])
+    free = [name for name, others in _FREE_WITHOUT.items() if name in values and others.isdisjoint(values)]
+    if components < 2:
+        free.append("array")
+    given = tuple([each for each in values.items() if each[0] not in _FREE and each[0] not in free])
     return _clashes(given, tuple(versions), min(component, 1), min(components, 2))
 
 
@@ -39,7 +41,15 @@ _FREE_NAMES = (
     " partition qos requeue reservation signal wait-all-nodes"
 )
 _FREE = frozenset(_FREE_NAMES.split())
-_FREE_WITHOUT_LIMITS = _FREE | {"time"}
+# Those of which rules speak only beside one of these.
+_FREE_WITHOUT = {
+    "constraint": frozenset({"batch"}),
+    "exclude": frozenset({"nodelist"}),
+    "exclusive": frozenset({"oversubscribe"}),
+    "mem": frozenset({"mem-per-cpu", "mem-per-gpu"}),
+    "mem-per-cpu": frozenset({"mem", "mem-per-gpu"}),
+    "time": frozenset({"deadline", "time-min"}),
+}
 
 
 @lru_cache(maxsize=1024)
