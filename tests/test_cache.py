@@ -477,3 +477,15 @@ def test_the_record_of_every_lookup(tmp_path: Path) -> None:
     assert {str(name) for name, *_ in changed} == {
         "exists", "is_file", "is_folder", "is_same_file", "real_path", "names_in", "read",
     }  # fmt: skip
+
+
+def test_at_rest_a_file_is_read_once(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    os.utime(file, (0, 0))
+    lookups.rest(True)
+    assert lookups.read(str(file), 3) == b"old"
+    file.write_text("new")
+    assert lookups.read(str(file), 3) == b"old"
+    lookups.rest(False)
+    assert lookups.read(str(file), 3) == b"new"

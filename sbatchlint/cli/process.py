@@ -129,7 +129,11 @@ def _processed(
     jobs = min(jobs, len(scripts))
     if jobs < 2:
         outcomes = (process(script, resolver, mode, recording) for script in scripts)
-        return list(_counted(outcomes, len(scripts), begun))
+        lookups.rest(not mode.fix)
+        try:
+            return list(_counted(outcomes, len(scripts), begun))
+        finally:
+            lookups.rest(False)
     for path, _ in scripts[:1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     from concurrent.futures import ProcessPoolExecutor  # slow to import
@@ -165,6 +169,7 @@ def _begin(resolver: Resolver, mode: Mode, recording: bool) -> None:
 
     global _shared
     _shared = (resolver, mode, recording)
+    lookups.rest(not mode.fix)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

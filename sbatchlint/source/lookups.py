@@ -123,20 +123,35 @@ _recent: dict[tuple[str, object], tuple[tuple[int, ...], Any]] = {}
 _MOST_RECENT, _MOST_KEPT = 256, 1 << 14  # the latter in bytes of a file, names of a folder
 # What changed so lately (in nanoseconds) may change again, and the file system's clock not tell.
 _SETTLED = 2_000_000_000
+_at_rest = False
+
+
+def rest(begins: bool) -> None:
+    """From now on no file is taken to change, so that what is kept of it is not compared; or files may change again.
+
+    A run that writes nothing looks a hundred thousand times at a thousand files.
+    """
+    global _at_rest
+    _at_rest = begins
+    _recent.clear()
 
 
 def _kept(
     path: str, about: About, is_kind: Callable[[int], bool], take: Callable[[str, About], Content]
 ) -> Content | None:
     """What a file or folder holds, read once while it stays as it is; None where it is no such one, or unreadable."""
+    known = _recent.get((path, about))
+    found: Content
+    if known is not None and _at_rest:
+        found = known[1]
+        return found
     try:
         status = os.stat(path)
         if not is_kind(status.st_mode):
             return None
         mark = (status.st_mtime_ns, status.st_size, status.st_ino)
-        known = _recent.get((path, about))
         if known is not None and known[0] == mark:
-            found: Content = known[1]
+            found = known[1]
             return found
         found = take(path, about)
     except (OSError, ValueError):
