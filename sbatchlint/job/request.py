@@ -6,7 +6,7 @@ for what is not known. The grammars of values follow src/common/proc_args.c, par
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.slurm.directives import UNKNOWN, Directives, Setting
@@ -59,6 +59,7 @@ class GpuCount(NamedTuple):
     kind: str | None
 
 
+@lru_cache(maxsize=1024)
 def fixed_nodes(text: str | None, version: str = MAJORS[-1]) -> Nodes | None:
     """How many nodes a value of `--nodes` asks for; lists of sizes (`2,4`, since 23.02) have no one count."""
     count = node_count(text, version)
@@ -76,12 +77,19 @@ def resource_items(option: str, text: str, version: str) -> tuple[resources.Item
 
 def gpu_count(option: str, text: str, version: str) -> GpuCount | None:
     """How many GPUs the value of an option of `GPU_OPTIONS` asks for; None where it asks for none by that name."""
-    items = resource_items(option, text, version)
+    return _counted(resource_items(option, text, version))
+
+
+def _counted(items: tuple[resources.Item, ...] | None) -> GpuCount | None:
     if items is None:
         return GpuCount(None, None)
     items = tuple(item for item in items if item.name == "gpu")
     kinds = {item.type for item in items}
     return GpuCount(sum(item.count for item in items), kinds.pop() if len(kinds) == 1 else None) if items else None
+
+
+# Not of what is asked about one release after the other, by `answers`, which sees what the reading depends on.
+_items_of_job = lru_cache(maxsize=1024)(resource_items)
 
 
 class Request:
@@ -234,7 +242,7 @@ class Request:
 
     def _gpu_count(self, name: str) -> GpuCount | None:
         text = self.text(name)
-        return None if text is None else gpu_count(name, text, self.version)
+        return None if text is None else _counted(_items_of_job(name, text, self.version))
 
     @cached_property
     def gpus(self) -> Gpus:
@@ -267,7 +275,7 @@ class Request:
         unknown = not self.directives.certain or foreign is not None and not foreign.certain
         for name in GPU_OPTIONS:
             text = self.text(name)
-            items = None if text is None else resource_items(name, text, self.version)
+            items = None if text is None else _items_of_job(name, text, self.version)
             if items is None:
                 unknown = unknown or self.asked(name)
             elif any(item.name.lower() in GPU_RESOURCES and item.count != 0 for item in items):

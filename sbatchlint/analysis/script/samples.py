@@ -31,7 +31,7 @@ _STATEMENT = Regex(
     r"|\{\{-?\s*(?:if|range|with|end)\b"
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
-# What a statement has that `may_have_slots` does not know.
+# How a statement in a line of its own begins.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
 _OF_STRING = Regex(r"(?m)^#SBATCH\b(?=[^\n]*\$)[^\n]*\n(?:#[^\n]*\n|[ \t]*\n)*\$(?:\w+|\{\w+\})[ \t]*$")
 # Slots of Linaro (Arm) Forge in its queue templates: `--nodes=NUM_NODES_TAG`, `AUTO_LAUNCH_TAG`.
@@ -89,7 +89,7 @@ def _has_slots(job: Job) -> bool:
     own = job.text.string if job.is_embedded else job.source.own.text
     if "\n$" in own and _OF_STRING.search(own) is not None:
         return True
-    may_have_statements = may_have_slots(own) or _IN_LINE.search(own) is not None
+    may_have_statements = "{%" in own or "{{" in own or "<%" in own or _IN_LINE.search(own) is not None
     statements = _STATEMENT.finditer(own) if may_have_statements else ()
     return any(not job.in_quoted_text(each.start()) for each in statements)
 

@@ -5,6 +5,7 @@ src/common/proc_args.c and bitstring.c, Slurm 20.11 to 26.05; the setters of src
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
@@ -47,6 +48,7 @@ def int32(number: int) -> int:
     return (number + 2**31) % 2**32 - 2**31
 
 
+@lru_cache(maxsize=1024)  # the same few numbers everywhere
 def whole(text: str | None) -> int | None:
     """A count as parse_int() takes it in every release: 0 to 2³¹ - 2; None for others.
 
