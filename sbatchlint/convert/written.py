@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sbatchlint.analysis.launch.step_options import Words
-from sbatchlint.bash.syntax.tree import Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.convert.wish import NotConvertible
@@ -22,9 +22,9 @@ class WrittenWords:
     def __init__(self, job: Job, command: Invocation) -> None:
         self.job = job
         self.command = command
-        found = Words(job)
-        elements = [element for array, _ in found.elements.values() for element in array.elements]
-        simple = next((each for each in found.commands if _holds(job, each.words, command.name_span.start)), None)
+        elements = [element for array in nodes_of(job.program, ArrayLiteral) for element in array.elements]
+        commands = nodes_of(job.program, Simple)
+        simple = next((each for each in commands if _holds(job, each.words, command.name_span.start)), None)
         if simple is None or job.in_quoted_text(command.name_span.start):
             raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} stands inside of a string")
         words = [each for each in simple.words if isinstance(each, Word)]

@@ -40,39 +40,43 @@ class Place(NamedTuple):
 
 
 class Words:
-    """The words of a script by the place of their characters in the file."""
+    """The words of a script by the place of their characters in the file.
+
+    `simple`: by the identity of a word that `at` gave, its command and its index there; `elements`: the same of arrays.
+    A statement is looked at when a place in it is asked for; where it may stand elsewhere than its words, all of them.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.simple: dict[int, tuple[Simple, int]] = {}  # identity of a word -> its command, and its index there
+        self.simple: dict[int, tuple[Simple, int]] = {}
         self.elements: dict[int, tuple[ArrayLiteral, int]] = {}
         self.heredocs: set[int] = set()
-        self.commands: list[Simple] = []
-        for command in nodes_of(job.program, Simple):
-            self.commands.append(command)
-            for index, word in enumerate(command.words):
-                self.simple[id(word)] = (command, index)
-        for array in nodes_of(job.program, ArrayLiteral):
-            for index, element in enumerate(array.elements):
-                self.elements[id(element)] = (array, index)
-        self.heredocs.update(id(heredoc.body) for heredoc in nodes_of(job.program, Heredoc))
-        words = [(job.span(word.start, word.end), word) for word in nodes_of(job.program, Word)]
-        words.reverse()
-        self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
-        self.starts = [span.start for span, _ in self.words]
-        self.around: list[int] = []  # for each word the one in which it stands, -1 without one
-        for number, (span, _) in enumerate(self.words):
-            outer = number - 1
-            while outer >= 0 and self.words[outer][0].end < span.end:
-                outer = self.around[outer]
-            self.around.append(outer)
+        self.statements = job.program.statements if job.text.is_plain else ()
+        self.begins = [job.span(each.start, each.end).start for each in self.statements]
+        self.nested: dict[int, _Nested] = {}
 
     def at(self, offset: int) -> Word | None:
         """The innermost word that holds a character of the file."""
-        found = bisect_right(self.starts, offset) - 1
-        while found >= 0 and self.words[found][0].end <= offset:
-            found = self.around[found]
-        return None if found < 0 else self.words[found][1]
+        number = bisect_right(self.begins, offset) - 1
+        found = self._looked_at(number).at(offset)
+        # the body of a heredoc stands behind what else is on its line
+        return self._looked_at(-1).at(offset) if found is None and number >= 0 else found
+
+    def _looked_at(self, number: int) -> "_Nested":
+        """The words of the statement of this number, or of the whole script."""
+        if number in self.nested:
+            return self.nested[number]
+        tree = self.job.program if number < 0 else self.statements[number]
+        for command in nodes_of(tree, Simple):
+            for index, word in enumerate(command.words):
+                self.simple[id(word)] = (command, index)
+        for array in nodes_of(tree, ArrayLiteral):
+            for index, element in enumerate(array.elements):
+                self.elements[id(element)] = (array, index)
+        self.heredocs.update(id(heredoc.body) for heredoc in nodes_of(tree, Heredoc))
+        words = [(self.job.span(each.start, each.end), each) for each in nodes_of(tree, Word)]
+        found = self.nested[number] = _Nested(words)
+        return found
 
     def behind(self, start: int, with_value: bool, inside: Span) -> Place | None:
         """The place behind the option that begins at `start`, for the command that stands at `inside`."""
@@ -182,6 +186,28 @@ class Words:
         return at if words_left == 1 and not heredoc else None
 
 
+class _Nested:
+    """Words with their places, by what holds what."""
+
+    def __init__(self, words: list[tuple[Span, Word]]) -> None:
+        words.reverse()
+        self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
+        self.starts = [span.start for span, _ in self.words]
+        self.around: list[int] = []  # for each word the one in which it stands, -1 without one
+        for number, (span, _) in enumerate(self.words):
+            outer = number - 1
+            while outer >= 0 and self.words[outer][0].end < span.end:
+                outer = self.around[outer]
+            self.around.append(outer)
+
+    def at(self, offset: int) -> Word | None:
+        """The innermost word that holds a character of the file."""
+        found = bisect_right(self.starts, offset) - 1
+        while found >= 0 and self.words[found][0].end <= offset:
+            found = self.around[found]
+        return None if found < 0 else self.words[found][1]
+
+
 words_of = once(Words)
 
 
@@ -189,7 +215,7 @@ words_of = once(Words)
 def _unseen_steps(job: Job) -> bool:
     """Whether the script holds an srun that no way through it was found to run (a function nobody calls)."""
     seen = {each.span.start for each in job.invocations}
-    for command in words_of(job).commands:
+    for command in nodes_of(job.program, Simple):
         if command.words and isinstance(command.words[0], Word):
             first = command.words[0]
             if (
@@ -303,7 +329,8 @@ def _gives(step: Step, option: StepOption) -> bool:
 
 def _held(step: Step, starts: list[int]) -> int:
     """How many of these offsets, which are in order, lie in this step's words."""
-    pieces = (piece for field in step.invocation.argv for piece in field)
+    first, last = starts[0], starts[-1]
+    pieces = [each for field in step.invocation.argv for each in field if each.start <= last and first < each.end]
     ranges = (range(bisect_left(starts, each.start), bisect_left(starts, each.end)) for each in pieces)
     return len({at for each in ranges for at in each})
 
