@@ -16,6 +16,7 @@ torch/distributed/run.py; lightning/fabric/plugins/environments/slurm.py; runs o
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.launch.launcher_options import replace_words
 from sbatchlint.analysis.launch.literal_counts import literal_digits
@@ -171,6 +172,14 @@ def _of_programs(job: Job) -> Iterator[Finding]:
             )
 
 
+@lru_cache(maxsize=1024)  # programs are told the same options again and again
+def _counted(option: str) -> str:
+    """What an option of a program counts: `nodes`, `devices`, or "" for anything else."""
+    if LIGHTNING_NODES.fullmatch(option) or _NODES.fullmatch(option):
+        return "nodes"
+    return "devices" if _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option) else ""
+
+
 def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
     """How many nodes a Python program that is one rank a task is told to be on, where that stands, and how.
 
@@ -185,16 +194,16 @@ def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, s
     if sign is not None and sign.kind == "lightning" and sign.nodes is not None and sign.source:
         return sign.nodes, sign.span, f"num_nodes={sign.nodes}` in `{sign.source}"
     found, is_rank = None, False
-    for option, value, field in program_options(argv[python.after :]):
+    for option, value, field in program_options(argv[python.after :], _counted):
         text = None if value is None else text_of(value)
         if text is None or not is_number(text):
             continue
-        lightning = bool(LIGHTNING_NODES.fullmatch(option))
-        if lightning or _NODES.fullmatch(option):
+        if _counted(option) == "nodes":
+            lightning = bool(LIGHTNING_NODES.fullmatch(option))
             glue = "=" if "=" in shown_text(field) else " "
             found = parse_integer(text), span_of(field), f"{option}{glue}{text}"
             is_rank = is_rank or lightning
-        elif _DEVICES.fullmatch(option) or LIGHTNING_DEVICES.fullmatch(option):
+        else:
             is_rank = is_rank or parse_integer(text) == step.tasks_per_node and parse_integer(text) > 1
     return found if is_rank else None
 

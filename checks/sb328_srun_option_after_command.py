@@ -85,16 +85,15 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         return _unread(job, step, first + arguments[1] + 1, last, of_string=arguments[0] == "-c")
     if last.text is not None:  # a script by its own name
         return _unread(job, step, first + 1, last, of_string=False)
-    for launch in job.launches:
-        if launch.invocation is last:
-            launcher = launch.launcher
-            if launcher.kind in REFUSING_LAUNCHERS and launcher.certain:
-                end = len(last.argv) if launcher.program is None else launcher.program
-                values = {each.value_at for each in launcher.given if each.value_at != each.at}
-                words = [at for at in _named(last.argv, launcher.index + 1, end, OF_SLURM) if at not in values]
-                if words:
-                    return _refused(job, step, launcher.name, [first + at for at in words])
-            return None if launcher.program is None else _of_program(job, step, last, launcher.program, first)
+    launcher = job.launcher_of(last)
+    if launcher is not None:
+        if launcher.kind in REFUSING_LAUNCHERS and launcher.certain:
+            end = len(last.argv) if launcher.program is None else launcher.program
+            values = {each.value_at for each in launcher.given if each.value_at != each.at}
+            words = [at for at in _named(last.argv, launcher.index + 1, end, OF_SLURM) if at not in values]
+            if words:
+                return _refused(job, step, launcher.name, [first + at for at in words])
+        return None if launcher.program is None else _of_program(job, step, last, launcher.program, first)
     if last.name in REFUSING:
         words = _named(last.argv, 1, len(last.argv), OF_SLURM)
         return _refused(job, step, last.name, [first + at for at in words]) if words else None

@@ -72,12 +72,12 @@ def check(job: Job) -> Iterator[Finding]:
 def _unset_caches(step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
     """Caches that a program of a step needs in common, and that the script does not name."""
     line = " ".join(command.words)
-    launcher = recognise(command.argv)
     if step.several_nodes and container is not None and FINETUNING.search(line) and NEMO_PROGRAM.search(line):
         if not OWN_DATA.search(line) and not _is_named(command, container, "NEMO_HOME", "NEMO_DATASETS_CACHE"):
             yield "NEMO_HOME"
-    if step.several_nodes and launcher is not None and launcher.kind == "swift":
-        if not _is_named(command, container, "MODELSCOPE_CACHE"):
+    if step.several_nodes and not _is_named(command, container, "MODELSCOPE_CACHE"):
+        launcher = recognise(command.argv)
+        if launcher is not None and launcher.kind == "swift":
             yield "MODELSCOPE_CACHE"
     if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":
         if not _is_named(command, container, "UV_CACHE_DIR", "UV_NO_CACHE") and "--cache-dir" not in line:

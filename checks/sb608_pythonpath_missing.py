@@ -39,10 +39,11 @@ MEGATRON = Regex(r"megatron", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if any("-e" in each.words and install_of(each) is not None for each in job.invocations):
+    commands = [each for each in job.invocations if any("pretrain_" in word for word in each.words)]
+    if not commands or any("-e" in each.words and install_of(each) is not None for each in job.invocations):
         return
     seen: set[Span] = set()
-    for command in job.invocations:
+    for command in commands:
         if command.children or command.state.sourced or not command.argv:
             continue
         kind, field = _program(command)

@@ -17,6 +17,7 @@ from sbatchlint.bash.values import Phase, Pieces, Text, literal
 from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.included_files import IncludedFiles
+from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.launches import Launch, by_step
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
@@ -161,6 +162,14 @@ class Job:
     def launches_of(self, step: Step) -> list[Launch]:
         """The launchers that run in the tasks of a step."""
         return self._by_step.get(id(step), [])
+
+    def launcher_of(self, invocation: Invocation) -> Launcher | None:
+        """The launcher that a command calls."""
+        return self._by_command.get(id(invocation))
+
+    @cached_property
+    def _by_command(self) -> dict[int, Launcher]:
+        return {id(each.invocation): each.launcher for each in self.launches}
 
     @cached_property
     def _by_step(self) -> dict[int, list[Launch]]:

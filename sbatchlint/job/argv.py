@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, span_of, text_of
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -154,6 +155,13 @@ def basename(field: Pieces) -> str | None:
             tail = piece.text + tail
         return tail.rsplit("/", 1)[1] if "/" in tail else None
     return looked_up(field)
+
+
+def program_name(invocation: Invocation) -> str | None:
+    """The `basename` of what a command calls."""
+    if invocation.name is not None or not invocation.argv:
+        return invocation.name
+    return basename(invocation.argv[0])
 
 
 def looked_up(field: Pieces) -> str | None:

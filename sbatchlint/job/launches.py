@@ -4,9 +4,10 @@ from functools import partial
 
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase
+from sbatchlint.job.argv import program_name
 from sbatchlint.job.beside import FilesBeside
 from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import Launcher, recognise
+from sbatchlint.job.launchers import Launcher, may_launch, recognise
 from sbatchlint.job.launchers.configuration import configure
 from sbatchlint.job.steps import Step, step_around
 
@@ -66,7 +67,8 @@ def find_launches(invocations: list[Invocation], beside: FilesBeside) -> list[La
     """The launchers among the commands, with what their configuration files beside the script say."""
     found = []
     for invocation in invocations:
-        if invocation.phase is Phase.SUBMIT:
+        name = program_name(invocation)
+        if name is None or not may_launch(name) or invocation.phase is Phase.SUBMIT:
             continue
         launcher = recognise(invocation.argv, partial(exported, invocation))
         if launcher is not None and not invocation.calls_function:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
-from sbatchlint.job.argv import basename
+from sbatchlint.job.argv import program_name
 from sbatchlint.job.once import once
 
 
@@ -13,7 +13,7 @@ def by_program(job: Job) -> dict[str, list[Invocation]]:
     """The commands that call a program of each name (without its folder), in order of running."""
     found: dict[str, list[Invocation]] = {}
     for each in job.invocations:
-        name = basename(each.argv[0]) if each.argv else None
+        name = program_name(each)
         if name is not None:
             found.setdefault(name, []).append(each)
     return found

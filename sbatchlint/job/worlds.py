@@ -160,9 +160,9 @@ class World:
         """Whether the program is told which node, or which element of an array, it is."""
         launcher = self.launcher
         words = self.invocation.argv if launcher is None else launcher.program_words
-        found: list[Expansion] = [each for field in words for each in expansions(field)]
         set_here = [field for name, field in self.invocation.variables if not _OWN.search(name)]
-        found.extend(each for field in set_here for each in expansions(field))
+        expanded = [piece.expansion for field in (*words, *set_here) for piece in field if piece.expansion is not None]
+        found = [each for expansion in expanded for each in expansion.all()]
         if any(_tells_task(each) or each.name == "SLURM_ARRAY_TASK_ID" for each in found):
             return True
         if self.step is None:

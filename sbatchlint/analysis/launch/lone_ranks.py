@@ -11,7 +11,6 @@ from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits
 from sbatchlint.analysis.launch.rank_signs import RankSign, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
-from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.argv import integer
 from sbatchlint.job.gpus import step_gpus
@@ -95,7 +94,7 @@ def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | Non
     sign = rank_sign(job, invocation)
     if sign is None or any(is_set(invocation, name) for name in CHOOSING):
         return None
-    if OTHER_WAYS.search(" ".join(map(shown_text, invocation.argv))):
+    if OTHER_WAYS.search(" ".join(invocation.words)):
         return None
     if sign.kind == "lightning" and any(name in invocation.state.variables for name in DETECTED_BY):
         return None

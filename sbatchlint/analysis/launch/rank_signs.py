@@ -1,7 +1,7 @@
 """Signs that a program is one rank of many: it expects to be started once for each GPU, and starts no others itself."""
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.program_ranks import asks_slurm_for_rank, lightning_trainer, spreads_itself
@@ -63,6 +63,21 @@ _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.dis
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
+@lru_cache(maxsize=1024)  # programs are told the same options again and again
+def _spawns(option: str) -> bool:
+    return _SPAWNING.fullmatch(option) is not None
+
+
+@lru_cache(maxsize=1024)
+def _counts_ranks(option: str) -> str:
+    """What an option tells of the ranks: `devices` or `nodes` of Lightning, or the option itself; "" for another."""
+    if LIGHTNING_DEVICES.fullmatch(option):
+        return "devices"
+    if LIGHTNING_NODES.fullmatch(option):
+        return "nodes"
+    return option if option in ("--launcher", "launcher", "--strategy", *_PLAIN_DEVICES, *_PLAIN_NODES) else ""
+
+
 @once
 def spawns_others(job: Job, invocation: Invocation) -> bool:
     """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
@@ -78,7 +93,7 @@ def _is_told_to_spawn(argv: Argv) -> bool:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
         return True
-    return any(True for _ in program_options(argv[python.after :], _SPAWNING.fullmatch))
+    return any(True for _ in program_options(argv[python.after :], _spawns))
 
 
 @once
@@ -140,12 +155,13 @@ def told_sign(argv: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
     launcher: Span | None = None
     plain: dict[str, int | None] = {}
     lightning: Span | None = None
-    for option, value, field in program_options(argv[python.after :]):
+    for option, value, field in program_options(argv[python.after :], _counts_ranks):
         text = None if value is None else text_of(value)
         number = parse_integer(text) if text is not None and is_number(text) else None
-        if LIGHTNING_DEVICES.fullmatch(option):
+        told = _counts_ranks(option)
+        if told == "devices":
             devices, place = number, span_of(field)
-        elif LIGHTNING_NODES.fullmatch(option):
+        elif told == "nodes":
             nodes, place = number, place or span_of(field)
         elif option in ("--launcher", "launcher") and text == "slurm":
             launcher = span_of(field)

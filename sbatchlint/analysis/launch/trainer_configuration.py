@@ -17,7 +17,8 @@ from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _MOST_BYTES = 1 << 16
-_FOLDERS, _NAMES, _FILES = ("--config-path", "-cp"), ("--config-name", "-cn"), ("--config", "-c")
+_KINDS = {"--config-path": "folder", "--config-name": "name", "--config": "file"}
+_KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
 # Its block; the list of the files of which Hydra puts the configuration together may name one for it, too.
 _BLOCK = Regex(r"(?m)^trainer:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*(?:#.*)?\n)+)")
 _ELSEWHERE = Regex(r"(?m)^[ \t]*-[ \t]*(?:override[ \t]+)?/?trainer(?:@\S+)?:")
@@ -53,11 +54,10 @@ def _file(invocation: Invocation) -> str | None:
     if python is None or python.target is None or python.kind != "script":
         return None
     given: dict[str, str] = {}
-    for option, value, _ in program_options(invocation.argv[python.after :]):
+    for option, value, _ in program_options(invocation.argv[python.after :], _KINDS.__contains__):
         text = None if value is None else text_of(value)
-        for kind, options in (("folder", _FOLDERS), ("name", _NAMES), ("file", _FILES)):
-            if option in options and text:
-                given[kind] = text
+        if text:
+            given[_KINDS[option]] = text
     if "folder" in given and "name" in given:
         program = text_of(python.target)
         if program is None:

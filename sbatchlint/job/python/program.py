@@ -8,7 +8,7 @@ from functools import cached_property
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import Launcher, may_launch, python_command, recognise
+from sbatchlint.job.launchers import may_launch, python_command, recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
@@ -73,7 +73,7 @@ class PythonProgram:
 @once
 def python_program(job: Job, invocation: Invocation) -> PythonProgram | None:
     """The program that a command starts by the interpreter, a launcher, or its own name; None where it is not known."""
-    started = _started(invocation)
+    started = _started(job, invocation)
     if started is None:
         return None
     field, is_module = started
@@ -94,12 +94,12 @@ def python_programs(job: Job) -> list[tuple[Invocation, PythonProgram]]:
     return [(each, program) for each in commands if (program := python_program(job, each)) is not None]
 
 
-def _started(invocation: Invocation) -> tuple[Pieces, bool] | None:
+def _started(job: Job, invocation: Invocation) -> tuple[Pieces, bool] | None:
     """The word that names a program, and whether it is a module's name."""
     argv = invocation.argv
     if not argv or invocation.phase is Phase.SUBMIT:
         return None
-    launcher: Launcher | None = recognise(argv)
+    launcher = job.launcher_of(invocation) or (recognise(argv) if invocation.calls_function else None)
     if launcher is not None:
         if not launcher.program_certain or launcher.program is None or launcher.program_kind == "command":
             return None
