@@ -14,7 +14,7 @@ from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivis
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.argv import Argv, basename, hides_options, integer
+from sbatchlint.job.argv import basename, hides_options, integer
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import Swift, python_command
 from sbatchlint.job.launches import Launch
@@ -94,8 +94,8 @@ class Layout:
     """The sizes of one program.
 
     `dialect`: see the module. `told`: by field of `Sizes`, what is given. `flags`: names of all options given, with
-    `_`; `overrides`: the last names of all `section.key=value`; `spans`: where these stand. `certain`: no word may hide
-    further options. `world`: of its launcher or step. `wrapped`: a command that is not known starts the program.
+    `_`; `overrides`: the last names of all `section.key=value`; `words`: those in which these stand. `certain`: no word
+    may hide further options. `world`: of its launcher or step. `wrapped`: an unknown command starts the program.
     """
 
     def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
@@ -105,7 +105,7 @@ class Layout:
         self.told: dict[str, Told] = {}
         self.flags: dict[str, Pieces | None] = {}
         self.overrides: dict[str, Pieces | None] = {}
-        self.spans: dict[str, Span] = {}
+        self.words: dict[str, Pieces] = {}
         self.certain = True
         self.wrapped = False
 
@@ -127,7 +127,7 @@ class Layout:
 
     def place_of(self, name: str) -> Span:
         """Where one of these is given."""
-        return self.spans.get(name, self.command)
+        return span_of(self.words[name]) if name in self.words else self.command
 
     @property
     def sizes(self) -> Sizes:
@@ -236,6 +236,8 @@ def parallel_layouts(job: Job) -> list[list[Layout]]:
     for invocation in job.invocations:
         if step_around(invocation.context) is None or id(invocation) in spawned:
             continue
+        if not any(map(_may_tell_size, invocation.words)):
+            continue
         layout = None if any(id(each) in spawned for each in invocation.ancestors()) else _of_command(job, invocation)
         if layout is not None:
             found.setdefault(invocation.span, []).append(layout)
@@ -248,7 +250,7 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
     if isinstance(launcher, Swift):
         if not launcher.name.split()[0].startswith("megatron") and "_megatron" not in launcher.name:
             return None
-        layout = _read(job, launch.invocation, words[1:], "swift") if launcher.certain else None
+        layout = _read(job, launch.invocation, len(words) - 1, "swift") if launcher.certain else None
         if layout is not None and launcher.method == "export":
             layout.flags["decrease_batch_size_if_needed"] = None  # it has no batches
         return layout
@@ -258,8 +260,8 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
         command = python_command(words)
         if command is None:
             return None
-        return _of_program(job, launch.invocation, words[command.at], words[command.after :])
-    return _of_program(job, launch.invocation, words[0], words[1:])
+        return _of_program(job, launch.invocation, words[command.at], len(words) - command.after)
+    return _of_program(job, launch.invocation, words[0], len(words) - 1)
 
 
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
@@ -272,7 +274,7 @@ def _of_command(job: Job, invocation: Invocation) -> Layout | None:
     sign = rank_sign(job, invocation)
     if sign is None or sign.kind == "jax":
         return None
-    return _of_program(job, invocation, command.target, invocation.argv[command.after :])
+    return _of_program(job, invocation, command.target, len(invocation.argv) - command.after)
 
 
 def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
@@ -282,17 +284,18 @@ def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
     for at, field in enumerate(invocation.argv):
         name = basename(field) if at else None
         if name is not None and _PROGRAM.search(name):
-            layout = _of_program(job, invocation, field, invocation.argv[at + 1 :])
+            layout = _of_program(job, invocation, field, len(invocation.argv) - at - 1)
             if layout is not None:
                 layout.wrapped = True
             return layout
     return None
 
 
-def _of_program(job: Job, invocation: Invocation, program: Pieces, words: Argv) -> Layout | None:
-    if not any(_may_tell_size(shown_text(each).partition("=")[0]) for each in words):
+def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -> Layout | None:
+    """The layout that a program is told by the last words of a command, of which it has so many."""
+    if not count or not any(map(_may_tell_size, invocation.words[-count:])):
         return None
-    layout = _read(job, invocation, words, "recipe")
+    layout = _read(job, invocation, count, "recipe")
     if layout is None:
         return None
     name = basename(program)
@@ -304,37 +307,40 @@ def _of_program(job: Job, invocation: Invocation, program: Pieces, words: Argv) 
     return layout
 
 
-def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout | None:
-    """Reads options and overrides; None where nothing of a layout is among them, or it comes from elsewhere."""
+def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout | None:
+    """Reads options and overrides, the last words of a command.
+
+    None where nothing of a layout is among them, or it comes from elsewhere.
+    """
     layout = Layout(invocation, dialect, world_of(job, invocation))
+    start = len(invocation.argv) - count
+    words, texts = invocation.argv[start:], invocation.words[start:]
     overrides: dict[str, Told] = {}
     before = ""
-    for at, field in enumerate(words):
-        text = shown_text(field)
+    for at, (field, text) in enumerate(zip(words, texts, strict=True)):
         option, equals, _ = text.partition("=")
         name = _option_name(option)
         if name is None:
-            unknown = not text.strip(UNKNOWN_CHARACTER) and is_open(field)
-            if hides_options(field) or unknown and not before.startswith("-"):
-                layout.certain = False
+            if not text.strip(UNKNOWN_CHARACTER):
+                if hides_options(field) or is_open(field) and not before.startswith("-"):
+                    layout.certain = False
             if equals and "." in option and UNKNOWN_CHARACTER not in option:
                 value = _after_equals(field)
                 layout.overrides[option.rpartition(".")[2]] = value
-                layout.spans[option.rpartition(".")[2]] = span_of(field)
+                layout.words[option.rpartition(".")[2]] = field
                 found = _override(option)
                 if found is not None:
                     overrides[found] = Told(_whole(text_of(value)), span_of(field), option)
             before = text
             continue
         before = text
-        following = words[at + 1] if at + 1 < len(words) else None
         if equals:
             given: Pieces | None = _after_equals(field)
         else:
-            given = following if following is not None and not shown_text(following).startswith("-") else None
+            given = words[at + 1] if at + 1 < len(words) and not texts[at + 1].startswith("-") else None
             before = option if given is not None else ""
         layout.flags[name] = given
-        layout.spans[name] = span_of(field)
+        layout.words[name] = field
         size = _FIELDS.get(name) or (_SHORT.get(name) if text[:2] != "--" and dialect == "recipe" else None)
         if size is not None and given is not None:
             span = span_of(field)
@@ -347,9 +353,10 @@ def _read(job: Job, invocation: Invocation, words: Argv, dialect: str) -> Layout
     return layout
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _may_tell_size(word: str) -> bool:
-    """Whether a word, up to its `=`, is an option or a key that may give a size."""
+    """Whether a word is, up to its `=`, an option or a key that may give a size."""
+    word = word.partition("=")[0]
     name = _option_name(word)
     return _override(word) is not None if name is None else name in _FIELDS or name in _SHORT
 
