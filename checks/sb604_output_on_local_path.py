@@ -39,7 +39,7 @@ from sbatchlint.analysis.storage.written_paths import (
     words,
 )
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Phase, Pieces, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
@@ -88,6 +88,8 @@ def _logs(job: Job) -> Iterator[Finding]:
 
 
 def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Finding]:
+    if shown_text(value)[:1] not in ("/", "~", "$", UNKNOWN_CHARACTER):
+        return  # it lies where the job was submitted
     location = classify(value, job.site)
     index = -1 if step is None else step.invocation.index
     if location.kind == NODE_LOCAL and not _is_fetched(job, value, index):
@@ -138,7 +140,7 @@ def _results(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
-        options = list(_output_options(command))
+        options = list(_output_options(command)) if any(map(names_output, command.words)) else []
         if not options or command.context.restricted:
             continue
         if any(READERS.search(word) for word in command.words[:3]):
@@ -154,7 +156,8 @@ def _results(job: Job) -> Iterator[Finding]:
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
     container, step = container_of(command), step_around(command.context)
     several = step is not None and bool(step.several_nodes)
-    location = classify(value, job.site, container, _workdir(job, command, container))
+    relative = not key(value).startswith(("/", "${"))
+    location = classify(value, job.site, container, _workdir(job, command, container) if relative else None)
     if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
         return None
     in_container = location.kind in (CONTAINER_LOCAL, IMAGE)
@@ -223,6 +226,9 @@ def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
 # --- files for others --------------------------------------------------------------------------------
 
 
+_MAKING = ("mkdir", "tee", "cp", "mv", "git")
+
+
 class Made(NamedTuple):
     """A file or folder that a shell makes for itself. `folder`: it is one, which a program may make for itself too."""
 
@@ -287,12 +293,14 @@ def _made(job: Job, phase: Phase) -> list[Made]:
             found.append(Made(key(value), name, span_of(value), location, index, folder))
 
     for each in job.invocations:
-        if each.phase is not phase or step_around(each.context) is not None or each.name == "srun":
+        if each.name not in _MAKING and not each.redirects or each.phase is not phase:
+            continue
+        if each.name == "srun" or step_around(each.context) is not None:
             continue
         for redirect in each.redirects:
             if redirect.operator in WRITING and redirect.target:
                 add("a redirection", redirect.target, each.index)
-        if each.name not in ("mkdir", "tee", "cp", "mv", "git"):
+        if each.name not in _MAKING:
             continue
         fields = [field for field in each.argv[1:] if field and not shown_text(field).startswith("-")]
         if each.name in ("mkdir", "tee"):

@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 @once
 def _renamed(job: Job, old: str, new: str) -> Fix:
-    places = re.finditer(rf"\b{old}\b", job.source.text)
+    places = re.finditer(rf"{old}(?<!\w{old})\b", job.source.text)  # the word comes first, so that it is looked for
     return Fix(f"call it {new}", [replace(Span(found.start(), found.end()), new) for found in places])
 
 

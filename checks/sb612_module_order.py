@@ -88,12 +88,13 @@ def _loaded(command: Invocation) -> list[tuple[str, Span]]:
 
 
 def _is_purge(command: Invocation) -> bool:
-    words = [text_of(field) for field in command.argv[1:]]
-    return command.name in ("module", "ml") and "purge" in words
+    return command.name in ("module", "ml") and "purge" in command.words[1:]
 
 
 def _purged(job: Job, own: list[Invocation]) -> Iterator[Finding]:
     """A purge that undoes the loads above it, which nothing has used."""
+    if not any(map(_is_purge, own)):
+        return
     loads: list[Invocation] = []
     for command in own:
         if _loaded(command) and not command.context.conditional and not command.context.looped:
@@ -136,16 +137,20 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
 
 def _late(job: Job, own: list[Invocation]) -> Iterator[Finding]:
     """A module that is loaded between two runs of the program of its name."""
+    loaded = [
+        (command, module, span)
+        for command in own
+        if command.name in ("module", "ml") and not command.context.conditional and not command.context.looped
+        for module, span in _loaded(command)
+    ]
     runs: dict[str, list[Invocation]] = {}
-    for command in own:
+    for command in own if loaded else ():
         name = _program(command)
         if name:
             runs.setdefault(name, []).append(command)
-    for command in own:
-        if command.context.conditional or command.context.looped:
-            continue
-        for module, span in _loaded(command):
-            found = runs.get(module.lower(), [])
+    for command, module, span in loaded:
+        found = runs.get(module.lower(), [])
+        if found:
             before = [each for each in found if each.index < command.index and not each.context.tested]
             after = [each for each in found if each.index > command.index]
             if before and after and not any(_loads_any(each, before[0]) for each in own):
@@ -175,6 +180,8 @@ def _loads_any(command: Invocation, before: Invocation) -> bool:
 
 def _over_environment(job: Job, own: list[Invocation]) -> Iterator[Finding]:
     """A module with a python of its own that is loaded behind the activation of an environment."""
+    if not any(PYTHON.fullmatch(module) for command in own for module, _ in _loaded(command)):
+        return
     active: Invocation | None = None
     for command in own:
         if command.name in ("deactivate",) or is_activation(command) and "deactivate" in map(text_of, command.argv):

@@ -17,6 +17,7 @@ sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -53,14 +54,20 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
         return
+    by_variable = request.asked("cpus-per-task") and "_NUM_THREADS" in job.source.text
+    commands = job.invocations
+    if not by_variable:
+        commands = [each for each in commands if any(_is_option(word) for word in each.words if word[:1] == "-")]
+    if not commands:
+        return
     if any(request.asked(name) for name in UNCLEAR) or request.foreign_settings():
         return
     reported: set[Span] = set()
-    for command in job.invocations:
+    for command in commands:
         step = step_around(command.context)
         if command.children or command.context.captured or not command.argv or step is None and command.kind == "mpi":
             continue
-        for words, span, number, of_job in _told(job, command, step):
+        for words, span, number, of_job in _told(job, command, step, by_variable):
             cpus = _cpus(job, step)
             if cpus is None or number <= max(cpus, 2) or span in reported or _counts_others(command):
                 continue
@@ -107,12 +114,20 @@ def _counts_others(command: Invocation) -> bool:
     return any(ELSEWHERE.fullmatch(word) for word in words)
 
 
-def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[str, Span, int, bool]]:
+@lru_cache(maxsize=1024)  # programs are told the same options again and again
+def _is_option(word: str) -> bool:
+    """Whether a word, with a value or without, is an option that counts threads or workers."""
+    return OPTION.fullmatch(word.partition("=")[0]) is not None
+
+
+def _told(
+    job: Job, command: Invocation, step: Step | None, by_variable: bool
+) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
     for at, (field, word) in enumerate(zip(command.argv, command.words, strict=True)):
-        option, equals, _ = word.partition("=")
-        if option[:1] != "-" or not OPTION.fullmatch(option):
+        if word[:1] != "-" or not _is_option(word):
             continue
+        option, equals, _ = word.partition("=")
         value: Pieces = () if at + 1 >= len(command.argv) else command.argv[at + 1]
         if equals:
             value = tuple(each for each in field if each.expansion is not None) or field
@@ -124,7 +139,7 @@ def _told(job: Job, command: Invocation, step: Step | None) -> Iterator[tuple[st
         if number is not None:
             shown = text or "$" + next((each.name for each in expansions(value)), "")
             yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
-    if not job.request.asked("cpus-per-task") or step is None and job.steps:
+    if not by_variable or step is None and job.steps:
         return  # what the batch shell runs beside its steps is not what the variable is for
     if _is_tool(command.words[0].rpartition("/")[2]):
         return

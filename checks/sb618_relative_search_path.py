@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
     """The values of search paths: where they start and end, and their names."""
     for assigned in nodes_of(program, Assignment):
-        if isinstance(assigned.value, Word) and _NAME.fullmatch(assigned.name):
+        if assigned.name.endswith("PATH") and isinstance(assigned.value, Word) and _NAME.fullmatch(assigned.name):
             yield assigned.value.start, assigned.value.end, assigned.name
     for heredoc in nodes_of(program, Heredoc):
         for found in _LINE.finditer(string, heredoc.body.start, heredoc.body.end):

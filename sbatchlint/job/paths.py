@@ -57,19 +57,24 @@ class Location:
 
     `kind`: `shared`, `node-local`, `container-local` (lost, and seen by nobody else, unless saved), `image` (a folder
     of the image; written to, it is container-local too), `unknown`. `reason`: a few words that say why.
-    `per_node`, `per_task`: the expansions that make it another path on each node or in each task (their phase tells
-    whether that succeeds).
     """
 
-    __slots__ = ("kind", "per_node", "per_task", "reason")
+    __slots__ = ("kind", "path", "reason")
 
-    def __init__(
-        self, kind: str, reason: str = "", per_node: tuple[Expansion, ...] = (), per_task: tuple[Expansion, ...] = ()
-    ) -> None:
+    def __init__(self, kind: str, reason: str = "", path: Pieces = ()) -> None:
         self.kind = kind
         self.reason = reason
-        self.per_node = per_node
-        self.per_task = per_task
+        self.path = path
+
+    @property
+    def per_node(self) -> tuple[Expansion, ...]:
+        """The expansions that make it another path on each node; their phase tells whether that succeeds."""
+        return per_node(self.path)
+
+    @property
+    def per_task(self) -> tuple[Expansion, ...]:
+        """The expansions that make it another path in each task; their phase tells whether that succeeds."""
+        return per_task(self.path)
 
     @property
     def private(self) -> bool:
@@ -158,17 +163,16 @@ def classify(
     """
     site = site or Site()
     text = key(path)
-    nodes, tasks = per_node(path), per_task(path)
     relative = bool(text) and not text.startswith(("/", "${"))
     if not text or is_open(path[:1]) and text.startswith("${@"):
-        return Location(UNKNOWN, "", nodes, tasks)
+        return Location(UNKNOWN, "", path)
     if relative:
         if workdir is None or key(workdir)[:1] not in ("/", "$"):
-            return Location(UNKNOWN, "relative to a folder that is not known", nodes, tasks)
+            return Location(UNKNOWN, "relative to a folder that is not known", path)
         text = f"{key(workdir).rstrip('/')}/{text.removeprefix('./')}"
     text = _without_dots(text)
     kind, reason = _inside(text, site, container) if container is not None else _on_host(text, site)
-    return Location(kind, reason, nodes, tasks)
+    return Location(kind, reason, path)
 
 
 def _without_dots(text: str) -> str:

@@ -6,7 +6,7 @@ needs no function.
 """
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.source.regex import Regex
 
 CONDA = frozenset({"conda", "mamba", "micromamba"})
@@ -16,8 +16,7 @@ _CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
 
 def is_activation(command: Invocation) -> bool:
     """Whether a command turns a conda environment on or off, by conda's own scripts: `conda activate`."""
-    words = [text_of(field) for field in command.argv[:2]]
-    return len(words) == 2 and command.name in CONDA and words[1] in ("activate", "deactivate")
+    return command.name in CONDA and command.words[1:2] in (["activate"], ["deactivate"])
 
 
 def sources_activate(command: Invocation) -> bool:
