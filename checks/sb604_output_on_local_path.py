@@ -46,6 +46,7 @@ from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
+from sbatchlint.job.programs import commands_told
 from sbatchlint.job.steps import directive_value, step_around
 from sbatchlint.job.worlds import from_outside
 from sbatchlint.source.regex import Regex
@@ -137,10 +138,10 @@ def _sources(command: Invocation) -> list[str]:
 def _results(job: Job) -> Iterator[Finding]:
     """Those that are lost in every way in which their command may run."""
     found: dict[tuple[Span, str], list[Finding | None]] = {}
-    for command in job.invocations:
+    for command in commands_told(job, names_output):
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
-        options = list(_output_options(command)) if any(map(names_output, command.words)) else []
+        options = list(_output_options(command))
         if not options or command.context.restricted:
             continue
         if any(READERS.search(word) for word in command.words[:3]):

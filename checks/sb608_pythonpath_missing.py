@@ -39,12 +39,13 @@ MEGATRON = Regex(r"megatron", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    commands = [each for each in job.invocations if any("pretrain_" in word for word in each.words)]
-    if not commands or any("-e" in each.words and install_of(each) is not None for each in job.invocations):
+    if "pretrain" not in job.source.text:
+        return
+    if any("-e" in each.words and install_of(each) is not None for each in job.invocations):
         return
     seen: set[Span] = set()
-    for command in commands:
-        if command.children or command.state.sourced or not command.argv:
+    for command in job.invocations:
+        if not any("pretrain_" in word for word in command.words) or command.children or command.state.sourced:
             continue
         kind, field = _program(command)
         if field is None or span_of(field) in seen or _is_on_path(command):

@@ -24,6 +24,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.programs import commands_told
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -55,9 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
         return
     by_variable = request.asked("cpus-per-task") and "_NUM_THREADS" in job.source.text
-    commands = job.invocations
-    if not by_variable:
-        commands = [each for each in commands if any(_is_option(word) for word in each.words if word[:1] == "-")]
+    commands = job.invocations if by_variable else commands_told(job, _is_option)
     if not commands:
         return
     if any(request.asked(name) for name in UNCLEAR) or request.foreign_settings():
@@ -114,10 +113,10 @@ def _counts_others(command: Invocation) -> bool:
     return any(ELSEWHERE.fullmatch(word) for word in words)
 
 
-@lru_cache(maxsize=1024)  # programs are told the same options again and again
+@lru_cache(maxsize=4096)  # programs are told the same options again and again
 def _is_option(word: str) -> bool:
     """Whether a word, with a value or without, is an option that counts threads or workers."""
-    return OPTION.fullmatch(word.partition("=")[0]) is not None
+    return word[:1] == "-" and OPTION.fullmatch(word.partition("=")[0]) is not None
 
 
 def _told(
@@ -125,7 +124,7 @@ def _told(
 ) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
     for at, (field, word) in enumerate(zip(command.argv, command.words, strict=True)):
-        if word[:1] != "-" or not _is_option(word):
+        if not _is_option(word):
             continue
         option, equals, _ = word.partition("=")
         value: Pieces = () if at + 1 >= len(command.argv) else command.argv[at + 1]

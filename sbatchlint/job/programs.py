@@ -1,4 +1,4 @@
-"""The commands of a job by the programs that they call."""
+"""The commands of a job by the programs that they call, and by the options that they are told."""
 
 from collections.abc import Callable
 
@@ -23,3 +23,15 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
     """The commands that call a program of a fitting name (without its folder), in order of running."""
     found = [each for name, commands in by_program(job).items() if fits(name) for each in commands]
     return sorted(found, key=lambda each: each.index)
+
+
+@once
+def _options(job: Job) -> frozenset[str]:
+    """The words of all commands that begin with a dash, or hold a `=`."""
+    return frozenset([word for each in job.invocations for word in each.words if word[:1] == "-" or "=" in word])
+
+
+def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
+    """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running."""
+    found = frozenset(filter(fits, _options(job)))
+    return [each for each in job.invocations if not found.isdisjoint(each.words)] if found else []

@@ -19,6 +19,7 @@ from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import Swift, python_command
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_told
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import World, world_of
@@ -233,10 +234,8 @@ def parallel_layouts(job: Job) -> list[list[Layout]]:
         layout = _of_launch(job, launch)
         if layout is not None:
             found.setdefault(launch.invocation.span, []).append(layout)
-    for invocation in job.invocations:
+    for invocation in commands_told(job, _may_tell_size):
         if step_around(invocation.context) is None or id(invocation) in spawned:
-            continue
-        if not any(map(_may_tell_size, invocation.words)):
             continue
         layout = None if any(id(each) in spawned for each in invocation.ancestors()) else _of_command(job, invocation)
         if layout is not None:
@@ -356,6 +355,8 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
 @lru_cache(maxsize=4096)
 def _may_tell_size(word: str) -> bool:
     """Whether a word is, up to its `=`, an option or a key that may give a size."""
+    if word[:1] != "-" and "." not in word:
+        return False
     word = word.partition("=")[0]
     name = _option_name(word)
     return _override(word) is not None if name is None else name in _FIELDS or name in _SHORT

@@ -6,7 +6,7 @@ uv options as `uv run --help` of uv 0.9; coverage 7, viztracer 1.1, py-spy 0.4, 
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, literal, shown_text, span_of, text_of
 from sbatchlint.job.argv import Argv, Reading, basename, read, syntax
-from sbatchlint.job.launchers.python import is_python, python_command
+from sbatchlint.job.launchers.python import is_interpreter, python_command
 
 _UV_VALUES = """extra no-extra group no-group only-group no-editable-package env-file w/with with with-editable
 with-requirements package python-platform index default-index i/index-url index-url extra-index-url f/find-links
@@ -165,7 +165,7 @@ def runs(name: str, argv: Argv) -> Spawn | None:
         return None if _flagged(reading, "pid") else Spawn(f"py-spy {text_of(argv[1])}", _operand(reading))
     if name in _TOOLS:
         return _tool(name, argv, 1)
-    if is_python(argv[0]):
+    if is_interpreter(name):
         command = python_command(argv)
         if command is None:
             return None

@@ -40,6 +40,8 @@ _FILES = {
     "deepspeed/launcher/launch.py": "deepspeed.launcher.launch",
 }
 
+_FILE_NAMES = frozenset(path.rpartition("/")[2] for path in _FILES)
+
 # Launchers with fewer users, by name: the module that knows them. It is imported where a script calls one, which saves
 # a run on a script without them the time for six modules; the function there has the name of the command.
 _RARE = {
@@ -98,28 +100,30 @@ def _of_python(argv: Argv, interpreter: str, environment: Lookup) -> Launcher | 
     command = python_command(argv)
     if command is None or command.target is None:
         return None
-    span = span_of(argv[0])
-    end = span_of(argv[command.at]) if command.at < len(argv) else span
-    span = Span(span.start, end.end) if end.start >= span.end else end
     if command.kind == "module":
         module = command.text
-        if module is None:
-            return None
-        return _module(module, f"{interpreter} -m {module}", argv, command, span, environment)
-    if command.kind == "script":
-        written = command.text
+        return None if module is None else _module(module, f"{interpreter} -m {module}", argv, command, environment)
+    name = basename(command.target) if command.kind == "script" else None
+    if name in _FILE_NAMES:
+        written = command.text or ""
         for path, module in _FILES.items():
-            if written is not None and (written == path or written.endswith("/" + path)):
-                return _module(module, f"{interpreter} {written}", argv, command, span, environment)
-        name = basename(command.target)
-        if name is None or name.endswith(".py"):
-            return None
+            if written == path or written.endswith("/" + path):
+                return _module(module, f"{interpreter} {written}", argv, command, environment)
+    if name in _NAMES:
+        span = _interpreted(argv, command)
         return _named(name, f"{interpreter} {name}", argv, command.at, command.after, span, environment)
     return None
 
 
-def _module(module: str, name: str, argv: Argv, command: Python, span: Span, environment: Lookup) -> Launcher | None:
-    index, after = command.at, command.after
+def _interpreted(argv: Argv, command: Python) -> Span:
+    """The interpreter and what it runs."""
+    span = span_of(argv[0])
+    end = span_of(argv[command.at]) if command.at < len(argv) else span
+    return Span(span.start, end.end) if end.start >= span.end else end
+
+
+def _module(module: str, name: str, argv: Argv, command: Python, environment: Lookup) -> Launcher | None:
+    index, after, span = command.at, command.after, _interpreted(argv, command)
     module = module.removesuffix(".__main__")
     if module in torchrun.MODULES:
         return torchrun.torchrun(torchrun.MODULES[module], name, argv, index, after, span, environment)
