@@ -18,6 +18,7 @@ torchrun (torch 2.13) and `accelerate launch` (1.15) for options that they do no
 
 from collections.abc import Iterator
 from functools import partial
+from operator import is_
 
 from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.analysis.launch.step_options import words_of
@@ -25,7 +26,7 @@ from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, expansions, known_prefix, shown_text, span_of
+from sbatchlint.bash.values import expansions, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
@@ -77,7 +78,7 @@ def _of_step(job: Job, step: Step) -> Finding | None:
     first = len(step.invocation.argv) - len(last.argv)
     if last.name in SHELLS:
         arguments = shell_arguments(last.argv)
-        words = [] if arguments is None else _named(last.argv, 1, arguments[1], OF_SLURM)
+        words = [] if arguments is None else _named(last, 1, arguments[1], OF_SLURM)
         if words:
             return _refused(job, step, last.name, [first + at for at in words])
         if arguments is None or arguments[0] == "stdin" or last.text is None:
@@ -90,12 +91,12 @@ def _of_step(job: Job, step: Step) -> Finding | None:
         if launcher.kind in REFUSING_LAUNCHERS and launcher.certain:
             end = len(last.argv) if launcher.program is None else launcher.program
             values = {each.value_at for each in launcher.given if each.value_at != each.at}
-            words = [at for at in _named(last.argv, launcher.index + 1, end, OF_SLURM) if at not in values]
+            words = [at for at in _named(last, launcher.index + 1, end, OF_SLURM) if at not in values]
             if words:
                 return _refused(job, step, launcher.name, [first + at for at in words])
         return None if launcher.program is None else _of_program(job, step, last, launcher.program, first)
     if last.name in REFUSING:
-        words = _named(last.argv, 1, len(last.argv), OF_SLURM)
+        words = _named(last, 1, len(last.argv), OF_SLURM)
         return _refused(job, step, last.name, [first + at for at in words]) if words else None
     return _of_program(job, step, last, 0, first)
 
@@ -106,7 +107,7 @@ def _last_command(step: Step) -> Invocation | None:
     best: Invocation | None = None
     for each in step.program:
         size = len(each.argv)
-        if size <= len(argv) and all(a is b for a, b in zip(each.argv, argv[-size:])) and size:
+        if size <= len(argv) and all(map(is_, each.argv, argv[-size:])) and size:
             if best is None or size < len(best.argv):
                 best = each
     return best
@@ -125,13 +126,12 @@ def _reads_arguments(job: Job, shell: Invocation) -> bool:
     return any(piece.text is None and not piece.expansion for piece in shell.text.field)
 
 
-def _named(argv: tuple[Pieces, ...], start: int, end: int, names: frozenset[str]) -> list[int]:
+def _named(command: Invocation, start: int, end: int, names: frozenset[str]) -> list[int]:
     """Indices of words that are long options with one of these names, or one of pyxis."""
     found = []
     for at in range(start, end):
-        prefix = known_prefix(argv[at])
-        if prefix[:2] == "--":
-            name = prefix[2:].partition("=")[0]
+        if command.words[at][:2] == "--":
+            name = known_prefix(command.argv[at])[2:].partition("=")[0]
             if name in names or is_pyxis_option(name):
                 found.append(at)
     return found
@@ -174,7 +174,7 @@ def _of_program(job: Job, step: Step, last: Invocation, after: int, first: int) 
     if SUBMITTING.search(names.lower()):
         return None
     found = []
-    for at in _named(last.argv, after + 1, len(last.argv), OF_SRUN):
+    for at in _named(last, after + 1, len(last.argv), OF_SRUN):
         name, equals, _ = shown_text(last.argv[at])[2:].partition("=")
         value = last.argv[at] if equals else last.argv[at + 1] if at + 1 < len(last.argv) else ()
         told = any(each.name.startswith(("SLURM_", "$((")) for each in expansions(value))

@@ -157,12 +157,14 @@ def _results(job: Job) -> Iterator[Finding]:
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
     container, step = container_of(command), step_around(command.context)
     several = step is not None and bool(step.several_nodes)
+    if container is None and not several:
+        return None  # the disk of the only node may be meant
     relative = not key(value).startswith(("/", "${"))
     location = classify(value, job.site, container, _workdir(job, command, container) if relative else None)
-    if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
-        return None
     in_container = location.kind in (CONTAINER_LOCAL, IMAGE)
     if not (_is_removed(container) if in_container else location.kind == NODE_LOCAL and several):
+        return None
+    if location.per_node or location.per_task or shown_text(value).startswith("/dev/null"):
         return None
     if _is_prepared(job, value, command) or _is_fetched(job, value, command.index):
         return None

@@ -10,7 +10,7 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, Lookup, basename, program_options
-from sbatchlint.job.launchers import nothing_exported, python_command
+from sbatchlint.job.launchers import Python, nothing_exported, python_command
 from sbatchlint.job.once import once
 from sbatchlint.job.python.program import python_program
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -81,14 +81,13 @@ def _counts_ranks(option: str) -> str:
 @once
 def spawns_others(job: Job, invocation: Invocation) -> bool:
     """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
-    if _is_told_to_spawn(invocation.argv):
+    if _is_told_to_spawn(invocation.argv, python_command(invocation.argv)):
         return True
     program = python_program(job, invocation)
     return program is not None and spreads_itself(program)
 
 
-def _is_told_to_spawn(argv: Argv) -> bool:
-    python = python_command(argv)
+def _is_told_to_spawn(argv: Argv, python: Python | None) -> bool:
     if python is None or python.target is None:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
@@ -102,10 +101,13 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
 
     None where nothing says so, or it starts its other processes itself. `litgpt X` is such a program too.
     """
-    found = _with_configuration(job, invocation, told_sign(invocation.argv, partial(exported, invocation)))
+    found = told_sign(invocation.argv, partial(exported, invocation))
     python = python_command(invocation.argv)
-    program = None if python is None else python_program(job, invocation)
-    if python is None or program is None:
+    if python is None:
+        return found
+    found = _with_configuration(job, invocation, found)
+    program = python_program(job, invocation)
+    if program is None:
         return found
     if spawns_others(job, invocation):
         return None
@@ -147,7 +149,7 @@ def told_sign(argv: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
     if python is None or python.target is None or python.kind not in ("script", "module"):
         return None
     program = shown_text(python.target)
-    if _is_told_to_spawn(argv):
+    if _is_told_to_spawn(argv, python):
         return None
     devices: int | None = None
     nodes: int | None = None
