@@ -6,6 +6,7 @@ the script's text. A trigger silences nothing: the tests run every case with the
 """
 
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sbatchlint.job.command_lines import option_blocks
@@ -331,8 +332,6 @@ class _Kind:
         self.any: list[str] = []
         self.exact: dict[str | None, list[str]] = {}
         self.patterns: dict[str, list[str]] = {}
-        self.beginnings: tuple[str, ...] = ()
-        self.ends: tuple[str, ...] = ()
         self.like = lru_cache(maxsize=4096)(self._like)  # most scripts name the same variables
 
     def add(self, name: str, trigger: Trigger) -> None:
@@ -342,8 +341,6 @@ class _Kind:
             self.exact.setdefault(word, []).append(name)
         for pattern in trigger.patterns:
             self.patterns.setdefault(pattern, []).append(name)
-        self.beginnings = tuple(pattern[:-1] for pattern in self.patterns if pattern[-1] == "*")
-        self.ends = tuple(pattern[1:] for pattern in self.patterns if pattern[-1] != "*")
 
     def holding(self, job: "Job") -> list[str]:
         if not self.exact and not self.patterns:
@@ -352,11 +349,10 @@ class _Kind:
         names = self.any[:] if found else []
         for word in self.exact.keys() & found:
             names += self.exact[word]
-        for word in found if self.patterns else ():
-            if word is not None and (word.startswith(self.beginnings) or word.endswith(self.ends)):
-                names += self.like(word)
+        if self.patterns:
+            names.extend(chain.from_iterable(map(self.like, found)))
         return names
 
-    def _like(self, word: str) -> tuple[str, ...]:
+    def _like(self, word: str | None) -> tuple[str, ...]:
         """The names of those that want words like this one."""
         return tuple(name for pattern, names in self.patterns.items() if _is_like(word, pattern) for name in names)

@@ -170,8 +170,10 @@ def _pairs(text: str) -> str | None:
 def _backend(text: str) -> str | None:
     """A backend of somebody's own may be installed, but hardly under a name that is nearly one of torch."""
     known = ("c10d", "static", "etcd", "etcd-v2")
+    if text in known:
+        return None
     near = [each for each in known if edit_distance(text.lower(), each) < 2]
-    return f"is no rendezvous backend; write {near[0]}" if near and text not in known else None
+    return f"is no rendezvous backend; write {near[0]}" if near else None
 
 
 def _endpoint(text: str) -> str | None:

@@ -44,7 +44,7 @@ class Torchrun(Launcher):
         setting = self.setting(name)
         return setting is not None and setting.from_environment and setting.text not in ("0", "", None)
 
-    @property
+    @cached_property
     def standalone(self) -> bool:
         return self._flag("standalone")
 
