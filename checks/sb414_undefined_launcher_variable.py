@@ -69,10 +69,12 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     for read in unset_reads(job):
-        if read.span not in seen and not (is_usual(read.name) or is_mentioned(job, read.name)):
-            if not _may_be_from_image(read) and glued_name(job, read) is None:
-                by_name.setdefault(read.name, []).extend(_lost(job, read))
-    for found in filter(None, by_name.values()):
+        if read.span in seen or is_usual(read.name) or _may_be_from_image(read) or glued_name(job, read) is not None:
+            continue
+        found = list(_lost(job, read))
+        if found and not is_mentioned(job, read.name):
+            by_name.setdefault(read.name, []).extend(found)
+    for found in by_name.values():
         worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
         others = [(each.span, "empty, too") for each in found if each.span != worst.span]
         yield worst._replace(related=[*worst.related, *others[:3]])
@@ -152,7 +154,7 @@ def _has_own_variables(job: Job, launch: Launch) -> bool:
 
 def _may_be_set(job: Job, name: str) -> bool:
     """Whether the script, Slurm or a login sets a variable, or the script speaks of it otherwise than to expand it."""
-    return not name.isidentifier() or name in spoken_of(job) or is_usual(name) or is_mentioned(job, name)
+    return not name.isidentifier() or is_usual(name) or name in spoken_of(job) or is_mentioned(job, name)
 
 
 def _is_from_image(launch: Launch, expansion: Expansion) -> bool:

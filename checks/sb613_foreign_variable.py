@@ -52,7 +52,7 @@ SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engi
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not job.directives.settings:
         return
-    reads = [each for each in unprepared_reads_of(job, NAMES) if each.name in TWIN_OF and not each.context.conditional]
+    reads = [each for each in unprepared_reads_of(job, TWIN_OF.__contains__) if not each.context.conditional]
     if not reads or unclear_sources(job):
         return
     known = {_system(name) for name in guarded_names(job) | assigned_names(job) if NAMES.fullmatch(name)}

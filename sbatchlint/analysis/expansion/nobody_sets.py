@@ -73,12 +73,20 @@ def spoken_of(job: Job) -> frozenset[str]:
     return set_names(job).union(*[guarded_names(each) for each in outer_jobs(job)])
 
 
+@lru_cache(maxsize=1024)  # most scripts read the same names
+def _is_odd(name: str) -> bool:
+    return name.isidentifier() and (not is_usual(name) or glued_to(name) is not None)
+
+
 @once
 def unset_reads(job: Job) -> list[VariableRead]:
-    """Reads of what nothing in the script sets or tests, each place once; a login or a module may still set it."""
+    """Reads of what nothing in the script sets or tests, each place once; the submit environment may still set it.
+
+    Usual names are left out, but for those that run on from one of Slurm's.
+    """
     found: dict[Span, VariableRead] = {}
     for read in job.trace.reads:
-        if read.variable is None and read.operator not in DEFAULTS and read.name.isidentifier():
+        if read.variable is None and read.operator not in DEFAULTS and _is_odd(read.name):
             if read.name not in spoken_of(job) and not read.context.handler:
                 found.setdefault(read.span, read)
     return list(found.values())
@@ -141,9 +149,9 @@ def glued_name(job: Job, read: VariableRead) -> Glued | None:
 
 def is_stranger(job: Job, read: VariableRead) -> bool:
     """Whether a name in small letters, which no environment uses, is the only one that the script does not set."""
-    if not read.name.islower() or is_mentioned(job, read.name) or may_come_from_files(job):
+    if not read.name.islower() or may_come_from_files(job) or unusual_names(job) != {read.name}:
         return False
-    return unusual_names(job) == {read.name}
+    return not is_mentioned(job, read.name)
 
 
 @once

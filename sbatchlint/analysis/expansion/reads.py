@@ -1,12 +1,15 @@
 """What the script reads its variables for, and whether it is prepared to find one unset."""
 
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -101,16 +104,26 @@ def assigned_names(job: Job) -> frozenset[str]:
 def unprepared_reads(job: Job) -> list[VariableRead]:
     """Reads of what is called like a variable of Slurm that the script neither sets nor tests, each place once.
 
-    The submit environment and the command line of sbatch may set more than the script shows.
+    Without those that every batch script has. The submit environment and the command line of sbatch may set more than
+    the script shows.
     """
-    return unprepared_reads_of(job, _NAME_OF_SLURM)
+    return unprepared_reads_of(job, _may_be_unset)
 
 
-def unprepared_reads_of(job: Job, names: Regex) -> list[VariableRead]:
+@lru_cache(maxsize=1024)  # most scripts read the same names
+def _may_be_unset(name: str) -> bool:
+    """Whether a variable is called like those of Slurm, and no release sets it for every batch script but the last."""
+    if _NAME_OF_SLURM.match(name) is None:
+        return False
+    entry = find(name)
+    return entry is None or entry.when != "always" or entry.batch <= {"26.05"}
+
+
+def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[VariableRead]:
     """The same for other names."""
     found: dict[Span, VariableRead] = {}
     for read in job.trace.reads:
-        if read.variable is not None or not names.match(read.name) or read.operator in DEFAULTS:
+        if read.variable is not None or not is_meant(read.name) or read.operator in DEFAULTS:
             continue
         if read.name in assigned_names(job) or read.name in guarded_names(job):
             continue

@@ -16,13 +16,16 @@ _PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|profile)")
 # `eval "$(conda shell.bash hook)"` and its kin.
 _HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
 
+# Commands that run a text in the shell itself.
+_SOURCING = frozenset({"source", ".", "eval"})
+
 
 def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
     """Whether a command runs text in its own shell that cannot be read here, and may set variables of any name.
 
     `personal`: the files of the user's shell count as well (~/.bashrc).
     """
-    if command.name not in ("source", ".", "eval") or command.children or len(command.argv) < 2:
+    if command.name not in _SOURCING or command.children or len(command.argv) < 2:
         return False
     if command.name == "eval":
         names = " ".join(each.name for field in command.argv[1:] for each in expansions(field))
@@ -34,8 +37,9 @@ def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
 @once
 def unclear_sources(job: Job) -> list[Invocation]:
     """The commands of a script that run such text, without those whose assignments are known."""
-    followed = {id(each.context.parent) for each in job.assignments}
-    return [each for each in job.invocations if is_unclear_source(each) and id(each) not in followed]
+    found = [each for each in job.invocations if each.name in _SOURCING and is_unclear_source(each)]
+    followed = {id(each.context.parent) for each in job.assignments} if found else set()
+    return [each for each in found if id(each) not in followed]
 
 
 def may_set_variables(job: Job, *, personal: bool = True) -> bool:
