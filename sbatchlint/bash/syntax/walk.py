@@ -6,7 +6,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program
+from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program, Word
 
 Kind = TypeVar("Kind", bound=Node)
 
@@ -46,14 +46,20 @@ def forget() -> None:
 
 
 def _collected(tree: object) -> dict[type[Node], list[Any]]:
+    words: list[Any] = []
     literals: list[Any] = []
-    found: defaultdict[Any, list[Any]] = defaultdict(list, {Literal: literals})
+    found: defaultdict[Any, list[Any]] = defaultdict(list, {Word: words, Literal: literals})
     pending: list[object] = [tree]
     while pending:
         each = pending.pop()
         kind = type(each)
-        if kind is Literal:
-            literals.append(each)  # half of all nodes
+        if kind is Word:
+            words.append(each)
+            for part in each.parts:  # type: ignore[attr-defined]
+                if type(part) is Literal:  # half of all nodes
+                    literals.append(part)
+                else:
+                    pending.append(part)
         elif kind is tuple:
             pending.extend(each)  # type: ignore[arg-type]
         elif each is not None and isinstance(each, Node):
