@@ -56,7 +56,7 @@ class Part(NamedTuple):
     start: int
     end: int
     text: str
-    word: int  # which word of the program
+    word: int  # where the word begins
     assigned: bool  # whether it is the value of an assignment, which is not split
     nodes: tuple[object, ...]
 
@@ -101,14 +101,12 @@ def _parts(program: Program, string: str) -> list[Part]:
     parts: list[Part] = []
     if string.count('"') < 4:
         return parts  # only to be quick: two strings have four
-    number = 0
-    for command in sorted(nodes_of(program, Simple), key=lambda each: each.start):
-        number += 1
+    commands = [each for each in nodes_of(program, Simple) if string.count('"', each.start, each.end) > 1]
+    for command in sorted(commands, key=lambda each: each.start):
         for word in (*command.assignments, *command.words):
-            number += 1
             value = word.value if isinstance(word, Assignment) else word
             if isinstance(value, Word) and not _is_whole(value, string):
-                parts.extend(_parts_of(value, string, number, isinstance(word, Assignment)))
+                parts.extend(_parts_of(value, string, isinstance(word, Assignment)))
     return parts
 
 
@@ -118,7 +116,7 @@ def _is_whole(word: Word, string: str) -> bool:
     return not quotes or (quotes == 2 and string[word.start] == '"' == string[word.end - 1])
 
 
-def _parts_of(word: Word, string: str, number: int, assigned: bool) -> Iterator[Part]:
+def _parts_of(word: Word, string: str, assigned: bool) -> Iterator[Part]:
     """The parts of a word, by their quotes."""
     kind = ""
     start = at = word.start
@@ -132,7 +130,7 @@ def _parts_of(word: Word, string: str, number: int, assigned: bool) -> Iterator[
                 continue
             if character in "\"'" and kind in ("", character):
                 if at > start or kind:
-                    yield Part(kind, start, at, string[start:at], number, assigned, tuple(within))
+                    yield Part(kind, start, at, string[start:at], word.start, assigned, tuple(within))
                 kind = "" if kind else character
                 start = at + 1
                 within = []
@@ -141,7 +139,7 @@ def _parts_of(word: Word, string: str, number: int, assigned: bool) -> Iterator[
             within.append(node)
             at = max(at, node.end)
     if kind == "" and word.end > start:
-        yield Part("", start, word.end, string[start : word.end], number, assigned, tuple(within))
+        yield Part("", start, word.end, string[start : word.end], word.start, assigned, tuple(within))
 
 
 def _inner(parts: list[Part], string: str) -> Iterator[list[Part]]:
