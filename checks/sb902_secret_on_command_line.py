@@ -54,8 +54,8 @@ LOGINS = {"wandb": "WANDB_API_KEY"}
 
 
 # A script without such a word, in letters of any case, holds none.
-_SIGNS = ("token", "passw", "passphrase", "key", "secret", "credential", "jwt")
-_OTHER_SIGN = Regex(r"(?:pat|pass|pw|login)\b")
+_SIGNS = ("token", "pass", "key", "secret", "credential", "jwt", "login")
+_OTHER_SIGN = Regex(r"p(?:at|w)\b")  # begins with a letter, which is soon looked for
 # What makes up a secret.
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
 # What an option or a variable of such a name holds instead of a secret: a number, a path, a switch.
@@ -69,7 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
     exposed = list(_exposed(secrets))
     yield from exposed
     yield from _written(secrets, {each.span for each in exposed})
-    yield from _traced(secrets)
+    if secrets.reads or secrets.assignments:
+        yield from _traced(secrets)
 
 
 def _speaks_of_secrets(text: str) -> bool:
@@ -173,9 +174,11 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 
 def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
     """Each secret that is written out as a word of a command, or is to be written there."""
+    invocations = secrets.job.invocations
+    speaking = frozenset(filter(_word_speaks_of_secrets, set().union(*[each.words for each in invocations])))
     written = secrets_in(secrets.job.source.text)
-    for command in secrets.job.invocations:
-        if command.name in OWN or not any(map(_word_speaks_of_secrets, command.words)):
+    for command in invocations if speaking else ():
+        if command.name in OWN or speaking.isdisjoint(command.words):
             continue
         if command.calls_function or command.text is not None:
             continue
