@@ -30,8 +30,8 @@ from sbatchlint.analysis.expansion.early import (
     worst_by_place,
 )
 from sbatchlint.analysis.expansion.escapes import left_to_tasks
-from sbatchlint.analysis.expansion.varying import NODE, of_task, variation
-from sbatchlint.bash.values import Expansion
+from sbatchlint.analysis.expansion.varying import NODE, PLACE_VARIABLES, of_task, variation, variation_of_output
+from sbatchlint.bash.values import Expansion, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.triggers import Steps
 
@@ -61,7 +61,15 @@ def _is_of_place(expansion: Expansion) -> bool:
     return not of_task(expansion) and variation(expansion) is not None
 
 
-PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES)
+def _may_have_places(job: Job) -> bool:
+    if any(each.name in PLACE_VARIABLES for each in job.trace.reads):
+        return True
+    substituted = (each for each in job.invocations if each.context.captured)
+    known = ([word for field in each.argv if (word := text_of(field)) is not None] for each in substituted)
+    return any(map(variation_of_output, known))
+
+
+PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES, _may_have_places)
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ process who or where it is.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
 from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around
 from sbatchlint.analysis.expansion.varying import of_task, right_everywhere, tells_own_place, tells_rank, variation
 from sbatchlint.bash.interpreter.programs import read_file
@@ -17,7 +18,7 @@ from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, cut, expansions, known_prefix, shown_text, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.environment import ZERO_IN_BATCH
+from sbatchlint.job.environment import TASK_VARIABLES, ZERO_IN_BATCH
 from sbatchlint.job.launchers import recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
@@ -49,14 +50,22 @@ _SEVERITY_OF = {
 
 
 class Question(NamedTuple):
-    """Which expansions are looked for, and the options and variables by which they decide what a process is."""
+    """Which expansions are looked for, and the options and variables by which they decide what a process is.
+
+    `may_have`: whether any such expansion may happen in a job, which is soon seen.
+    """
 
     meant: Callable[[Expansion], bool]
     options: frozenset[str]
     variables: frozenset[str]
+    may_have: Callable[[Job], bool] = lambda _: True
 
 
-RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES)
+def _reads_of_tasks(job: Job) -> bool:
+    return any(each.name in TASK_VARIABLES for each in job.trace.reads)
+
+
+RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES, _reads_of_tasks)
 
 
 class EarlyUse(NamedTuple):
@@ -103,7 +112,7 @@ def worst_by_place(uses: Iterable[EarlyUse]) -> list[EarlyUse]:
 def early_uses(job: Job, question: Question) -> list[EarlyUse]:
     """Uses, by the programs of the steps, of what the batch shell expanded before their tasks started."""
     found = []
-    for step in job.steps:
+    for step in job.steps if _may_be_asked(job, question) else ():
         for command in step.program:
             for expansion, consumer, word in _uses_in(job, command, step, question):
                 found.append(EarlyUse(expansion, step, consumer, command, word, _shells(command, step)))
@@ -113,8 +122,15 @@ def early_uses(job: Job, question: Question) -> list[EarlyUse]:
 @once
 def early_exports(job: Job, question: Question) -> list[EarlyUse]:
     """Variables telling a process who it is that the batch shell has set, by each program of a step that gets them."""
+    if not _may_be_asked(job, question):
+        return []
     names = names_meant(job, question)
     return [use for step in job.steps for use in _exports_to(step, question, names)]
+
+
+def _may_be_asked(job: Job, question: Question) -> bool:
+    """Whether there may be such expansions: of the script, or of one around it, whose variables it has."""
+    return any(map(question.may_have, outer_jobs(job)))
 
 
 def is_of_rank_variable(job: Job, expansion: Expansion) -> bool:

@@ -5,6 +5,7 @@ differ between any two processes. What is not recognised has no answer, and is l
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
 # Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
 _OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})
+# Variables of which `variation` knows that they differ, but for those of Slurm's tasks.
+PLACE_VARIABLES = _PROCESS_VARIABLES | {"HOSTNAME"}
 
 
 # Parts of the names of options and variables: that which tells where all meet, and that which tells a process its own
@@ -61,15 +64,17 @@ def variation(expansion: Expansion) -> Variation | None:
     commands = [words[0].rpartition("/")[2] for words in expansion.commands if words]
     if any(each in _OF_JOB for each in commands):
         return None
-    for words in expansion.commands:
-        command = words[0].rpartition("/")[2] if words else ""
-        if command in _OF_NODE or command == "uname" and any(flag in words for flag in ("-n", "--nodename", "-a")):
-            return Variation(NODE, command in _NODE_NAMES)
-        if command == "cat" and any(word in ("/etc/hostname", "/proc/sys/kernel/hostname") for word in words):
-            return Variation(NODE, True)
-        if command in _OF_PROCESS:
-            return Variation(PROCESS, False)
-    return None
+    return next(filter(None, map(variation_of_output, expansion.commands)), None)
+
+
+def variation_of_output(words: Sequence[str]) -> Variation | None:
+    """Between what the output of a command differs, by its words."""
+    command = words[0].rpartition("/")[2] if words else ""
+    if command in _OF_NODE or command == "uname" and any(flag in words for flag in ("-n", "--nodename", "-a")):
+        return Variation(NODE, command in _NODE_NAMES)
+    if command == "cat" and any(word in ("/etc/hostname", "/proc/sys/kernel/hostname") for word in words):
+        return Variation(NODE, True)
+    return Variation(PROCESS, False) if command in _OF_PROCESS else None
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same names
