@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.programs import commands_of
 from sbatchlint.slurm.environment import Entry, variables
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Variables
@@ -61,9 +62,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
     """Where a program of another language, written in the batch script, takes one from its environment."""
-    for command in job.invocations:
-        language = (command.name or "").rstrip("0123456789.")
-        if command.phase is not Phase.BATCH or language not in _LANGUAGES:
+    for command in commands_of(job, lambda program: program.rstrip("0123456789.") in _LANGUAGES):
+        if command.phase is not Phase.BATCH or command.name is None:
             continue
         texts = [Text(field) for field in command.argv[1:]] + ([] if command.stdin is None else [command.stdin])
         for text in texts:

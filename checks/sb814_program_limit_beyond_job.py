@@ -29,6 +29,7 @@ from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.job.programs import words_of
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -64,13 +65,14 @@ class OwnLimit(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.request.heterogeneous or job.request.asked("signal"):
         return  # a program that is told by a signal needs no clock
-    settings = list(plain_limits(job, "time"))
+    limiting = {word for word in words_of(job) if _may_limit(word)}
+    settings = list(plain_limits(job, "time")) if limiting else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
     if allowed is None or allowed <= 0:
         return
     beyond: dict[Span, list[OwnLimit | None]] = {}
     for each in job.invocations:
-        if each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
+        if limiting.isdisjoint(each.words) or each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
             continue
         for found in _own_limits(each):
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
@@ -88,10 +90,12 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
+def _may_limit(word: str) -> bool:
+    """Whether a word begins with an option that limits a run, of one program or another."""
+    return (word[:1] == "-" or "=" in word) and _unit(word.partition("=")[0], "gmx") is not None
+
+
 def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
-    names = [word.partition("=")[0] for word in invocation.words if word[:1] == "-" or "=" in word]
-    if not any(_unit(name, invocation.name) for name in names):
-        return
     options = list(program_options(_words(invocation)))
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return

@@ -14,6 +14,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Piece, Pieces, Text, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import words_of
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -60,8 +61,11 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     launchers = {id(launch.invocation) for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
+    in_words = any("$" in word for word in words_of(job))
     for command in job.invocations:
-        if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
+        if command.name in _PLAIN and not in_words or command.phase is Phase.SUBMIT:
+            continue
+        if command.text is not None or command.children or command.piped_to:
             continue
         fields = _fields(command, id(command) in launchers)
         if not fields:
@@ -88,7 +92,7 @@ def _fields(command: Invocation, is_launcher: bool) -> list[tuple[Pieces, bool]]
     name, words = command.name or "", command.words
     if name in _PLAIN:
         return [(field, False) for field, word in zip(command.argv[1:], words[1:], strict=True) if "$" in word]
-    python = _PYTHON.fullmatch(name) is not None
+    python = name.startswith("python") and _PYTHON.fullmatch(name) is not None
     if not python and not is_launcher:
         return []
     end = words.index("-c") + 1 if python and "-c" in words else len(words)  # what follows is Python
