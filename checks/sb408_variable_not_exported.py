@@ -22,6 +22,7 @@ prime-rl pull request 3225; `export` in the bash manual.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, assignment_around, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -53,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     found: dict[Span, list[VariableRead]] = {}
     for read in job.trace.reads:
-        loser = _loser(read)
+        loser = None if read.variable is not None or read.context.parent is None else _loser(read)
         if loser is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
             continue
         assigned = _assignment(job, read.name, loser)
@@ -99,7 +100,7 @@ def _loser(read: VariableRead) -> Invocation | None:
 
     A variable that the environment holds when the job is submitted stays exported when the script sets it.
     """
-    if read.variable is not None or read.operator in DEFAULTS:
+    if read.operator in DEFAULTS:
         return None
     entry = find(read.name)
     if read.name in ENVIRONMENT_NAMES or entry is not None and entry.batch:
@@ -139,12 +140,17 @@ def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | 
     return found if found is not None and (found.name, found.span) == (name, span) else None
 
 
+@lru_cache(maxsize=1024)  # most scripts set the same variables
+def _is_for_programs(name: str) -> bool:
+    return _FOR_PROGRAMS.fullmatch(name) is not None
+
+
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs look for, set and not exported, and the first program that is started without."""
     candidates = [
         each
         for each in job.assignments
-        if not each.exported and each.context.phase is not Phase.SUBMIT and _FOR_PROGRAMS.fullmatch(each.name)
+        if not each.exported and _is_for_programs(each.name) and each.context.phase is not Phase.SUBMIT
     ]
     if not candidates:
         return

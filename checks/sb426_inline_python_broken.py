@@ -42,6 +42,8 @@ def check(job: Job) -> Iterator[Finding]:
         if ' -c "' not in text.string:
             continue
         for command in nodes_of(program, Simple):
+            if text.string.find("-c", command.start, command.end) < 0:
+                continue
             words = [each for each in command.words if isinstance(each, Word)]
             at = _code(words)
             if at is None or not _is_plain_text(words[at:]):

@@ -41,6 +41,7 @@ CARD = Card(
 # Traps that run at the end of any run, or of any that fails.
 _ALWAYS = frozenset({"EXIT", "0", "ERR"})
 _AFTER_OK = re.compile(r"(?:--dep\w*[= ]|-d ?)afterok:")
+_STARTING = frozenset({"scontrol", "sbatch"})
 _PREPARING = frozenset({"cd", "mkdir", "module", "source", ".", "conda"})
 _OWN = frozenset({"0", "BASH_SOURCE"})
 _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
@@ -49,7 +50,7 @@ _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH:
         for each in job.invocations:
-            what = _begins_again(job, each)
+            what = _begins_again(job, each) if each.name in _STARTING else ""
             if what and each.phase is Phase.BATCH and _always_runs(job, each):
                 yield _finding(job, each, what)
                 break
@@ -68,8 +69,6 @@ def _finding(job: Job, command: Invocation, what: str) -> Finding:
 
 def _begins_again(job: Job, command: Invocation) -> str:
     """How a command starts its own job anew; '' where it does not, or that is not known."""
-    if command.name not in ("scontrol", "sbatch"):
-        return ""
     words = [text_of(field) for field in command.argv[1:]]
     if command.name == "scontrol":
         ids = [each.name for field in command.argv[2:] for each in expansions(field)]
@@ -113,7 +112,9 @@ def _may_end(job: Job, command: Invocation) -> bool:
 def _never_satisfied(job: Job) -> Iterator[Finding]:
     """The first submission that waits for the success of another job, and stays where that fails."""
     for each in job.invocations:
-        shown = each.words[1:] if each.name == "sbatch" else []
+        if each.name != "sbatch":
+            continue
+        shown = each.words[1:]
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(

@@ -47,8 +47,8 @@ _LOCAL = ("hostnames", "hostname", "hostlist", "hostlistsorted")
 def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for each in job.invocations:
-        loops = [loop for loop in each.context.loops if loop not in seen]
-        if not loops or each.name not in ("sbatch", *ASKING) or len(loops) < len(each.context.loops):
+        loops = each.context.loops
+        if not loops or each.name != "sbatch" and each.name not in ASKING or not seen.isdisjoint(loops):
             continue
         what = _submits(job, each, loops) if each.name == "sbatch" else _asks(job, each, loops[-1])
         if what:
@@ -93,7 +93,7 @@ def _works(command: Invocation) -> bool:
     return command.name is None or command.name in ("srun", "mpirun", "mpiexec", "python", "python3", "sbatch")
 
 
-def _submits(job: Job, command: Invocation, loops: list[Span]) -> str:
+def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
     """What an sbatch does that submits one script again and again; '' where it does not."""
     if not job.source.text.startswith("for", loops[-1].start) or 1 < command.alternatives <= FEW:
         return ""

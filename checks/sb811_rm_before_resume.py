@@ -70,9 +70,9 @@ def check(job: Job) -> Iterator[Finding]:
     restarts: list[Restart] | None = None
     seen: set[Span] = set()
     for command in job.invocations:
-        step = step_around(command.context)
-        if not _removes(command) or command.context.restricted:
+        if command.name != "rm" or not _is_recursive(command) or command.context.restricted:
             continue
+        step = step_around(command.context)
         if depends_on_test(command, None if step is None else step.invocation):
             continue
         if restarts is None:
@@ -87,9 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield found
 
 
-def _removes(command: Invocation) -> bool:
-    if command.name != "rm":
-        return False
+def _is_recursive(command: Invocation) -> bool:
     words = command.words[1:]
     return any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) or word.endswith("*") for word in words)
 

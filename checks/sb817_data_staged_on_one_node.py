@@ -56,6 +56,8 @@ _PLACE = {
 # Clients of stores, and their words for a copy.
 _FETCHING = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "s3cmd", "mc"})
 _FETCHING_WORDS = frozenset({"cp", "sync", "copy", "rsync", "get", "mirror"})
+# What may bring something to a place, but for `python -m venv`.
+_BRINGING = _COPYING | _FETCHING | _PLACE.keys() | {"git", "dd", "virtualenv", "scp", "apptainer", "singularity"}
 # Variables by which programs are found, and such as name what is read.
 _SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "R_LIBS", "R_LIBS_USER", "PERL5LIB"})
 _DATA = Regex(
@@ -178,6 +180,8 @@ def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | No
 def _staged(job: Job) -> list[Staged]:
     found: list[Staged] = []
     for each in job.invocations:
+        if each.name not in _BRINGING and "-m" not in each.words:
+            continue
         if each.phase is not Phase.BATCH or step_around(each.context) is not None or each.children:
             continue
         if each.context.captured or each.context.handler or each.alternatives > 1:
