@@ -65,8 +65,9 @@ def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:
     for command in commands_of(job, lambda program: program.rstrip("0123456789.") in _LANGUAGES):
         if command.phase is not Phase.BATCH or command.name is None:
             continue
-        texts = [Text(field) for field in command.argv[1:]] + ([] if command.stdin is None else [command.stdin])
-        for text in texts:
+        words = zip(command.argv[1:], command.words[1:], strict=True)
+        texts = [Text(field) for field, word in words if "SLURM_" in word]
+        for text in (*texts, *filter(None, [command.stdin])):
             for match in _TAKEN.finditer(text.string):
                 entry = OF_STEPS.get(match[1])
                 if entry is not None and not entry.batch and not _is_tested(text.string, match):

@@ -40,9 +40,11 @@ _TOKENS = Regex(
     r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
 )
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# How the names of secrets end, and what of that is looked for; what stands before it counts where a value follows.
-_END = r"(?:token|key|secret|passw(?:or)?d|passphrase|credentials?|jwt|_pat|_pass|pw)"
-_SIGNS_OF_NAMES = ("token", "key", "secret", "passw", "passphrase", "credential", "jwt", "_pat", "_pass", "pw")
+# How the names of secrets end, each with letters that are soon looked for; what stands before it counts where a value
+# follows.
+_ENDS = ("token", "key", "secret", "pass(?:w(?:or)?d|phrase)", "credentials?", "jwt", "_pa(?:t|ss)", "pw")
+_SIGNS_OF_NAMES = tuple(Regex(rf"{end}['\"\s=:]") for end in _ENDS)
+_END = f"(?:{'|'.join(_ENDS)})"
 _SET = Regex(rf"(?P<name>(?i:{_END}))(?:['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,200}})")
 _OTHERS = (
     ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
@@ -105,12 +107,10 @@ def _at_names(pattern: Regex, text: str) -> Iterator[re.Match[str]]:
     lowered = text.lower()
     lowered = lowered if len(lowered) == len(text) else text
     for sign in _SIGNS_OF_NAMES:
-        at = lowered.find(sign)
-        while at >= 0:
-            match = pattern.match(text, at)
+        for found in sign.finditer(lowered):
+            match = pattern.match(text, found.start())
             if match is not None:
                 yield match
-            at = lowered.find(sign, at + 1)
 
 
 def _owner(text: str, at: int) -> str:
