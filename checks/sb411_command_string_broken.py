@@ -34,7 +34,9 @@ CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes",
 
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
-_OPTION_LINE = Regex(r"\n[ \t]*+--?[A-Za-z]")
+# A line that begins with an option, behind one that does not end in a backslash, in two of them, or in one that a
+# comment may hold.
+_LOOSE_OPTIONS = tuple(Regex(rf"{before}[ \t]*+--?[A-Za-z]") for before in (r"\n(?<!\\\n)", r"\\\\\n", r"#[^\n]*\\\n"))
 _GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _COMMENT = Regex(r"#[^\n]*")
 _ESCAPED_BLANK = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
@@ -69,7 +71,8 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         string = text.string
         escaped = "\\ " in string or "\\\t" in string
-        if not escaped and not _has_joined_comment(text, job.source.text) and not _has_loose_option(string):
+        loose = any(option.search(string) is not None for option in _LOOSE_OPTIONS)
+        if not escaped and not loose and not _has_joined_comment(text, job.source.text):
             continue  # only to be quick: most programs have neither an escaped blank nor a line that begins so
         yield from _in_program(job, text, program)
 
@@ -79,15 +82,6 @@ def _has_joined_comment(text: Text, file: str) -> bool:
     return "#" in text.string and any(
         other.start == one.end + 2 and file.startswith("\\\n", one.end) for one, other in pairwise(text.field)
     )
-
-
-def _has_loose_option(string: str) -> bool:
-    """Whether a line begins with an option, and the one before does not plainly continue there."""
-    for found in _OPTION_LINE.finditer(string):
-        before = string[string.rfind("\n", 0, found.start()) + 1 : found.start()]
-        if before[-1:] != "\\" or before[-2:] == "\\\\" or "#" in before:
-            return True
-    return False
 
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:

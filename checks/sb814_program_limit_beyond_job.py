@@ -65,7 +65,7 @@ class OwnLimit(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.request.heterogeneous or job.request.asked("signal"):
         return  # a program that is told by a signal needs no clock
-    limiting = {word for word in words_of(job) if _may_limit(word)}
+    limiting = {word for word in words_of(job) if (word[:1] == "-" or "=" in word) and _may_limit(word)}
     settings = list(plain_limits(job, "time")) if limiting else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
     if allowed is None or allowed <= 0:
@@ -92,7 +92,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _may_limit(word: str) -> bool:
     """Whether a word begins with an option that limits a run, of one program or another."""
-    return (word[:1] == "-" or "=" in word) and _unit(word.partition("=")[0], "gmx") is not None
+    return _unit(word.partition("=")[0], "gmx") is not None
 
 
 def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:

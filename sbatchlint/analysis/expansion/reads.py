@@ -9,12 +9,17 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_of
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 PRINTING = frozenset({"echo", "printf", "logger"})
 TESTS = frozenset({"[", "[[", "test"})
+# Commands that are given names of variables.
+_NAMING = frozenset({"printenv", "declare", "export", "unset"})
+_GUARDING = TESTS | _NAMING
+_SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "export", "declare", "unset"})
 # The operators of `${NAME:-default}` and its like.
 DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
 # `SLURM_…`, and how it is misspelled (`SLRUM_JOB_ID`).
@@ -65,28 +70,26 @@ def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
 
 def _asks_whether_set(test: Invocation) -> bool:
     """Whether `[ … ]` asks if a variable is set: by `-z`, `-n`, a comparison with nothing, or with one word alone."""
-    words = [text_of(field) for field in test.argv]
-    return not {"-z", "-n", ""}.isdisjoint(words) or len([word for word in words if word != "]"]) < 3
+    words = test.words
+    return not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3
 
 
 @once
 def guarded_names(job: Job) -> frozenset[str]:
     """Variables that the script tests for being set somewhere, or gives a default."""
     found = {read.name for read in job.trace.reads if read.operator in DEFAULTS}
-    asking: set[Invocation | None] = set()
-    for command in job.invocations:
+    reads = job.trace.reads
+    orders = [read.order for read in reads]
+    for command in commands_of(job, _GUARDING.__contains__):
         if command.name in TESTS:
-            words = [text_of(field) for field in command.argv]
-            if "-v" in words:
-                found.update(word for word in words if word)
+            if "-v" in command.words:
+                found.update(command.words)
             if _asks_whether_set(command):
-                asking.add(command)
                 found.update(each.name for field in command.argv for each in expansions(field))
-        elif command.name in ("printenv", "declare", "export", "unset"):
+                first, end = bisect_right(orders, command.index - _AHEAD), bisect_right(orders, command.index)
+                found.update(read.name for read in reads[first:end] if _reading_command(job, read) is command)
+        elif command.name in _NAMING:
             found.update(word for field in command.argv if (word := text_of(field)))
-    for read in job.trace.reads if asking else ():
-        if read.name not in found and _reading_command(job, read) in asking:
-            found.add(read.name)
     return frozenset(found)
 
 
@@ -95,7 +98,7 @@ def assigned_names(job: Job) -> frozenset[str]:
     """Variables that the script sets anywhere, in whatever way."""
     found = {each.name for each in job.assignments}
     for command in job.invocations:
-        if command.name in ("read", "mapfile", "readarray", "getopts", "printf", "export", "declare", "unset"):
+        if command.name in _SETTING:
             found.update(word for field in command.argv[1:] if (word := text_of(field)))
     return frozenset(found)
 
