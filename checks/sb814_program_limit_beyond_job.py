@@ -29,7 +29,7 @@ from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.job.launchers import python_command, recognise
-from sbatchlint.job.programs import words_of
+from sbatchlint.job.programs import commands_told
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -65,14 +65,14 @@ class OwnLimit(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.request.heterogeneous or job.request.asked("signal"):
         return  # a program that is told by a signal needs no clock
-    limiting = {word for word in words_of(job) if (word[:1] == "-" or "=" in word) and _may_limit(word)}
-    settings = list(plain_limits(job, "time")) if limiting else []
+    commands = commands_told(job, _may_limit)
+    settings = list(plain_limits(job, "time")) if commands else []
     allowed = limit_seconds(settings[0][1]) if len(settings) == 1 else None
     if allowed is None or allowed <= 0:
         return
     beyond: dict[Span, list[OwnLimit | None]] = {}
-    for each in job.invocations:
-        if limiting.isdisjoint(each.words) or each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
+    for each in commands:
+        if each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
             continue
         for found in _own_limits(each):
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)

@@ -31,7 +31,7 @@ from sbatchlint.bash.trace import Context, Invocation, VariableAssignment
 from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
-from sbatchlint.job.programs import words_of
+from sbatchlint.job.programs import all_words
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret, is_short_lived
@@ -178,10 +178,9 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 
 def _written(secrets: Secrets, seen: set[Span]) -> Iterator[Finding]:
     """Each secret that is written out as a word of a command, or is to be written there."""
-    speaking = frozenset(filter(_word_speaks_of_secrets, words_of(secrets.job)))
     written = secrets_in(secrets.job.source.text)
-    for command in secrets.job.invocations if speaking else ():
-        if command.name in OWN or speaking.isdisjoint(command.words):
+    for command in secrets.job.invocations if _speaks_of_secrets(all_words(secrets.job)) else ():
+        if command.name in OWN or not any(map(_word_speaks_of_secrets, command.words)):
             continue
         if command.calls_function or command.text is not None:
             continue

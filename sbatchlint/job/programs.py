@@ -1,6 +1,6 @@
 """The commands of a job by the programs that they call, and by the options that they are told."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
@@ -9,7 +9,7 @@ from sbatchlint.job.once import once
 
 
 @once
-def by_program(job: Job) -> Mapping[str, Sequence[Invocation]]:
+def by_program(job: Job) -> dict[str, list[Invocation]]:
     """The commands that call a program of each name (without its folder), in order of running."""
     found: dict[str, list[Invocation]] = {}
     for each in job.invocations:
@@ -26,12 +26,18 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
 
 
 @once
-def words_of(job: Job) -> frozenset[str]:
-    """All words of all commands, each once."""
-    return frozenset().union(*[each.words for each in job.invocations])
+def _options(job: Job) -> frozenset[str]:
+    """The words of all commands that begin with a dash, or hold a `=`."""
+    return frozenset([word for each in job.invocations for word in each.words if word[:1] == "-" or "=" in word])
 
 
 def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
     """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running."""
-    found = frozenset([word for word in words_of(job) if (word[:1] == "-" or "=" in word) and fits(word)])
+    found = frozenset(filter(fits, _options(job)))
     return [each for each in job.invocations if not found.isdisjoint(each.words)] if found else []
+
+
+@once
+def all_words(job: Job) -> str:
+    """The words of all commands, with a newline between them."""
+    return "\n".join([word for each in job.invocations for word in each.words])

@@ -14,7 +14,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Piece, Pieces, Text, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import words_of
+from sbatchlint.job.programs import all_words
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -61,7 +61,7 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     launchers = {id(launch.invocation) for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
-    in_words = any("$" in word for word in words_of(job))
+    in_words = "$" in all_words(job)
     for command in job.invocations:
         if command.name in _PLAIN and not in_words or command.phase is Phase.SUBMIT:
             continue
