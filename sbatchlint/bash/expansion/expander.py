@@ -187,8 +187,6 @@ class WordExpander:
         results: list[FieldChoice] = [((), scope.context.guards)]
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         for word in words:
-            if len(plain) > MOST_FIELDS:
-                break  # the rest is cut off below
             part = word.parts[0] if len(word.parts) == 1 else None
             if isinstance(part, Literal) and (part.quoted or "~" not in part.text and "{" not in part.text):
                 plain.append(self.literal(part, scope))
@@ -196,6 +194,8 @@ class WordExpander:
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
                 plain.extend(choices[0][0])
+                if len(plain) > MOST_FIELDS:
+                    break  # the rest is cut off below
                 continue
             if plain:
                 results = [((*fields, *plain), guards) for fields, guards in results]
