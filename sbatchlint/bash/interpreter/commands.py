@@ -102,21 +102,19 @@ def _expanded_silently(interpreter: Interpreter, node: Simple, words: Sequence[W
 
 def _is_idle(word: Word, state: State) -> bool:
     """Whether a word has one value, and to expand it changes nothing."""
-    strict = state.option("nounset") is not False
-    for part in word.parts:
-        if isinstance(part, Literal):
-            continue
-        if not isinstance(part, Parameter) or part.operator or part.index is not None:
-            return False
-        variable = state.variables.get(part.name)
-        if variable is None:
-            if strict:
-                return False
-        elif strict and variable.array or len(variable.alternatives) != 1:
-            return False
-        elif variable.alternatives[0].fields is None or variable.alternatives[0].guards:
-            return False
-    return True
+    return all(
+        isinstance(each, Literal) or isinstance(each, Parameter) and _is_settled(each, state) for each in word.parts
+    )
+
+
+def _is_settled(part: Parameter, state: State) -> bool:
+    if part.operator or part.index is not None:
+        return False
+    variable = state.variables.get(part.name)
+    if variable is None:
+        return state.option("nounset") is False
+    found = variable.alternatives
+    return not variable.array and len(found) == 1 and found[0].fields is not None and not found[0].guards
 
 
 def _run_redirected(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

@@ -6,33 +6,25 @@ together. The body of any other loop is walked once to see what it changes; what
 body is recorded.
 """
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.interpreter.loop_bodies import is_pattern, is_plain, is_straight
 from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame
 from sbatchlint.bash.state import State, join
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Literal, Statement, While, Word
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import Alternative, Variable
-from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
 MOST_ITERATIONS = 24
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
-_WILD = re.compile(r"[*?]|\[[^]]+\]")
-# Code that may change what another iteration sees, or leave the loop.
-CHANGING = Regex(
-    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
-    r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
-    r"unset|function)(?=\s|;|$)",
-    re.MULTILINE,
-)
 
 
 class Loop:
@@ -57,10 +49,21 @@ class Loop:
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.certain = False  # there is at least one iteration
         self.several = True
+        self.turns = 0  # how many iterations there are, where that is known before
 
     def inside(self, context: Context) -> Context:
         """The context of commands that run in each of several iterations."""
         return context.replace(loops=(*context.loops, self.span))
+
+
+class Turn(NamedTuple):
+    """The first iteration, walked silently: its final state, where it was left, which states left the loop by it, and
+    how many statements it took."""
+
+    end: State | None
+    frame: LoopFrame
+    escaped: list[list[State]]
+    cost: int
 
 
 class Iterations:
@@ -84,7 +87,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         known = len(choices) == 1
         items = [field for fields, _ in choices for field in fields]
     known = known and not any(piece.open for field in items for piece in field)
-    known = known and not any(map(_is_pattern, node.words or ()))
+    known = known and not any(map(is_pattern, node.words or ()))
     if known and not items:
         scope.state.status = 0
         return scope.state
@@ -108,40 +111,27 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     loop = Loop(node.body, span, begin)
     loop.certain = known
     loop.several = not known or len(items) > 1
+    loop.turns = len(items) if known else 0
     if not known or len(items) > MOST_ITEMS:
         loop.variable = node.name, variable(scope.state, (Alternative((unknown,)),))
-    if known and len(items) > 1 and _is_independent(interpreter, loop, scope, node.name, items[0]):
-        return _record_alike(interpreter, loop, scope, node.name, items, variable)
-    return run(interpreter, loop, scope)
+    first = None
+    if known and len(items) > 1:
+        plain = is_plain(loop.body, scope)
+        first = None if plain else _first_turn(interpreter, loop, scope)
+        if plain or first is not None and _is_independent(first, scope.state, node.name, items[0]):
+            return _record_alike(interpreter, loop, scope, node.name, items, variable)
+    return run(interpreter, loop, scope, first)
 
 
-def _is_pattern(word: Word) -> bool:
-    """Whether a word may stand for any number of files."""
-    literals = [part for part in word.parts if isinstance(part, Literal) and not part.quoted]
-    return any(_WILD.search(each.text) for each in literals if len(each.text) == each.end - each.start)
-
-
-def _is_independent(interpreter: Interpreter, loop: Loop, scope: Scope, name: str, first: Pieces) -> bool:
+def _is_independent(turn: Turn, before: State, name: str, first: Pieces) -> bool:
     """Whether an iteration changes nothing that another one could see."""
-    if _is_plain(loop, scope):
-        return True
-    before = scope.state.copy()
-    walked = interpreter.silently(lambda: _iteration(interpreter, loop, before.copy(), 0, scope))
-    if walked is None:
-        return False
-    (end, frame), escaped = walked
-    if end is None or frame.breaks or frame.continues or any(escaped):
+    end, frame = turn.end, turn.frame
+    if end is None or frame.breaks or frame.continues or any(turn.escaped):
         return False
     changed = [each for each in _differing(before, [end]) if each != name]
     variable = end.variables.get(name)
     kept = variable is not None and [each.fields for each in variable.alternatives] == [(first,)]
     return not changed and kept and _same_shell(before, end)
-
-
-def _is_plain(loop: Loop, scope: Scope) -> bool:
-    """Whether the body plainly changes nothing: most loops only start commands."""
-    source = scope.text.string[loop.body[0].start : loop.body[-1].end]
-    return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
 
 
 def _same_shell(first: State, second: State) -> bool:
@@ -213,25 +203,35 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 # --- iterations ---------------------------------------------------------------------------------------
 
 
-def _iteration(
-    interpreter: Interpreter, loop: Loop, state: State, iteration: int, scope: Scope
-) -> tuple[State | None, LoopFrame]:
-    """Walks one iteration, whether or not it happens. Returns its final state, and where it was left."""
-    frame = LoopFrame()
-    _, begun = loop.begin(state, iteration, scope.context)
-    if begun is None:
-        return None, frame
-    interpreter.loops.append(frame)
-    end = interpreter.statements(loop.body, Scope(begun.copy(), scope.text, scope.context))
-    interpreter.loops.pop()
-    end = interpreter.merge([end, *frame.continues], scope.context.phase)
-    if end is not None and loop.between is not None:
-        loop.between(end)
-    return end, frame
+def _first_turn(interpreter: Interpreter, loop: Loop, scope: Scope) -> Turn | None:
+    """Walks one iteration, whether or not it happens; None where that would take too long."""
+
+    def walk() -> tuple[State | None, LoopFrame, int]:
+        frame = LoopFrame()
+        left = interpreter.silent
+        _, end = loop.begin(scope.state.copy(), 0, scope.context)
+        if end is not None:
+            interpreter.loops.append(frame)
+            end = interpreter.statements(loop.body, Scope(end, scope.text, scope.context))
+            interpreter.loops.pop()
+            end = interpreter.merge([end, *frame.continues], scope.context.phase)
+            if end is not None and loop.between is not None:
+                loop.between(end)
+        return end, frame, left - interpreter.silent
+
+    walked = interpreter.silently(walk)
+    if walked is None:
+        return None
+    (end, frame, cost), escaped = walked
+    return Turn(end, frame, escaped, cost)
 
 
-def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iterations | None:
+def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | None) -> Iterations | None:
     """Walks all iterations; None where the script does not decide how many there are."""
+    if first is not None:
+        needed = first.cost * min(loop.turns, MOST_ITERATIONS)
+        if needed >= interpreter.silent and is_straight(loop.body, scope.state):
+            interpreter.charge(8 * needed, loop.span)  # raises: there are too many
     found = Iterations()
     finals: list[State] = []
     state = scope.state.copy()
@@ -248,12 +248,18 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iterations | 
             finals.append(begun)
             break
         found.entries.append(begun.copy())
-        frame = LoopFrame()
-        interpreter.loops.append(frame)
-        end = interpreter.statements(loop.body, Scope(begun, scope.text, scope.context))
-        interpreter.loops.pop()
+        if first is not None and not iteration:
+            interpreter.charge(8 * first.cost, loop.span)
+            end, frame = first.end, first.frame
+            for (each, _), left in zip(interpreter.marks(), first.escaped, strict=True):
+                each.extend(left)
+        else:
+            frame = LoopFrame()
+            interpreter.loops.append(frame)
+            end = interpreter.statements(loop.body, Scope(begun, scope.text, scope.context))
+            interpreter.loops.pop()
+            end = interpreter.merge([end, *frame.continues], scope.context.phase)
         finals.extend(frame.breaks)
-        end = interpreter.merge([end, *frame.continues], scope.context.phase)
         if end is None:
             break
         state = end
@@ -264,8 +270,9 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iterations | 
     return found
 
 
-def run(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
-    walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope))
+def run(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | None = None) -> State | None:
+    """`first`: the first iteration, where it is known before."""
+    walked = interpreter.silently(lambda: _unroll(interpreter, loop, scope, first))
     if walked is not None and walked[0] is not None:
         return _record_iterations(interpreter, loop, scope, walked[0], walked[1])
     return _record_unknown(interpreter, loop, scope)
@@ -313,13 +320,13 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     phase = scope.context.phase
     entry = before.copy()
     marks = interpreter.marks()
-    if loop.several and (loop.condition or loop.between is not None or not _is_plain(loop, scope)):
-        walked = interpreter.silently(lambda: _iteration(interpreter, loop, before.copy(), 0, scope))
-        if walked is None:
+    if loop.several and (loop.condition or loop.between is not None or not is_plain(loop.body, scope)):
+        turn = _first_turn(interpreter, loop, scope)
+        if turn is None:
             _widen_all(entry, scope)
         else:
-            (end, frame), _ = walked
-            _widen_changed(interpreter, entry, [each for each in (end, *frame.breaks) if each is not None], scope)
+            ends = [turn.end, *turn.frame.breaks]
+            _widen_changed(interpreter, entry, [each for each in ends if each is not None], scope)
     looped = loop.inside(scope.context) if loop.several else scope.context
     _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:

@@ -1,0 +1,66 @@
+"""What the text and the tree of a loop tell, before it is walked."""
+
+import re
+from collections.abc import Sequence
+
+from sbatchlint.bash.expansion.protocol import Scope
+from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.tree import (
+    AndOr,
+    ArithmeticFor,
+    Assignment,
+    Case,
+    CommandSubstitution,
+    For,
+    Function,
+    If,
+    Literal,
+    Parameter,
+    Simple,
+    Statement,
+    While,
+    Word,
+)
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.source.regex import Regex
+
+_WILD = re.compile(r"[*?]|\[[^]]+\]")
+# Code that may change what another iteration sees, or leave the loop.
+CHANGING = Regex(
+    r"(?:^|[\s;&|({`])\w+(?:\[[^]\n]*\])?\+?=|\(\(|=~|\$\{\w+(?:\[[^]\n]*\])?:?=|\$\[|(?:^|[\s;&|({`])(?:\.|break|continue|declare|eval|exec|exit|export|"
+    r"for|getopts|let|local|mapfile|printf|read|readarray|readonly|return|select|set|shift|shopt|source|trap|typeset|"
+    r"unset|function)(?=\s|;|$)",
+    re.MULTILINE,
+)
+# What walks other statements from one iteration to the next; and the commands that leave, or run a program in a value.
+BRANCHING = (AndOr, ArithmeticFor, Case, For, Function, If, While)
+LEADING = frozenset({
+    ".", "break", "builtin", "command", "continue", "eval", "exec", "exit", "return", "source", "trap",
+})  # fmt: skip
+
+
+def is_pattern(word: Word) -> bool:
+    """Whether a word may stand for any number of files."""
+    literals = [part for part in word.parts if isinstance(part, Literal) and not part.quoted]
+    return any(_WILD.search(each.text) for each in literals if len(each.text) == each.end - each.start)
+
+
+def is_plain(body: Sequence[Statement], scope: Scope) -> bool:
+    """Whether the body plainly changes nothing: most loops only start commands."""
+    source = scope.text.string[body[0].start : body[-1].end]
+    return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
+
+
+def is_straight(body: Sequence[Statement], state: State) -> bool:
+    """Whether all iterations walk the same statements: there are no branches, and no programs from elsewhere."""
+    if any(nodes_of(body, kind) for kind in BRANCHING):
+        return False
+    if any(each.arguments and nodes_of(each.arguments, CommandSubstitution) for each in nodes_of(body, Parameter)):
+        return False
+    return all(_is_itself(command.words[0], state) for command in nodes_of(body, Simple) if command.words)
+
+
+def _is_itself(word: Word | Assignment, state: State) -> bool:
+    """Whether the first word of a command is the name of a program that is none of the script's own."""
+    part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+    return isinstance(part, Literal) and part.text not in LEADING and part.text not in state.functions
