@@ -80,6 +80,11 @@ PROGRAMS: dict[str, str] = {
     '*) r+=("$1"); shift;; esac; done; show $n $k "${r[@]}" $#': "4|v|rest|0",
     'while IFS=: read -r a b; do x+=$b$a; done <<< "1:2:3"; show "$x"': "2:31",
     'for i in 1 2 3; do [[ $i == 2 ]] && continue; x+=$i; done; show $x': "13",
+    # a replay leaves out what the words of commands do not change, and gives up only what would take too long
+    'for i in 1 2 3; do a $((n++)) ${d:=$i} "$(b $((m++)))"; x+=$i; done; show $n $d $x ${m-unset}': "3|1|123|unset",
+    'for i in 1 2; do { echo "v+=$i"; echo "w=b"; } > f; . ./f; done; show $v $w': "12|b",
+    'for i in {1..60}; do x+=$i; a; a; a; a; a; a; a; break; done; show $x': "1",
+    'b=break; for i in {1..60}; do x+=$i; a; a; a; a; a; a; a; $b; done; show $x': "1",
     # functions, subshells, substitutions
     'f() { local a=$1 b; a+=x; b=1; c=$a; return 2; }; a=o; f i; show $? $a ${b-unset} $c': "2|o|unset|ix",
     'x=1; (x=2; exit 4); show $x $?; x=3 | true; show $x': "1|4|1",
