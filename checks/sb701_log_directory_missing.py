@@ -353,6 +353,8 @@ def _is_made_by_nobody(job: Job, opening: Opening) -> bool:
 def _openings(job: Job) -> Iterator[Opening]:
     starts: dict[int, int] = {}
     for ran in job.pipelines:
+        if len(ran.elements) == 1 and len(ran.elements[0]) == 1:
+            continue  # it is the first itself
         first = min((each.index for element in ran.elements for each in element), default=0)
         for element in ran.elements:
             if len([each for each in element if not each.kind]) == 1:  # what else stands in it may run before

@@ -61,12 +61,13 @@ def job_nodes(request: Request) -> int | None:
 
 def _is_set(step: SrunWords, name: str) -> bool | None:
     """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
-    return {"": True, "unset": False}.get(own_variable(step.invocation, name).how)
+    how = own_variable(step.invocation, name).how
+    return how == "" if how in ("", "unset") else None
 
 
 def _inherits_tasks(step: SrunWords) -> bool:
     """Whether srun can read the job's number of tasks, under either of its two names."""
-    return any(_is_set(step, name) is not False for name in sorted(TASK_COUNTS))
+    return any(_is_set(step, name) is not False for name in TASK_COUNTS)
 
 
 def spread(text: str | None) -> str | None:
