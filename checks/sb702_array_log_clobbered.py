@@ -148,8 +148,18 @@ def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
     parts = _PATTERN.split(posixpath.basename(path))
     if job.source.text.count(max(parts, key=len)) <= times:
         return False  # only to be quick
-    name = r"[^\s/\"']*".join(map(re.escape, parts))
-    return len(re.findall(rf"(?<![\w.-]){name}(?![\w.-])", job.source.text)) > times
+    return sum(_is_name(word, parts) for word in re.split(r"[\s/\"']+", job.source.text)) > times
+
+
+def _is_name(word: str, parts: list[str]) -> bool:
+    """Whether a word holds a name of these parts, whatever stands between them."""
+    if len(parts) == 1:
+        return re.search(rf"(?<![\w.-]){re.escape(parts[0])}(?![\w.-])", word) is not None
+    first = re.search(rf"(?<![\w.-]){re.escape(parts[0])}", word)
+    at = -1 if first is None else first.end()
+    for part in parts[1:-1]:
+        at = word.find(part, at) + len(part) if at >= 0 and part in word[at:] else -1
+    return at >= 0 and re.compile(rf"{re.escape(parts[-1])}(?![\w.-])").search(word, at) is not None
 
 
 CASES = [
