@@ -70,7 +70,7 @@ def _array(
     result = Alternative((), NO_GUARDS, () if "A" in flags else None)
     if befores and befores[0].fields is not None:
         result = befores[0]
-    inner = scope._replace(context=scope.context.replace(guards=NO_GUARDS))
+    inner = Scope(scope.state, scope.text, scope.context.replace(guards=NO_GUARDS))
     following = max(indices(result.fields or (), result.keys), default=-1) + 1 if "A" not in flags else 0
     for key, word in zip(literal.keys, literal.elements, strict=True):
         if key is None:

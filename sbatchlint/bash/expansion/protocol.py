@@ -1,7 +1,7 @@
 """What the parts of word expansion ask of each other and of the interpreter."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from sbatchlint.bash.expansion.field_splitting import Segments
 from sbatchlint.bash.limits import Limits
@@ -25,12 +25,15 @@ class Environment(Protocol):
         """Whether a command substitution gives a text that is not empty, though it is not known which."""
 
 
-class Scope(NamedTuple):
+class Scope:
     """Where a word is expanded: the state of the shell, the text, and the place in the control flow."""
 
-    state: State
-    text: Text
-    context: Context
+    __slots__ = ("context", "state", "text")
+
+    def __init__(self, state: State, text: Text, context: Context) -> None:
+        self.state = state
+        self.text = text
+        self.context = context
 
 
 Choice = tuple[Segments, Guards]
