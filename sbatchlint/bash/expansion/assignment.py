@@ -23,6 +23,8 @@ ENVIRONMENT_NAMES = frozenset(
     }
 )  # fmt: skip
 NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
+# The constructor without its wrapper: twice as fast, and most variables are made here.
+_new = tuple.__new__
 
 
 def unknown_value(
@@ -163,7 +165,8 @@ def assign(
         values = with_attributes(expander, _array(expander, node, node.value, before, flags, scope), flags, scope)
     else:
         array = array or node.index is not None or "A" in flags
-        values = [Alternative((field,), guards) for field, guards in expander.assignment_value(node.value, scope)]
+        found = expander.assignment_value(node.value, scope)
+        values = [_new(Alternative, ((field,), guards, None)) for field, guards in found]
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
             index = subscript(expander, node.index, flags, scope)
@@ -187,7 +190,7 @@ def assign(
             size = max(size, len(each.fields if array else each.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
-    state.variables[node.name] = Variable(alternatives, array, is_exported, span, flags)
+    state.variables[node.name] = _new(Variable, (alternatives, array, is_exported, span, flags))
     record_assignment(expander, node, alternatives, is_exported, span, scope)
 
 
