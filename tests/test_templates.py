@@ -194,5 +194,11 @@ def test_the_quick_look_sees_every_slot(slot: str) -> None:
     assert slots(text) and may_have_slots(text)
 
 
-def test_patterns_of_log_names_are_no_slots() -> None:
-    assert not may_have_slots(f"{HEAD}#SBATCH --output=%x-%A_%a.out --error=%J.err\nsrun hostname\n")
+@pytest.mark.parametrize("slot", ["@[NODES]", "@NODES]"])
+def test_the_quick_look_sees_slots_that_only_samples_have(slot: str) -> None:
+    assert may_have_slots(f"{HEAD}#SBATCH --nodes={slot}\nsrun hostname\n")
+
+
+@pytest.mark.parametrize("options", ["--output=%x-%A_%a.out --error=%J.err", "--mail-user=me@site.edu --job-name=a__b"])
+def test_patterns_of_log_names_and_addresses_are_no_slots(options: str) -> None:
+    assert not may_have_slots(f"{HEAD}#SBATCH {options}\nsrun hostname\n")

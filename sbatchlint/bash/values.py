@@ -16,8 +16,11 @@ from typing import NamedTuple
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import BYTE_ORDER_MARK, Span
 
-# The word comes first, so that the rest of a text is passed by quickly.
-_SLOT = Regex(r"#SBATCH\b(?<![^\n]#SBATCH).*?(?:@|__|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{)")
+# The word comes first, so that the rest of a text is passed by quickly. An address for mail is no slot.
+_SLOT = Regex(
+    r"#SBATCH\b(?<![^\n]#SBATCH)"
+    r".*?(?:@\[?[A-Za-z_]\w*[]@]|__[A-Z]|%(?:%[A-Za-z]|\(|[A-Z][A-Z0-9_]{3})|(?<!\$)\{)"
+)
 # Stands for an unknown piece where a value is parsed as a program; no script holds it (private use area).
 UNKNOWN_CHARACTER = "\ue000"
 
