@@ -218,6 +218,38 @@ def test_what_copies_of_variables_changed_is_found_whether_both_did_or_one() -> 
     assert sorted(first.changes(second)) == ["new", "set"]
 
 
+def test_a_change_is_seen_by_no_copy_made_before_or_after() -> None:
+    first: LayeredDict[str] = LayeredDict({"shared": "1"})
+    first["own"] = "1"
+    second = first.copy()
+    third = second.copy()
+    first["own"] = "2"
+    second["new"] = "2"
+    del third["shared"]
+    fourth = third.copy()
+    third["own"] = "4"
+    chosen = third.where(lambda name, _: name == "own")
+    chosen["own"] = "5"
+    assert [dict(each.items()) for each in (first, second, third, fourth, chosen)] == [
+        {"shared": "1", "own": "2"},
+        {"shared": "1", "own": "1", "new": "2"},
+        {"own": "4"},
+        {"own": "1"},
+        {"own": "5"},
+    ]
+
+
+def test_files_of_one_copy_of_a_state_are_not_those_of_another() -> None:
+    first = State()
+    first.set_file("job.sh", ())
+    second, child = first.copy(), first.child()
+    second.set_file("other.sh", ())
+    child.set_file("inner.sh", ())
+    assert [list(each.files) for each in (first, second, child)] == [
+        ["job.sh"], ["job.sh", "other.sh"], ["job.sh", "inner.sh"],
+    ]  # fmt: skip
+
+
 def test_parts_of_a_text_of_several_pieces_are_those_of_the_pieces() -> None:
     known = Expansion("NAME", Span(40, 45), Phase.BATCH)
     field = (
