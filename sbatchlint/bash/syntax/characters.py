@@ -48,6 +48,9 @@ ansi_characters = {
 }  # fmt: skip
 
 
+# The characters with which each of the next two may begin.
+BLANKS = " \t\\\r"
+GAPS = BLANKS + "\n#"
 blank_run = re.compile(r"(?:[ \t]+|\\\r?\n|\r(?=\n))*+").match
 gap_run = re.compile(r"(?:[ \t\n]+|\\\r?\n|#[^\n\0]*|\r(?=\n))*+").match
 comment = re.compile(r"#[^\n\0]*").match

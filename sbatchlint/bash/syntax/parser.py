@@ -405,7 +405,7 @@ class Parser(SimpleCommands):
             elif character in "&|;" and not regex:
                 raise ShellSyntaxError(at)
             else:
-                word = self.long_word(at, True) if regex else self.word()
+                word = self.word(regex)
                 words.append(word)
                 operand = text[at : word.end]
                 regex = operand == "=~"

@@ -4,8 +4,10 @@ import re
 
 from sbatchlint.bash.syntax.bounds import MOST_NODES, TextTooLong
 from sbatchlint.bash.syntax.characters import (
+    BLANKS,
     CLOSERS,
     END,
+    GAPS,
     OPENERS,
     ShellSyntaxError,
     blank_run,
@@ -53,7 +55,10 @@ class SimpleCommands(WordLexer):
         at = self.at
         while True:
             if not self.pending:
-                at = gap_run(text, at).end()  # type: ignore[union-attr]
+                if text[at] == "\n":
+                    at += 1
+                if text[at] in GAPS:
+                    at = gap_run(text, at).end()  # type: ignore[union-attr]
                 break
             at = blank_run(text, at).end()  # type: ignore[union-attr]
             if text[at] == "#":
@@ -141,14 +146,16 @@ class SimpleCommands(WordLexer):
         while True:
             if len(words) > MOST_NODES:
                 raise TextTooLong
-            if words and not declares:
-                match = plain_word(text, end)
+            at = end
+            character = text[at]
+            if character in BLANKS:
+                match = plain_word(text, at) if words and not declares and text[at + 1] not in '"$' else None
                 if match:
                     at, end = match.span(1)
                     words.append(Word((Literal(match[1], at, end, False),), at, end))
                     continue
-            at = blank_run(text, end).end()  # type: ignore[union-attr]
-            character = text[at]
+                at = blank_run(text, at).end()  # type: ignore[union-attr]
+                character = text[at]
             self.at = at
             if character in "<>&{0123456789":
                 match = _redirect(text, at)

@@ -74,31 +74,29 @@ class WordLexer:
         """Parses a range of the text as commands; None where it has an error."""
         raise NotImplementedError
 
-    def word(self) -> Word:
-        """Reads the word at the cursor; raises `ShellSyntaxError` where there is none."""
+    def word(self, regex: bool = False) -> Word:
+        """Reads the word at the cursor; raises `ShellSyntaxError` where there is none.
+
+        `regex`: the right side of `=~`, where `|` and `(` are ordinary characters.
+        """
         start = self.at
-        match = plain_run(self.text, start)
+        match = regex_run(self.text, start) if regex else plain_run(self.text, start)
         if match:
             end = match.end()
+            first = Literal(match[0], start, end, False)
             if self.text[end] in BREAKS:
                 self.at = end
-                return Word((Literal(match[0], start, end, False),), start, end)
-        return self.long_word(start)
+                return Word((first,), start, end)
+            return self.long_word(start, end, [first], regex)
+        return self.long_word(start, start, [], regex)
 
-    def long_word(self, start: int, regex: bool = False) -> Word:
-        """Reads any word. `regex`: the right side of `=~`, where `|` and `(` are ordinary characters."""
+    def long_word(self, start: int, at: int, parts: list[Part], regex: bool) -> Word:
+        """Reads the rest of a word from `at` on, where its first run of ordinary characters ends."""
         text = self.text
-        parts: list[Part] = []
         empty = False
         depth = 0
-        at = start
         run = regex_run if regex else plain_run
         while True:
-            match = run(text, at)
-            if match:
-                end = match.end()
-                parts.append(Literal(match[0], at, end, False))
-                at = end
             character = text[at]
             if character == '"':
                 count = len(parts)
@@ -135,6 +133,13 @@ class WordLexer:
                 at += 1
             else:
                 break
+            if text[at] in BREAKS and not (depth or regex):
+                break
+            match = run(text, at)
+            if match:
+                end = match.end()
+                parts.append(Literal(match[0], at, end, False))
+                at = end
         if depth:
             raise ShellSyntaxError(at, "end")
         if at == start:
@@ -169,11 +174,6 @@ class WordLexer:
         text = self.text
         at += 1
         while True:
-            match = double_run(text, at)
-            if match:
-                end = match.end()
-                parts.append(Literal(match[0], at, end, True))
-                at = end
             character = text[at]
             if character == '"':
                 return at + 1
@@ -183,8 +183,11 @@ class WordLexer:
                 at = self.escape_in_quotes(at, parts, '$`"\\')
             elif character == "`":
                 at = self.backquotes(at, parts, True)
-            else:
+            elif character == END:
                 raise ShellSyntaxError(at, "end")
+            else:
+                start, at = double_run(text, at).span()  # type: ignore[union-attr]
+                parts.append(Literal(text[start:at], start, at, True))
 
     def escape_in_quotes(self, at: int, parts: list[Part], special: str) -> int:
         """Reads a backslash where it escapes only some characters, and is literal before others."""
@@ -222,11 +225,6 @@ class WordLexer:
     def dollar(self, at: int, parts: list[Part], quoted: bool) -> int:
         """Reads what `$` begins, or a literal `$`."""
         text = self.text
-        match = parameter(text, at + 1)
-        if match:
-            end = match.end()
-            parts.append(Parameter(match[0], "", (), None, at, end, quoted))
-            return end
         character = text[at + 1]
         if character == "{":
             match = braced_parameter(text, at)
@@ -248,7 +246,12 @@ class WordLexer:
                 raise ShellSyntaxError(at, "end")
             parts.append(Arithmetic(at + 2, end, at, end + 1, quoted))
             return end + 1
-        elif not quoted and character == "'":
+        match = parameter(text, at + 1)
+        if match:
+            end = match.end()
+            parts.append(Parameter(match[0], "", (), None, at, end, quoted))
+            return end
+        if not quoted and character == "'":
             return self.ansi(at, parts)
         elif not quoted and character == '"':
             count = len(parts)
