@@ -74,14 +74,16 @@ class ScriptInterpreter(ControlFlow):
     def run(self, text: Text, program: Program, phase: Phase, state: State | None = None) -> State | None:
         """Walks a whole script, and returns the state at its end; None where its shell left before."""
         self.expander = WordExpander(self)
-        current: State | None = state or State()
-        context = Context(phase)
+        scope = Scope(state or State(), text, Context(phase))
+        current: State | None = scope.state
         for statement in program.statements:
             if current is None:
                 break
+            if current is not scope.state:
+                scope = Scope(current, text, scope.context)
             self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
             try:
-                current = self.statement(statement, Scope(current, text, context))
+                current = self.statement(statement, scope)
             except WorkBudgetExceeded:
                 break  # noted in `limits`
             except RecursionError:  # brackets in brackets, thousands deep

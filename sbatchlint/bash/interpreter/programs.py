@@ -254,8 +254,10 @@ def run_program(interpreter: Interpreter, invocation: Invocation, scope: Scope) 
     if name not in SHELLS:
         first = invocation.argv[0]
         # `> run_$SLURM_JOB_ID` and `./run_$SLURM_JOB_ID` are the same file
-        written = is_open(first) and file_name(first) in scope.state.files
-        if not written and (is_open(first) or "/" not in (text_of(first) or "/")):
+        if is_open(first):
+            if file_name(first) not in scope.state.files:
+                return False
+        elif "/" not in (text_of(first) or "/"):
             return False
         text = find_file(interpreter, scope.state, invocation, 0)
         if text is None or not is_shell_text(text, name):
