@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seen.add(path)
         if not patterns.expands(path):
-            if any(True for _ in patterns.found(path.replace("\\", ""))):
+            if patterns.found(path.replace("\\", "")):
                 yield Finding(span, "a backslash in the name turns all of its patterns off; take it away")
             continue
         for use, absent in patterns.unknown(path, job.versions.majors):

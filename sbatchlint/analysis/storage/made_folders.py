@@ -37,7 +37,7 @@ def log_folders(job: Job, folder: str) -> set[str]:
     if "%" in folder:
         name = job.request.text("job-name")
         found = {folder if name is None else folder.replace("%x", name)}
-        for use in reversed(list(patterns.found(folder))):
+        for use in reversed(patterns.found(folder)):
             folder = folder[: use.start] + "${" + _VARIABLES.get(use.letter, "") + "}" + folder[use.end :]
         found.add(folder)
     start = job.request.text("chdir") or ""

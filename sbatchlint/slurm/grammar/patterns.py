@@ -4,7 +4,8 @@
 (25.11 on). A node's slurmstepd expands them; other options have none.
 """
 
-from collections.abc import Iterator
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.slurm.versions import MAJORS, is_before
@@ -36,16 +37,15 @@ def expands(text: str) -> bool:
     return "\\" not in text
 
 
-def found(text: str) -> Iterator[Use]:
+@lru_cache(maxsize=1024)  # several checks ask, and many scripts give the same names
+def found(text: str) -> tuple[Use, ...]:
     """Every `%` with a letter behind it, known or not, in order."""
-    if not expands(text):
-        return
-    for match in _PATTERN.finditer(text):
-        if match.group(1) == "%":
-            yield Use("%", None, *match.span())
-            continue
-        digits = match.group(1)[:-1]
-        yield Use(match.group(2), parse_integer(digits) if digits else None, *match.span())
+    return tuple([_use(match) for match in _PATTERN.finditer(text)]) if expands(text) else ()
+
+
+def _use(match: re.Match[str]) -> Use:
+    digits = match.group(1)[:-1]
+    return Use(match.group(2) or "%", parse_integer(digits) if digits else None, *match.span())
 
 
 def uses(text: str, letter: str) -> bool:
