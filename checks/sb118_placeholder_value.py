@@ -26,6 +26,7 @@ sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import (
+    Placeholder,
     find_placeholder,
     may_open_placeholder,
     placeholder_around,
@@ -103,13 +104,17 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
+    string = job.directives.text.string
     for setting in job.directives.settings:
         token, line = setting.value_token, setting.value_line
         if token is not None and line is not None:
             start, end = token.part(setting.value_start)
             if start not in seen:
                 seen.add(start)
-                yield from _in_value(job, setting, line, start, end)
+                raw = string[start:end]
+                found = find_placeholder(setting.name, raw)
+                if found is not None or may_open_placeholder(setting.name, raw):
+                    yield from _in_value(job, setting, line, found, start, end)
     for problem in job.directives.problems:
         if problem.kind == "stray-word":
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
@@ -144,12 +149,11 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
         yield Finding(span, f"`{written}` is a placeholder, and Slurm refuses the script; write options, or remove it")
 
 
-def _in_value(job: Job, setting: Setting, line: DirectiveLine, start: int, end: int) -> Iterator[Finding]:
+def _in_value(
+    job: Job, setting: Setting, line: DirectiveLine, found: Placeholder | None, start: int, end: int
+) -> Iterator[Finding]:
     string = job.directives.text.string
-    raw = string[start:end]
-    found, first_word = find_placeholder(setting.name, raw), may_open_placeholder(setting.name, raw)
-    if found is None and not first_word:
-        return
+    first_word = may_open_placeholder(setting.name, string[start:end])
     if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
         return
     left, right = (start + found.start, start + found.end) if found is not None else (end, end)

@@ -105,15 +105,15 @@ def cpus_per_task(step: Step, version: str) -> CpusOfTask:
 
 def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
     """The CPUs that a step lacks; None where it has enough, or where the script alone does not decide it."""
-    held = cpus_in_all(step.request)
-    if held is None or not step.certain or step.elsewhere or "overcommit" in step.options or step.request.heterogeneous:
+    tasks, own = step.tasks, step.option("cpus-per-task")
+    if tasks is None and own is None or not step.certain or step.request.heterogeneous or step.elsewhere:
         return None
-    if any(name in step.options for name in _OTHERWISE[2:]) or is_set(step.invocation, "SLURM_OVERCOMMIT"):
+    held = cpus_in_all(step.request)
+    if held is None or "overcommit" in step.options or is_set(step.invocation, "SLURM_OVERCOMMIT"):
+        return None
+    if any(name in step.options for name in _OTHERWISE[2:]):
         return None
     number, setting = held
-    tasks, own = step.tasks, step.option("cpus-per-task")
-    if tasks is None and own is None:
-        return None
     tasks = tasks or 1
     if own is None and tasks > number:
         return MissingCpus(step, tasks, number, tasks, 1, False, None, setting)
