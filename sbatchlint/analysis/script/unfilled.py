@@ -82,7 +82,7 @@ class Unfilled(NamedTuple):
 @once
 def unfilled(job: Job) -> list[Unfilled]:
     """Each placeholder that a command of the script gets, by place, with the use of it that counts most."""
-    if not job.is_shell or not _may_have_signs(job.source.text):
+    if not job.is_shell or not _may_have_signs(_code(job)):
         return []
     found: dict[tuple[int, int], Unfilled] = {}
     words = "\n".join([word for command in job.invocations for word in command.words])
@@ -101,6 +101,12 @@ def unfilled(job: Job) -> list[Unfilled]:
                     for kind, span, text in _in_field(field, assigned.name):
                         _keep(found, Unfilled(text, span, kind, "environment", not assigned.context.conditional))
     return [found[place] for place in sorted(found)]
+
+
+def _code(job: Job) -> str:
+    """What the words of commands can be made of: not of the comments above the first one."""
+    text, statements = job.source.text, job.program.statements
+    return text[job.span(statements[0].start, statements[0].end).start :] if statements and job.outer is None else text
 
 
 @lru_cache(maxsize=1)  # for all jobs in a file
