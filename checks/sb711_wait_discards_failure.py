@@ -32,6 +32,8 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.program.errors:
         return
     found = fates(job)
+    if not found.awaited:
+        return
     last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)
     # what is killed is a server or a monitor
     last = max([last, *(each.index for each in job.invocations if each.name in ("kill", "pkill", "killall"))])

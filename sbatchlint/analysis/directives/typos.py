@@ -126,7 +126,7 @@ def typo(directives: Directives, setting: Setting) -> str | None:
     if (
         token.positions is None
         and value.isascii()
-        and not (set(value) & _SUSPICIOUS)
+        and _SUSPICIOUS.isdisjoint(value)
         and not may_be_words(setting.name, value)
     ):
         return HASH if string[token.end : token.end + 1] == "#" else None
