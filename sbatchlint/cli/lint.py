@@ -16,7 +16,7 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import did_you_mean, registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
-from sbatchlint.report.model import Report, shown_path
+from sbatchlint.report.model import Report, by_file, shown_path
 from sbatchlint.report.summary import count, statistics, statistics_json, summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
@@ -211,8 +211,8 @@ class _Run:
             parts[self._baseline_of(os.path.join(".", "*"))] = (set(), [])
         for path in scripts:
             parts.setdefault(self._baseline_of(path), (set(), []))[0].add(path)
-        for each in found:
-            parts.setdefault(self._baseline_of(each.source.path), (set(), []))[1].append(each)
+        for path, own in by_file(found).items():
+            parts.setdefault(self._baseline_of(path), (set(), []))[1].extend(own)
         new = parts.pop("", (set[str](), list[Diagnostic]()))[1]
         known = gone = 0
         for file, (own_scripts, own) in parts.items():

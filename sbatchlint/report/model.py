@@ -1,6 +1,7 @@
 """The result of a run, which every output format renders."""
 
 import os.path
+from functools import lru_cache
 
 from sbatchlint.diagnostics import Diagnostic
 
@@ -32,8 +33,13 @@ def shown_path(path: str) -> str:
     """A path as reports show it: relative to the current folder where it lies below."""
     if not os.path.isabs(path):
         return os.path.normpath(path) if path[:1] != "<" else path
+    return _below(path, os.getcwd())
+
+
+@lru_cache(maxsize=64)  # asked for each finding of a file
+def _below(path: str, folder: str) -> str:
     try:
-        relative = os.path.relpath(path)
+        relative = os.path.relpath(path, folder)
     except ValueError:  # another drive
         return path
     return path if relative.startswith("..") else relative
