@@ -22,6 +22,7 @@ bash(1), "QUOTING"; sbatch(1), "--wrap"; seen with bash 5.2 and Slurm 22.05.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
@@ -233,8 +234,22 @@ def _is_plain(parts: list[Part]) -> bool:
 
 
 def _command_at(job: Job, span: Span) -> Invocation | None:
-    found = [each for each in job.invocations if each.span.holds(span)]
-    return next((each for each in reversed(found) if not each.kind), None)
+    """The last of the script's own commands in which a place stands."""
+    starts, reach, commands = _own_commands(job)
+    found: Invocation | None = None
+    at = bisect_right(starts, span.start) - 1
+    while at >= 0 and reach[at] >= span.end:
+        if commands[at].span.holds(span) and (found is None or commands[at].index > found.index):
+            found = commands[at]
+        at -= 1
+    return found
+
+
+@once
+def _own_commands(job: Job) -> tuple[list[int], list[int], list[Invocation]]:
+    """The script's own commands by their place: where they start, how far these and those before reach, and they."""
+    commands = sorted((each for each in job.invocations if not each.kind), key=lambda each: each.span)
+    return [each.span.start for each in commands], [*accumulate((each.span.end for each in commands), max)], commands
 
 
 def _has_wrap(command: Invocation) -> bool:

@@ -1,5 +1,6 @@
 """Files on the disk of the job's first node, and the tasks of other nodes that look for them."""
 
+import math
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -42,16 +43,23 @@ def opened(command: Invocation) -> tuple[Pieces, ...]:
 
 def is_made_there(job: Job, path: str, user: Invocation, *, folder: bool) -> bool:
     """Whether something makes it on the other nodes too: a task, sbcast, ssh, a program that was told of it before."""
+    return _made_since(job, path, folder) < user.index
+
+
+@once
+def _made_since(job: Job, path: str, folder: bool) -> float:
+    """The index of the command behind which it is there on the other nodes too; -1 where it always is."""
+    told = math.inf
     for maker in _makers(job):
         if any(path in word for word in maker.elsewhere):
-            return True
+            return -1
         # a redirection makes a file, and not its folder
         targets = maker.folders if folder else maker.files
         if any(under(target, path) or under(path, target) and target.count("/") > 1 for target in targets):
-            return True
-        if folder and maker.order < user.index and any(under(name, path) for name in maker.named):
-            return True
-    return False
+            return -1
+        if folder and maker.order < told and any(under(name, path) for name in maker.named):
+            told = maker.order
+    return told
 
 
 class _Maker(NamedTuple):
