@@ -93,7 +93,7 @@ def secrets_in(text: str) -> tuple[Secret, ...]:
 
 def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
     """What is assigned to names of secrets, or stands behind options of such a name; the names and the places."""
-    for match in _at_names(pattern, text):
+    for match in filter(None, [pattern.match(text, at) for at in _ends_of_names(text)]):
         end = match.start("value")
         name = _NAME.search(text, max(match.start() - 60, 0), match.end("name"))
         if name is None or not re.search("[=:]", text[match.end("name") : end]) and name[0][:2] != "--":
@@ -102,15 +102,12 @@ def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
             yield name[0], Span(*match.span("value"))
 
 
-def _at_names(pattern: Regex, text: str) -> Iterator[re.Match[str]]:
-    """The matches of a pattern that begins with the end of a name, in no order; looking for words first is fast."""
+@lru_cache(maxsize=8)
+def _ends_of_names(text: str) -> list[int]:
+    """Where something may be the end of the name of a secret, in no order."""
     lowered = text.lower()
     lowered = lowered if len(lowered) == len(text) else text
-    for sign in _SIGNS_OF_NAMES:
-        for found in sign.finditer(lowered):
-            match = pattern.match(text, found.start())
-            if match is not None:
-                yield match
+    return [found.start() for sign in _SIGNS_OF_NAMES for found in sign.finditer(lowered)]
 
 
 def _owner(text: str, at: int) -> str:
