@@ -33,6 +33,7 @@ from sbatchlint.analysis.expansion.escapes import left_to_tasks
 from sbatchlint.analysis.expansion.varying import NODE, PLACE_VARIABLES, of_task, variation, variation_of_output
 from sbatchlint.bash.values import Expansion, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.once import once
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -61,6 +62,7 @@ def _is_of_place(expansion: Expansion) -> bool:
     return not of_task(expansion) and variation(expansion) is not None
 
 
+@once
 def _may_have_places(job: Job) -> bool:
     if any(each.name in PLACE_VARIABLES for each in job.trace.reads):
         return True

@@ -61,6 +61,7 @@ class Question(NamedTuple):
     may_have: Callable[[Job], bool] = lambda _: True
 
 
+@once
 def _reads_of_tasks(job: Job) -> bool:
     return any(each.name in TASK_VARIABLES for each in job.trace.reads)
 
