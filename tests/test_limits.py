@@ -101,7 +101,7 @@ def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> No
         "if [ $X = 1 ]; then A=$A-1; fi\n" * 25_000,
         "for ((i=0; i<3; i++)); do a $i; done\n" * 25_000,
         "srun bash -c 'a $Y'\n" * 25_000,
-        "#SBATCH --array=1-9 --output=%x-%j.out\na " + "x-" * 50_000 + "\n",
+        "#SBATCH --array=1-9 --output=%x-%x-%x.out\na " + "x-" * 50_000 + "\nls a.out\n",
     ],
     ids=range(47),
 )
