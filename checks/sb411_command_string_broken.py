@@ -18,6 +18,7 @@ by hand.
 bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last line of a script passes on.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
@@ -36,7 +37,10 @@ CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes",
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
 # A line that begins with an option, behind one that does not end in a backslash, in two of them, or in one that a
 # comment may hold.
-_LOOSE_OPTIONS = tuple(Regex(rf"{before}[ \t]*+--?[A-Za-z]") for before in (r"\n(?<!\\\n)", r"\\\\\n", r"#[^\n]*\\\n"))
+_LOOSE_OPTIONS = tuple(
+    Regex(rf"{before}[ \t]*+--?[A-Za-z]", re.MULTILINE)
+    for before in (r"\n(?<!\\\n)", r"\\\\\n", r"^[^\n#]*+#[^\n]*+\n(?<=\\\n)")
+)
 _GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _COMMENT = Regex(r"#[^\n]*")
 _ESCAPED_BLANK = Regex(r"(?<!\\)(?:\\\\)*\\[ \t]\Z")
