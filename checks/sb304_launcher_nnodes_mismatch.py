@@ -35,7 +35,7 @@ from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.geometry import job_nodes
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.rewriting import insertion
@@ -187,7 +187,7 @@ def _told_nodes(job: Job, step: Step, program: Invocation) -> tuple[int, Span, s
     says the number, where Lightning finds its ranks in Slurm.
     """
     argv = program.argv
-    python = python_command(argv)
+    python = python_of(program)
     if python is None or python.kind not in ("script", "module"):
         return None
     sign = sign_of_rank(job, program, step)

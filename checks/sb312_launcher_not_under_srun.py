@@ -35,7 +35,7 @@ from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.argv import basename
 from sbatchlint.job.geometry import job_nodes
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
@@ -162,7 +162,7 @@ def _of_programs(job: Job, nodes: int) -> Iterator[Finding]:
 
 def _trains_alone(invocation: Invocation) -> bool:
     """Whether a command is a Python program for training, by its name, that nothing tells of other machines."""
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
     if python is None or python.kind != "script" or python.text is None or not _TRAINING.search(python.text[-200:]):
         return False
     words = invocation.words

@@ -23,7 +23,7 @@ from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World
 from sbatchlint.source.regex import Regex
@@ -101,7 +101,7 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
 
     One for each node may as well tidy up there, or look after its own.
     """
-    python = python_command(command.argv)
+    python = python_of(command)
     if (step.tasks_per_node or 1) < 2 or python is None or python.kind not in ("script", "module"):
         return False
     if spawns_others(job, command):

@@ -27,7 +27,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.argv import integer
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.job.worlds import counts_nodes
@@ -140,7 +140,7 @@ def _of_ranks(job: Job, invocation: Invocation, step: Step) -> Finding | None:
 
 def _may_be_rank(job: Job, invocation: Invocation) -> bool:
     """Whether it is a Python program that may be one rank of many, and does not say that it starts more."""
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
     if python is None or python.kind not in ("script", "module") or python.text is None:
         return False
     return not spawns_others(job, invocation)

@@ -29,7 +29,7 @@ from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.geometry import held_cpus
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.step_cpus import NOT_INHERITING
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
@@ -110,7 +110,7 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
         return launchers[0].name, launchers[0].spawns
     if any(_knows_tasks(each) for each in step.program) or _speaks_mpi(job, step):
         return None
-    plain = [(each, command) for each in step.program if (command := python_command(each.argv)) is not None]
+    plain = [(each, command) for each in step.program if (command := python_of(each)) is not None]
     if any(rank_sign(job, each) for each, _ in plain):
         return None
     if plain:

@@ -32,7 +32,7 @@ from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import commands_around
 from sbatchlint.slurm.environment import find
@@ -119,7 +119,7 @@ class Lost:
             wanted: list[str] = []
             certain = True
             launcher = launchers.get(id(command))
-            python = python_command(command.argv)
+            python = python_of(command)
             sign = rank_sign(job, command) if several and python is not None else None
             if launcher is not None:
                 wanted += [name for name in launcher.variables.values() if name in own]
@@ -283,7 +283,7 @@ def _settings(job: Job) -> list[VariableAssignment]:
 def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     """Settings of libraries that the script exports, and that none of its programs gets, as all run in containers."""
     start = ways[0]
-    works = start.launches or any(python_command(each.argv) is not None for each in start.program)
+    works = start.launches or any(python_of(each) is not None for each in start.program)
     if start.container.kind == "apptainer" or not works:
         return None
     places: dict[str, Span] = {}
@@ -316,7 +316,7 @@ def _runs_outside(job: Job, dropping: Iterable[list[ContainerStart]]) -> bool:
         return True
     if any(id(step) not in steps for step in job.steps):
         return True
-    return any(id(each) not in inside and python_command(each.argv) is not None for each in job.invocations)
+    return any(id(each) not in inside and python_of(each) is not None for each in job.invocations)
 
 
 CASES = [

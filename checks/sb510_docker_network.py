@@ -24,7 +24,7 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span
 from sbatchlint.job.argv import CommandOption
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.triggers import Containers
 
 CARD = Card(
@@ -83,7 +83,7 @@ def _joining(start: ContainerStart) -> tuple[str, Span, bool] | None:
     nodes = [text_of(value) for name in ("NNODES", "NUM_NODES", "PET_NNODES") if (value := handed.get(name))]
     if "1" in nodes:
         return None
-    program = next((each for each in start.program if python_command(each.argv) is not None), None)
+    program = next((each for each in start.program if python_of(each) is not None), None)
     if program is not None and program.name is not None:
         return program.name, program.name_span, True
     return "the image's program", start.place, False

@@ -23,7 +23,7 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.argv import integer
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -84,7 +84,7 @@ def _sharing(start: ContainerStart) -> tuple[str, Span] | None:
         if each == "auto":
             return f"the workers of {launcher.name}", launcher.span
     for command in start.program:
-        python = python_command(command.argv)
+        python = python_of(command)
         if python is None:
             continue
         words = command.argv[python.after :]

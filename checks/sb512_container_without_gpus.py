@@ -41,7 +41,7 @@ from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.commands.container_commands import behind_image
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, gpu_count
 from sbatchlint.source.regex import Regex
@@ -190,7 +190,7 @@ def _runs_program(command: Invocation) -> bool:
     """Whether a command may be what the job asks for GPUs for."""
     if runs_script(command) or command.name in PROGRAMS:
         return True
-    python = python_command(command.argv)
+    python = python_of(command)
     return (
         python is not None and python.kind in ("script", "module") and python.text not in ("pip", "venv", "json.tool")
     )
@@ -244,7 +244,7 @@ def _vendor_of_job(job: Job) -> str | None:
     if any(each.exported and each.name.startswith(("NCCL_", "CUDA_HOME", "CUDA_PATH")) for each in job.assignments):
         return "nvidia"
     for command in job.invocations:
-        if python_command(command.argv) is None and any(s.vendor == "nvidia" for s in gpu_signs(command.argv)):
+        if python_of(command) is None and any(s.vendor == "nvidia" for s in gpu_signs(command.argv)):
             return "nvidia"
     return None
 

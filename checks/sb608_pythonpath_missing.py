@@ -24,7 +24,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import is_unknown
-from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.job.launchers import python_of, recognise
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
@@ -75,7 +75,7 @@ def _program(command: Invocation) -> tuple[str, Pieces | None]:
     launcher = recognise(command.argv)
     if launcher is not None:
         return launcher.program_kind, None if launcher.program is None else launcher.argv[launcher.program]
-    python = python_command(command.argv)
+    python = python_of(command)
     return ("", None) if python is None or python.target is None else (python.kind, python.target)
 
 

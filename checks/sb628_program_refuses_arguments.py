@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.job.launchers import python_of, recognise
 from sbatchlint.job.python.program import PythonProgram, python_programs
 from sbatchlint.triggers import Commands, Launchers
 
@@ -52,7 +52,7 @@ def _words(invocation: Invocation) -> Sequence[Pieces] | None:
     launcher = recognise(invocation.argv)
     if launcher is not None:
         return launcher.program_words[1:] if launcher.kind in LAUNCHERS else None
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
     return invocation.argv[1 if python is None else python.after :]
 
 

@@ -35,7 +35,7 @@ from sbatchlint.bash.trace import Invocation, Shell, Spawn
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import step_around
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -337,7 +337,7 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
     if id(command) in launched or command.name in ("Rscript", "julia", "matlab"):
         return True
     if is_python(command.argv[0]):
-        python = python_command(command.argv)
+        python = python_of(command)
         return python is None or python.kind in ("script", "module") and python.text not in ("http.server", "pip")
     return (text_of(command.argv[0]) or "").startswith("./")
 

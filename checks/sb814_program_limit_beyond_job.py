@@ -28,7 +28,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import Argv, program_options
-from sbatchlint.job.launchers import python_command, recognise
+from sbatchlint.job.launchers import python_of, recognise
 from sbatchlint.job.programs import commands_told
 from sbatchlint.slurm.grammar.times import duration, limit_seconds
 from sbatchlint.source.numbers import parse_integer
@@ -114,7 +114,7 @@ def _words(invocation: Invocation) -> Argv:
     launcher = recognise(invocation.argv)
     if launcher is not None:
         return launcher.program_words[1:]
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
     return invocation.argv[1 if python is None else python.after :]
 
 

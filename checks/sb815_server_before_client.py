@@ -21,7 +21,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.launchers import is_interpreter, python_command
+from sbatchlint.job.launchers import is_interpreter, python_of
 from sbatchlint.job.programs import commands_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -122,7 +122,7 @@ def _name_of_server(command: Invocation) -> str | None:
     if command.name in _VERBS and len(command.argv) > 1:
         verb = text_of(command.argv[1])
         return f"{command.name} {verb}" if verb in _VERBS[command.name] else None
-    python = python_command(command.argv)
+    python = python_of(command)
     target = None if python is None or python.kind not in ("module", "script") else python.text
     return target if target is not None and _MODULE.fullmatch(target.removesuffix(".py")) else None
 
@@ -148,7 +148,7 @@ def _use(command: Invocation, server: Invocation) -> str | None:
         words = command.stdin.string
     if command.name in _TELLING and _HOW_TO_CONNECT.search(words):
         return "this is told"
-    return "this program asks it" if python_command(command.argv) is not None and _HERE.search(words) else None
+    return "this program asks it" if python_of(command) is not None and _HERE.search(words) else None
 
 
 def _port(server: Invocation) -> str | None:

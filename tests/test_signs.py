@@ -6,14 +6,19 @@ import pytest
 
 from argv_helper import argv, exported, field, unwrapped
 from sbatchlint.analysis.gpus.gpu_signs import Sign, environment_sign, gpu_signs
-from sbatchlint.analysis.launch.rank_signs import told_sign
-from sbatchlint.job.launchers import recognise
+from sbatchlint.analysis.launch.rank_signs import RankSign, told_sign
+from sbatchlint.job.argv import Argv, Lookup
+from sbatchlint.job.launchers import nothing_exported, python_command, recognise
 from sbatchlint.source.text import Span
 
 
 def signs(line: str) -> list[Sign]:
     words, _, container = unwrapped(line)
     return gpu_signs(words, recognise(words), container)
+
+
+def _told(words: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
+    return told_sign(words, python_command(words), lookup)
 
 
 def strengths(line: str) -> list[tuple[str, str | None]]:
@@ -128,19 +133,19 @@ def test_variables_that_say_nothing() -> None:
     ],
 )
 def test_programs_that_are_one_rank(line: str, kind: str | None) -> None:
-    found = told_sign(argv(line))
+    found = _told(argv(line))
     assert (found.kind if found else None) == kind
 
 
 def test_what_lightning_is_told() -> None:
-    found = told_sign(argv("python main.py trainer.devices=8 trainer.num_nodes=$N"))
+    found = _told(argv("python main.py trainer.devices=8 trainer.num_nodes=$N"))
     assert found is not None and (found.devices, found.nodes) == (8, None)
-    found = told_sign(argv("python main.py --trainer.devices 4 --trainer.num_nodes 2"))
+    found = _told(argv("python main.py --trainer.devices 4 --trainer.num_nodes 2"))
     assert found is not None and (found.devices, found.nodes) == (4, 2)
 
 
 def test_ranks_from_slurm() -> None:
-    found = told_sign(argv("python t.py"), exported(RANK="$SLURM_PROCID", LOCAL_RANK="$SLURM_LOCALID"))
+    found = _told(argv("python t.py"), exported(RANK="$SLURM_PROCID", LOCAL_RANK="$SLURM_LOCALID"))
     assert found is not None and found.kind == "rank-variables"
-    assert told_sign(argv("python t.py"), exported(RANK="0")) is None
-    assert told_sign(argv("python t.py"), exported(WORLD_SIZE="$SLURM_NTASKS")) is None
+    assert _told(argv("python t.py"), exported(RANK="0")) is None
+    assert _told(argv("python t.py"), exported(WORLD_SIZE="$SLURM_NTASKS")) is None

@@ -151,6 +151,7 @@ class Spawn:
 
 
 NOTHING = Spawn("", None)
+UNREAD = object()
 
 
 class Invocation:
@@ -161,12 +162,13 @@ class Invocation:
     `env` …). `children`: what it runs in turn. `state`: the shell's state at its start (not to be changed).
     `spawn`: how it starts another command, NOTHING where it starts none. `alternatives`: how many invocations stand for
     this one command, each with other words that it may have. `before`: the component before this one, where a command
-    has several (`srun a : b`): each is an invocation with its own words.
+    has several (`srun a : b`): each is an invocation with its own words. `reading`: the job layer's own record of what
+    it read in the words, UNREAD until then.
     """
 
     __slots__ = (
         "_words", "alternatives", "argv", "before", "children", "context", "guards", "index", "kind", "name",
-        "piped_from", "piped_to", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
+        "piped_from", "piped_to", "reading", "redirects", "span", "spawn", "state", "stdin", "text", "variables",
     )  # fmt: skip
 
     def __init__(
@@ -201,6 +203,7 @@ class Invocation:
         self.piped_from = False
         self.piped_to = False
         self._words: list[str] | None = None
+        self.reading: object = UNREAD
 
     @property
     def words(self) -> list[str]:
@@ -213,6 +216,7 @@ class Invocation:
         """Leaves out the words from this one on, which belong to another component of the command."""
         self.argv = self.argv[:number]
         self._words = None
+        self.reading = UNREAD
 
     @property
     def phase(self) -> Phase:

@@ -19,7 +19,7 @@ from sbatchlint.convert.wish import NotConvertible, Wish
 from sbatchlint.convert.words import lines_above, refuse_daemon, srun_of, without_geometry
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_options
-from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import commands_around
@@ -134,7 +134,7 @@ def _start(job: Job, command: Invocation) -> int:
 
 def _counts(job: Job, command: Invocation, wish: Wish, gpus: int) -> Iterator[Edit]:
     """The numbers of devices and nodes on the command line of Lightning's Trainer."""
-    python = python_command(command.argv)
+    python = python_of(command)
     last: tuple[str, Pieces, Pieces] | None = None
     has_nodes = False
     for option, value, field in program_options(command.argv[python.after if python is not None else 1 :]):

@@ -18,7 +18,7 @@ from sbatchlint.convert.words import (
 )
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.environment import TASK_VARIABLES
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
@@ -83,7 +83,7 @@ def _is_needless(name: str, value: str | None) -> bool:
 
 def start_launcher(job: Job, step: Step, program: Invocation, target: str, gpus: int) -> Iterator[Edit]:
     """The edits that start a launcher on each node in the place of the tasks of a step. Raises `NotConvertible`."""
-    python = python_command(program.argv)
+    python = python_of(program)
     if python is None or python.kind not in ("script", "module") or step.container is not None:
         raise NotConvertible("only a step that runs a Python program can be started by a launcher")
     own = {name for name, _ in program.variables} - _VARIABLES.keys()

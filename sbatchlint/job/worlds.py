@@ -167,9 +167,9 @@ class World:
             return True
         if self.step is None:
             return False
-        before = self.step.invocation.state.variables
-        of_task = self.invocation.state.variables.where(_is_of_task)
-        return any(variable is not before.get(name) for name, variable in of_task.items())
+        variables = self.invocation.state.variables
+        since = self.step.invocation.state.variables.changes(variables)
+        return any(_is_of_task(name, variables.get(name)) for name in since)
 
     # --- what it is told -----------------------------------------------------------------------
 
@@ -250,9 +250,9 @@ def _tells_task(expansion: Expansion) -> bool:
     return expansion.name in TASK_VARIABLES or expansion.phase is Phase.TASK and expansion.name.startswith("$(hostname")
 
 
-def _is_of_task(name: str, variable: Variable) -> bool:
+def _is_of_task(name: str, variable: Variable | None) -> bool:
     """Whether an exported variable tells one task from the others, and is not meant just for that."""
-    if not variable.exported or _OWN.search(name):
+    if variable is None or not variable.exported or _OWN.search(name):
         return False
     values = [field for each in variable.alternatives for field in each.fields or ()]
     return any(each.phase is Phase.TASK and _tells_task(each) for field in values for each in expansions(field))

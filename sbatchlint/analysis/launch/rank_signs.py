@@ -10,7 +10,7 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, Lookup, basename, program_options
-from sbatchlint.job.launchers import Python, nothing_exported, python_command
+from sbatchlint.job.launchers import Python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.python.program import python_program
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -81,7 +81,7 @@ def _counts_ranks(option: str) -> str:
 @once
 def spawns_others(job: Job, invocation: Invocation) -> bool:
     """Whether a Python program starts its other processes itself: an option, its name, or its own text says so."""
-    if _is_told_to_spawn(invocation.argv, python_command(invocation.argv)):
+    if _is_told_to_spawn(invocation.argv, python_of(invocation)):
         return True
     program = python_program(job, invocation)
     return program is not None and spreads_itself(program)
@@ -101,8 +101,8 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
 
     None where nothing says so, or it starts its other processes itself. `litgpt X` is such a program too.
     """
-    found = told_sign(invocation.argv, partial(exported, invocation))
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
+    found = told_sign(invocation.argv, python, partial(exported, invocation))
     if python is None:
         return found
     found = _with_configuration(job, invocation, found)
@@ -141,9 +141,8 @@ def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None
     return RankSign("lightning", words, place, configured.devices, configured.nodes, configured.path)
 
 
-def told_sign(argv: Argv, lookup: Lookup = nothing_exported) -> RankSign | None:
-    """The sign that a command's words and environment give."""
-    python = python_command(argv)
+def told_sign(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
+    """The sign that a command's words and environment give. `python`: what the words are as a call of Python."""
     if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
         return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):

@@ -11,7 +11,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_options
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -50,7 +50,7 @@ def trainer_configuration(job: Job, invocation: Invocation) -> Configured | None
 
 
 def _file(invocation: Invocation) -> str | None:
-    python = python_command(invocation.argv)
+    python = python_of(invocation)
     if python is None or python.target is None or python.kind != "script":
         return None
     given: dict[str, str] = {}

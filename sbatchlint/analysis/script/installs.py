@@ -10,7 +10,7 @@ from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Pieces, shown_text, text_of
 from sbatchlint.job.argv import CommandOption, basename, read
 from sbatchlint.job.commands.python_runners import UV
-from sbatchlint.job.launchers import python_command
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 
@@ -86,7 +86,7 @@ def install_of(command: Invocation) -> Install | None:
     if command.name is not None and _PIP.fullmatch(command.name):
         start = 1
     else:
-        python = python_command(command.argv)
+        python = python_of(command)
         if python is None or python.kind != "module" or python.text != "pip":
             return None
         start = python.after

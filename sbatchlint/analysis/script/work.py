@@ -8,7 +8,7 @@ from enum import IntEnum
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import is_python, python_command
+from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
@@ -166,7 +166,7 @@ def _says_minor(words: list[str]) -> bool:
 
 
 def _of_python(command: Invocation) -> Weight:
-    python = python_command(command.argv)
+    python = python_of(command)
     if python is None:
         return Weight.PROGRAM if len(command.argv) > 1 else Weight.NONE
     text = python.text or ""

@@ -16,7 +16,7 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, show
 from sbatchlint.job import Job
 from sbatchlint.job.argv import basename, hides_options, integer
 from sbatchlint.job.geometry import job_nodes
-from sbatchlint.job.launchers import Swift, python_command
+from sbatchlint.job.launchers import Swift, python_command, python_of
 from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_told
@@ -60,7 +60,7 @@ _PROGRAM = Regex(r"(?:^|/)pretrain_(?:gpt|gpt2|bert|t5|ict|mamba|hybrid|retro|vl
 _ELSEWHERE = frozenset({"use_checkpoint_args", "yaml_cfg", "use_ray"})
 # Another option of such a name may be one more way to share the work among processes.
 _MORE_AXES = Regex(r"(?:\w*_)?parallel_size|tensor_parallel_num_weight_shards|(?>\w*?gtp_)\w+")
-_NO_AXES = frozenset({"virtual_pipeline_model_parallel_size", "vllm_tensor_parallel_size"})
+_NO_AXES = {"virtual_pipeline_model_parallel_size", "vllm_tensor_parallel_size", *_FIELDS}
 _CHANGING_BATCHES = frozenset(
     {"rampup_batch_size", "decrease_batch_size_if_needed", "step_batch_size_schedule", "batch_size_schedule"}
 )
@@ -158,8 +158,7 @@ class Layout:
 
     @property
     def _has_more_axes(self) -> bool:
-        given = self.flags.keys() | self.overrides.keys()
-        return any(_is_axis(name) for name in given if name not in _FIELDS and name not in _NO_AXES)
+        return any(map(_is_axis, (self.flags.keys() | self.overrides.keys()) - _NO_AXES))
 
     def default(self, name: str) -> bool:
         """Whether a size is known without being given."""
@@ -265,7 +264,7 @@ def _of_launch(job: Job, launch: Launch) -> Layout | None:
 
 def _of_command(job: Job, invocation: Invocation) -> Layout | None:
     """A plain program, where its step's tasks are its ranks."""
-    command = python_command(invocation.argv)
+    command = python_of(invocation)
     if command is None:
         return _of_wrapper(job, invocation)
     if command.kind not in ("script", "module") or command.target is None:

@@ -9,7 +9,7 @@ from sbatchlint.job.launchers.accelerate import Accelerate
 from sbatchlint.job.launchers.deepspeed import DeepSpeed
 from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting
 from sbatchlint.job.launchers.mpi import Mpi
-from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command
+from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command, python_of
 from sbatchlint.job.launchers.swift import Swift
 from sbatchlint.job.launchers.torchrun import Torchrun
 from sbatchlint.source.text import Span
@@ -29,6 +29,7 @@ __all__ = [
     "may_launch",
     "nothing_exported",
     "python_command",
+    "python_of",
     "recognise",
 ]
 

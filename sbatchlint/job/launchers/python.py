@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from sbatchlint.bash.trace import UNREAD, Invocation
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.argv import Argv, basename, hides_options
 from sbatchlint.source.regex import Regex
@@ -80,3 +81,10 @@ def python_command(argv: Argv, start: int = 0) -> Python | None:
                 return None
         at += 1
     return Python("stdin", None, at, at) if at > start + 1 or len(argv) == start + 1 else None
+
+
+def python_of(command: Invocation) -> Python | None:
+    """The `python_command` that a command's words are, read once for all who ask."""
+    if command.reading is UNREAD:
+        command.reading = python_command(command.argv)
+    return command.reading if isinstance(command.reading, Python) else None

@@ -8,7 +8,7 @@ from functools import cached_property
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, text_of
 from sbatchlint.job import Job
-from sbatchlint.job.launchers import may_launch, python_command, recognise
+from sbatchlint.job.launchers import may_launch, python_of, recognise
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.python.module import MOST_BYTES, Call, Module, module_of
@@ -104,7 +104,7 @@ def _started(job: Job, invocation: Invocation) -> tuple[Pieces, bool] | None:
         if not launcher.program_certain or launcher.program is None or launcher.program_kind == "command":
             return None
         return argv[launcher.program], launcher.program_kind == "module"
-    python = python_command(argv)
+    python = python_of(invocation)
     if python is not None:
         if python.target is None or python.kind not in ("script", "module"):
             return None
