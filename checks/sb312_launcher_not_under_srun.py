@@ -33,7 +33,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert
-from sbatchlint.job.argv import basename
+from sbatchlint.job.argv import basename, program_name
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
@@ -207,7 +207,7 @@ def _is_own_program(invocation: Invocation) -> bool:
     """Whether a command is a program by its path, or one that starts such a program."""
     if invocation.phase is not Phase.BATCH or invocation.children or invocation.context.captured:
         return False
-    name = basename(invocation.argv[0]) if invocation.argv else None
+    name = program_name(invocation)
     if name is None or name in UTILITIES or name in REPEATABLE or _FINDING.fullmatch(name) or "." in name:
         return False
     words = invocation.words
@@ -271,7 +271,7 @@ def _is_unread(invocation: Invocation) -> bool:
         return False
     if not invocation.argv:
         return False
-    name = basename(invocation.argv[0])
+    name = program_name(invocation)
     if name is None:
         return True
     if name in ("source", ".", "eval"):

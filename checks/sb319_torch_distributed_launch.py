@@ -15,6 +15,7 @@ torch/distributed/launch.py (2.13); https://docs.pytorch.org/docs/stable/elastic
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
@@ -38,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
             message += f"; write `{NEW}`, without `--use_env`"
         else:
             message += f" and gives the program `--local-rank`; write `{NEW}`, and read `LOCAL_RANK` instead"
-        yield Finding(launcher.span, message, fix=_fix(job, launcher))
+        yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 
 def _fix(job: Job, launcher: Launcher) -> Fix | None:

@@ -120,8 +120,7 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
         return program.path, f"write the same files ({program.path}, line {call.node.lineno})"
     name = command.name or ""
     rule = _TOOLS.get("blockMesh" if _SOLVER.fullmatch(name) else name)
-    words = " ".join(command.words[1:])
-    if rule is None or not rule.fullmatch(words):
+    if rule is None or not rule.fullmatch(" ".join(command.words[1:])):
         return None
     if step.tasks_per_node == 1:
         return None  # once for each node

@@ -18,6 +18,7 @@ deepspeed/runtime/config.py, `_set_batch_related_parameters()` and `_batch_asser
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
@@ -57,7 +58,7 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
     """The configuration that a program is told: where, the file's name, and its batch sizes."""
     if not any(word.endswith(".json") for word in command.words):
         return None
-    for _, value, _ in program_options(command.argv[1:], _OPTION.fullmatch):
+    for _, value, _ in program_options(command.argv[1:], _names_config):
         if value is None or not shown_text(value).endswith(".json"):
             continue
         if any(_SHARED.search(word) for word in command.words[1:]):
@@ -74,6 +75,11 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
         if all(isinstance(each, int) and each > 0 for each in sizes.values()):
             return span_of(value), shown_text(value).rpartition("/")[2], sizes
     return None
+
+
+@lru_cache(maxsize=1024)  # programs are told the same options again and again
+def _names_config(option: str) -> bool:
+    return _OPTION.fullmatch(option) is not None
 
 
 def _mismatch(world: World, size: int, place: Span, file: str, sizes: dict[str, int]) -> Iterator[Finding]:

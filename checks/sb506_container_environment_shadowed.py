@@ -19,12 +19,14 @@ https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1464
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous
 from sbatchlint.analysis.launch.step_options import add_step_option
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import PYXIS_OPTIONS, Container
 from sbatchlint.job.paths import mount_of
@@ -71,7 +73,6 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"values in the image, if any, win over the script's {_listed(names)}"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
-        edits = add_step_option(job, [step], option, PYXIS_OPTIONS) if passable else None
         advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"
         if len(passable) > 3:
             advice = "name them in `--container-env`"
@@ -79,8 +80,13 @@ def check(job: Job) -> Iterator[Finding]:
             step.place,
             f"{what}; {advice}",
             related=[(exported[name].span, name) for name in names[:4]],
-            fix=None if edits is None else Fix("let the script's values win", edits),
+            fix=partial(_pass, job, step, option) if passable else None,
         )
+
+
+def _pass(job: Job, step: Step, option: str) -> Fix | None:
+    edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
+    return None if edits is None else Fix("let the script's values win", edits)
 
 
 def _is_exported(_: str, variable: Variable) -> bool:

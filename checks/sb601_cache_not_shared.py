@@ -31,6 +31,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key, under
+from sbatchlint.job.programs import all_words
 from sbatchlint.triggers import Steps, Variables
 
 # What goes wrong where each node has a cache of its own, by variable: how bad it is, and what happens.
@@ -63,7 +64,9 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         if not step.several_nodes:
             continue
-        caches = [*cache_settings(step, job.site, CACHES), *cache_options(step, job.site)]
+        caches = list(cache_settings(step, job.site, CACHES))
+        if "cache" in all_words(job):
+            caches += cache_options(step, job.site)
         shared = {each.name for each in caches if each.location.kind == SHARED}
         for cache in caches:
             if not cache.location.private or cache.location.per_node or cache.location.per_task:

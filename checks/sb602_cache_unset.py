@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.bash.trace import Invocation, is_set
-from sbatchlint.bash.values import shown_text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.containers import Container
@@ -72,16 +72,23 @@ def check(job: Job) -> Iterator[Finding]:
 def _unset_caches(step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
     """Caches that a program of a step needs in common, and that the script does not name."""
     line = " ".join(command.words)
-    if step.several_nodes and container is not None and FINETUNING.search(line) and NEMO_PROGRAM.search(line):
+    nemo = container is not None and _names(line.lower(), "nemo", "megatron", "run_rec")
+    if step.several_nodes and nemo and NEMO_PROGRAM.search(line) and FINETUNING.search(line):
         if not OWN_DATA.search(line) and not _is_named(command, container, "NEMO_HOME", "NEMO_DATASETS_CACHE"):
             yield "NEMO_HOME"
-    if step.several_nodes and not _is_named(command, container, "MODELSCOPE_CACHE"):
+    swift = _names(line, "swift", "megatron", UNKNOWN_CHARACTER)
+    if step.several_nodes and swift and not _is_named(command, container, "MODELSCOPE_CACHE"):
         launcher = recognise(command.argv)
         if launcher is not None and launcher.kind == "swift":
             yield "MODELSCOPE_CACHE"
     if container is not None and shown_text(command.argv[0]).rpartition("/")[2] == "uv":
         if not _is_named(command, container, "UV_CACHE_DIR", "UV_NO_CACHE") and "--cache-dir" not in line:
             yield "UV_CACHE_DIR"
+
+
+def _names(line: str, *parts: str) -> bool:
+    """Whether a line holds what the names of such programs have in common, before anything slow is asked of it."""
+    return any(part in line for part in parts)
 
 
 def _is_nemo(program: PythonProgram) -> bool:

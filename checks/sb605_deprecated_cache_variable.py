@@ -18,6 +18,7 @@ https://huggingface.co/docs/huggingface_hub/package_reference/environment_variab
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
@@ -51,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"`{old}` is an old name, which Transformers 5 does not read; write `{new}` instead, or {other}"
         # another variable of the script may have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
-        yield Finding(each.name_span, message, fix=None if taken else _renamed(job, old, new))
+        yield Finding(each.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
 
 
 @once

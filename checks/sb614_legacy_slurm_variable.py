@@ -19,6 +19,7 @@ env_array_for_batch_job() in src/common/env.c
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, use_of
 from sbatchlint.bash.trace import VariableRead
@@ -51,14 +52,18 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(read.span)
         if _is_shown(job, read):
             continue
-        written = job.source.slice(read.span)
-        fix, safe = None, read.name != "SLURM_NPROCS" or job.request.asked("ntasks")
-        for sign in ("${#", "${", "$", ""):
-            if written.startswith(sign + read.name):
-                new = sign + today + written[len(sign + read.name) :]
-                fix = Fix(f"write {sign}{today}{'}' if '{' in sign else ''}", [replace(read.span, new)], safe)
-                break
-        yield Finding(read.span, f"{read.name} is an old name, kept for old scripts; write `{today}`", fix=fix)
+        message = f"{read.name} is an old name, kept for old scripts; write `{today}`"
+        yield Finding(read.span, message, fix=partial(_renamed, job, read, today))
+
+
+def _renamed(job: Job, read: VariableRead, today: str) -> Fix | None:
+    written = job.source.slice(read.span)
+    safe = read.name != "SLURM_NPROCS" or job.request.asked("ntasks")
+    for sign in ("${#", "${", "$", ""):
+        if written.startswith(sign + read.name):
+            new = sign + today + written[len(sign + read.name) :]
+            return Fix(f"write {sign}{today}{'}' if '{' in sign else ''}", [replace(read.span, new)], safe)
+    return None
 
 
 def _is_shown(job: Job, read: VariableRead) -> bool:

@@ -28,6 +28,7 @@ class IncludedFiles:
         self.workspace = workspace
         self.left_out: Span | None = None  # the first command whose file is one too many
         self._texts: dict[str, Text | None] = {}
+        self._paths: dict[str, str | None] = {}
 
     @cached_property
     def project(self) -> str | None:
@@ -79,7 +80,11 @@ class IncludedFiles:
 
     def path_of(self, name: str) -> str | None:
         """The only file of this name, None for none or two; never the script itself, or a file outside the project."""
-        name = self.relative(name)
+        if name not in self._paths:
+            self._paths[name] = self._found(self.relative(name))
+        return self._paths[name]
+
+    def _found(self, name: str) -> str | None:
         if "\0" in name or not name or not self.workspace.own.has_files_beside:
             return None
         if not self._is_file:

@@ -26,26 +26,15 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
 
 
 @once
-def _by_option(job: Job) -> dict[str, list[Invocation]]:
-    """The commands by their words that begin with a dash or hold a `=`, each word up to that, in order of running."""
-    found: dict[str, list[Invocation]] = {}
-    for each in job.invocations:
-        for word in each.words:
-            if "=" in word:
-                found.setdefault(word.partition("=")[0], []).append(each)
-            elif word[:1] == "-":
-                found.setdefault(word, []).append(each)
-    return found
+def _options(job: Job) -> frozenset[str]:
+    """The words of all commands that begin with a dash, or hold a `=`."""
+    return frozenset([word for each in job.invocations for word in each.words if word[:1] == "-" or "=" in word])
 
 
 def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
-    """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running.
-
-    Such a word is asked about up to its `=`.
-    """
-    told = _by_option(job)
-    found = {each.index: each for word in filter(fits, told) for each in told[word]}
-    return [found[index] for index in sorted(found)]
+    """The commands that have a fitting word which begins with a dash, or holds a `=`, in order of running."""
+    found = frozenset(filter(fits, _options(job)))
+    return [each for each in job.invocations if not found.isdisjoint(each.words)] if found else []
 
 
 @once

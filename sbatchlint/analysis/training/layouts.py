@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, shown_text, span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import basename, hides_options, integer
 from sbatchlint.job.geometry import job_nodes
@@ -323,7 +323,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
                 if hides_options(field) or is_open(field) and not before.startswith("-"):
                     layout.certain = False
             if equals and "." in option and UNKNOWN_CHARACTER not in option:
-                value = _after_equals(field)
+                value = cut(field, len(option) + 1, len(text))
                 layout.overrides[option.rpartition(".")[2]] = value
                 layout.words[option.rpartition(".")[2]] = field
                 found = _override(option)
@@ -333,7 +333,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
             continue
         before = text
         if equals:
-            given: Pieces | None = _after_equals(field)
+            given: Pieces | None = cut(field, len(option) + 1, len(text))
         else:
             given = words[at + 1] if at + 1 < len(words) and not texts[at + 1].startswith("-") else None
             before = option if given is not None else ""
@@ -368,11 +368,6 @@ def _option_name(word: str) -> str | None:
         return None
     name = word.lstrip("-")
     return None if not name or UNKNOWN_CHARACTER in name else name.replace("-", "_")
-
-
-def _after_equals(field: Pieces) -> Pieces:
-    text = shown_text(field)
-    return cut(field, text.index("=") + 1, len(text))
 
 
 def _override(key: str) -> str | None:

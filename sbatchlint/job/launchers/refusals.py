@@ -63,17 +63,23 @@ def command_line_refusal(launcher: Launcher) -> Refusal | None:
 def _of_options(launcher: Launcher, grammar: Grammar) -> Iterator[Refusal]:
     options = grammar.options
     for each in _certain(launcher):
-        written = shown_text(launcher.argv[each.at]).partition("=")[0]
         if each.name in options.values:
             if _lacks_value(launcher, each):
-                yield Refusal("option", f"{written} is given no value", each.span, "give it one")
+                yield Refusal("option", f"{_option(launcher, each)} is given no value", each.span, "give it one")
         elif each.name in options.flags:
             if each.value is not None:
+                written = _option(launcher, each)
                 yield Refusal("option", f"{written} takes no value", each.span, f"write {written}")
         elif each.name not in grammar.others:
             if not each.name.replace("-", "_").startswith(grammar.families or ("\0",)):
                 known = options.values | options.flags | grammar.others
-                yield Refusal("option", f"it has no option {written}", each.span, _meant(each.name, known))
+                reason = f"it has no option {_option(launcher, each)}"
+                yield Refusal("option", reason, each.span, _meant(each.name, known))
+
+
+def _option(launcher: Launcher, option: CommandOption) -> str:
+    """An option as it is written."""
+    return shown_text(launcher.argv[option.at]).partition("=")[0]
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
@@ -98,7 +104,7 @@ def _lacks_value(launcher: Launcher, option: CommandOption) -> bool:
     if option.value is None:
         return launcher.certain and option.at + 1 == len(launcher.argv)
     text = text_of(option.value)
-    if option.value_at == option.at or text is None or " " in text:
+    if option.value_at == option.at or text is None or text[:1] != "-" or " " in text:
         return False
     return re.match(r"-(?!$|-$|\d|\.\d)", text) is not None
 
