@@ -25,7 +25,7 @@ from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
-from sbatchlint.job.worlds import World
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -79,13 +79,12 @@ def _says_what_happens(step: Step) -> bool:
 
 def _distributed_program(job: Job, step: Step) -> str | None:
     """What the step runs, as written, where its nodes depend on each other."""
-    for launch in job.launches:
-        if launch.step is not step:
+    for world in find_worlds(job):
+        if world.step is not step:
             continue
-        launcher = launch.launcher
+        launcher = world.launcher
         if launcher.kind not in COLLECTIVE or not launcher.spawns:
             return None
-        world = World(job, launch.invocation, launch, step)
         restarts = launcher.setting("max_restarts")
         if world.apart or world.asked.several is False or restarts is not None and restarts.number != 0:
             return None

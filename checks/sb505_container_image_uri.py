@@ -20,7 +20,8 @@ slash since 4.0); https://github.com/NVIDIA/pyxis/issues/39, https://github.com/
 https://github.com/NVIDIA/pyxis/issues/168
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.step_options import only_in
@@ -161,24 +162,28 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
     return None
 
 
-def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Fix | None]:
-    """The reference with another character behind the registry, at `at`; and the fix that writes it, if it can be."""
+def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Callable[[], Fix | None]]:
+    """The reference with another character behind the registry, at `at`; and what makes the fix that writes it."""
     shown = shown_text(image.reference).replace("\ue000", "…")
     instead = shown[:at] + separator + shown[at + 1 :]
+    return instead, partial(_separate, job, image, at, separator, instead)
+
+
+def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> Fix | None:
     title = f"separate the registry by {separator}"
     if image.inherited:
         setting = next(each for each in job.directives.settings if each.span == image.place)
         if setting.value is None or job.is_embedded:
-            return instead, None
-        return instead, Fix(title, [replacement(job.directives, setting, instead)], safe=True)
+            return None
+        return Fix(title, [replacement(job.directives, setting, instead)], safe=True)
     offset = _offset(image.reference, at)
     if image.reader in ("pyxis", "enroot"):
         readers = [step.invocation for step in job.steps] + [each for each in job.invocations if each.name == "enroot"]
     else:
         readers = [each for each in job.invocations if each.name not in ("srun", "enroot")]
     if offset is None or job.source.text[offset] not in "/#" or not only_in(job, offset, readers):
-        return instead, None
-    return instead, Fix(title, [Edit(Span(offset, offset + 1), separator)], safe=True)
+        return None
+    return Fix(title, [Edit(Span(offset, offset + 1), separator)], safe=True)
 
 
 def _as_file(job: Job, image: Image) -> Iterator[Edit]:

@@ -138,7 +138,10 @@ def _sources(command: Invocation) -> list[str]:
 def _results(job: Job) -> Iterator[Finding]:
     """Those that are lost in every way in which their command may run."""
     found: dict[tuple[Span, str], list[Finding | None]] = {}
-    for command in commands_told(job, names_output):
+    commands = commands_told(job, names_output)
+    if all(_is_on_one_node(each) for each in commands):
+        return
+    for command in commands:
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
         options = list(_output_options(command))
@@ -154,10 +157,16 @@ def _results(job: Job) -> Iterator[Finding]:
     yield from (ways[0] for ways in found.values() if ways and ways[0] is not None and None not in ways)
 
 
+def _is_on_one_node(command: Invocation) -> bool:
+    """Whether a command runs outside of containers, and not on several nodes for all that is known."""
+    step = step_around(command.context)
+    return (step is None or not step.several_nodes) and container_of(command) is None
+
+
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
     container, step = container_of(command), step_around(command.context)
     several = step is not None and bool(step.several_nodes)
-    if container is None and not several:
+    if _is_on_one_node(command):
         return None  # the disk of the only node may be meant
     relative = not key(value).startswith(("/", "${"))
     location = classify(value, job.site, container, _workdir(job, command, container) if relative else None)

@@ -337,24 +337,22 @@ def find_worlds(job: Job) -> list[LaunchWorld]:
 
 def world_of(job: Job, invocation: Invocation) -> World:
     """The world in which a command runs: that of the launcher that it is or belongs to, else of its step's tasks."""
-    launches = _by_command(job)
-    own = launches.get(id(invocation))
+    worlds = _by_command(job)
+    own = worlds.get(id(invocation))
     if own is not None:
-        return World(job, invocation, own[0][1], own[0][1].step)
-    around = [pair for each in invocation.ancestors() for pair in launches.get(id(each), ())]
-    _, launch = max((pair for pair in around if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
-    if launch is not None:
-        return World(job, launch.invocation, launch, launch.step)
-    return World(job, invocation, None, step_around(invocation.context))
+        return own[0][1]
+    around = [pair for each in invocation.ancestors() for pair in worlds.get(id(each), ())]
+    _, world = max((pair for pair in around if pair[1].launcher.spawns), key=itemgetter(0), default=(0, None))
+    return World(job, invocation, None, step_around(invocation.context)) if world is None else world
 
 
 @once
-def _by_command(job: Job) -> dict[int, list[tuple[int, Launch]]]:
-    """The launches of each command but those of mpirun, numbered in order of running."""
-    found: dict[int, list[tuple[int, Launch]]] = {}
-    for number, launch in enumerate(job.launches):
-        if launch.launcher.kind != "mpi":
-            found.setdefault(id(launch.invocation), []).append((number, launch))
+def _by_command(job: Job) -> dict[int, list[tuple[int, LaunchWorld]]]:
+    """The worlds of each command's launches but those of mpirun, numbered in order of running."""
+    found: dict[int, list[tuple[int, LaunchWorld]]] = {}
+    for number, world in enumerate(find_worlds(job)):
+        if world.launcher.kind != "mpi":
+            found.setdefault(id(world.invocation), []).append((number, world))
     return found
 
 

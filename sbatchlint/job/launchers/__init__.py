@@ -1,5 +1,6 @@
 """Recognising launchers: commands that start the workers of a distributed program."""
 
+from functools import lru_cache
 from importlib import import_module
 
 from sbatchlint.bash.values import Pieces, span_of, text_of
@@ -71,6 +72,7 @@ _RARE_MODULES = {
 }
 
 
+@lru_cache(maxsize=1024)  # scripts call the same programs again and again
 def may_launch(name: str) -> bool:
     """Whether a program of this name may be a launcher, or run one: python."""
     return name in _NAMES or is_interpreter(name)
