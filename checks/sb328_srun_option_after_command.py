@@ -107,8 +107,8 @@ def _last_command(step: Step) -> Invocation | None:
     best: Invocation | None = None
     for each in step.program:
         size = len(each.argv)
-        if size <= len(argv) and all(map(is_, each.argv, argv[-size:])) and size:
-            if best is None or size < len(best.argv):
+        if 0 < size <= len(argv) and (best is None or size < len(best.argv)):
+            if each.argv[-1] is argv[-1] and all(map(is_, each.argv, argv[-size:])):
                 best = each
     return best
 

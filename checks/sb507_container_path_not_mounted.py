@@ -27,7 +27,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, cut, known_prefix, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.launches import container_of, entered
@@ -160,16 +160,16 @@ def _paths(command: Invocation, container: Container) -> Iterator[Use]:
     """The absolute paths among the words of a command."""
     option = ""
     for field, word in zip(command.argv, command.words):
-        value = field
-        if word.startswith("-") or "=" in word:
-            at = word.find("=")
+        at, is_option = word.find("="), word[:1] == "-"
+        if is_option or at >= 0:
             option = (word if at < 0 else word[:at]).lstrip("-")
             if at < 0:
                 continue
-            value = cut(field, at + 1, len(word))
-        if value and _is_path_of_host(value, command):
-            yield Use(value, option, command, container)
-        if not word.startswith("-"):
+        if word[at + 1 : at + 2] in ("/", UNKNOWN_CHARACTER):
+            value = field if at < 0 else cut(field, at + 1, len(word))
+            if _is_path_of_host(value, command):
+                yield Use(value, option, command, container)
+        if not is_option:
             option = ""
 
 

@@ -43,10 +43,11 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, 
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
+from sbatchlint.job.commands import container_commands
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
-from sbatchlint.job.programs import commands_told
+from sbatchlint.job.programs import by_program, commands_told
 from sbatchlint.job.steps import directive_value, step_around
 from sbatchlint.job.worlds import from_outside
 from sbatchlint.source.regex import Regex
@@ -138,10 +139,7 @@ def _sources(command: Invocation) -> list[str]:
 def _results(job: Job) -> Iterator[Finding]:
     """Those that are lost in every way in which their command may run."""
     found: dict[tuple[Span, str], list[Finding | None]] = {}
-    commands = commands_told(job, names_output)
-    if all(_is_on_one_node(each) for each in commands):
-        return
-    for command in commands:
+    for command in commands_told(job, names_output) if _may_lose_results(job) else ():
         if command.children or command.text is not None or command.name in UTILITIES or command.phase is Phase.SUBMIT:
             continue
         options = list(_output_options(command))
@@ -157,16 +155,16 @@ def _results(job: Job) -> Iterator[Finding]:
     yield from (ways[0] for ways in found.values() if ways and ways[0] is not None and None not in ways)
 
 
-def _is_on_one_node(command: Invocation) -> bool:
-    """Whether a command runs outside of containers, and not on several nodes for all that is known."""
-    step = step_around(command.context)
-    return (step is None or not step.several_nodes) and container_of(command) is None
+def _may_lose_results(job: Job) -> bool:
+    """Whether a command may run in a container, or on several nodes."""
+    steps = any(step.several_nodes or step.container is not None for step in job.steps)
+    return steps or not container_commands.NAMES.isdisjoint(by_program(job))
 
 
 def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding | None:
     container, step = container_of(command), step_around(command.context)
     several = step is not None and bool(step.several_nodes)
-    if _is_on_one_node(command):
+    if container is None and not several:
         return None  # the disk of the only node may be meant
     relative = not key(value).startswith(("/", "${"))
     location = classify(value, job.site, container, _workdir(job, command, container) if relative else None)

@@ -18,7 +18,6 @@ Moves `module purge` above the first load. Unsafe: perhaps the loads were to go.
 module(1), "purge" and "load", of Environment Modules and Lmod; conda's documentation, "Managing environments"
 """
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.activations import is_activation, sources_activate
@@ -57,9 +56,11 @@ _SETTING = frozenset({"module", "ml", "source", ".", "conda", "mamba", "micromam
 
 def check(job: Job) -> Iterator[Finding]:
     own = [each for each in job.invocations if each.context.parent is None and _is_own(each)]
-    yield from _purged(job, own)
-    yield from _late(job, own)
-    yield from _over_environment(job, own)
+    modules = [each for each in own if each.name in ("module", "ml")]
+    if modules:
+        yield from _purged(job, own, modules)
+        yield from _late(job, own, modules)
+        yield from _over_environment(job, own, modules)
 
 
 def _is_own(command: Invocation) -> bool:
@@ -91,9 +92,9 @@ def _is_purge(command: Invocation) -> bool:
     return command.name in ("module", "ml") and "purge" in command.words[1:]
 
 
-def _purged(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
     """A purge that undoes the loads above it, which nothing has used."""
-    if not any(map(_is_purge, own)):
+    if not any(map(_is_purge, modules)):
         return
     loads: list[Invocation] = []
     for command in own:
@@ -135,12 +136,12 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
     )
 
 
-def _late(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
     """A module that is loaded between two runs of the program of its name."""
     loaded = [
         (command, module, span)
-        for command in own
-        if command.name in ("module", "ml") and not command.context.conditional and not command.context.looped
+        for command in modules
+        if not command.context.conditional and not command.context.looped
         for module, span in _loaded(command)
     ]
     runs: dict[str, list[Invocation]] = {}
@@ -168,7 +169,7 @@ def _program(command: Invocation) -> str:
     while len(last.children) == 1 and container_of(last.children[0]) is None:
         last = last.children[0]
     name = last.name or ""
-    return "" if name in ("module", "ml", "which", "command", "type") else re.sub(r"[\d.]+\Z", "", name).lower()
+    return "" if name in ("module", "ml", "which", "command", "type") else name.rstrip("0123456789.").lower()
 
 
 def _loads_any(command: Invocation, before: Invocation) -> bool:
@@ -178,9 +179,9 @@ def _loads_any(command: Invocation, before: Invocation) -> bool:
     return command.name in ("module", "ml", "source", ".", "conda", "spack", "eval") and not _is_purge(command)
 
 
-def _over_environment(job: Job, own: list[Invocation]) -> Iterator[Finding]:
+def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:
     """A module with a python of its own that is loaded behind the activation of an environment."""
-    if not any(PYTHON.fullmatch(module) for command in own for module, _ in _loaded(command)):
+    if not any(PYTHON.fullmatch(module) for command in modules for module, _ in _loaded(command)):
         return
     active: Invocation | None = None
     for command in own:
