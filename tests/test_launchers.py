@@ -6,7 +6,9 @@ import pytest
 
 from argv_helper import argv, exported
 from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.job.launchers import DeepSpeed, Launcher, Mpi, Rendezvous, Swift, python_command, recognise
+from sbatchlint.job import Job, Site
+from sbatchlint.job.launchers import DeepSpeed, Launcher, Mpi, Rendezvous, Swift, python_command, python_of, recognise
+from sbatchlint.source.text import Source
 
 
 def launcher(line: str, **environment: str) -> Launcher:
@@ -425,3 +427,15 @@ def test_commands_that_are_not_python() -> None:
         "python -Z x",
     ):
         assert python_command(argv(line)) is None, line
+
+
+def test_a_command_is_read_as_a_call_of_python_once_for_its_words() -> None:
+    script = "#!/bin/bash\nsrun python a.py : python -m b\necho python\n"
+    job = Job.from_source(Source(script, "job.sh"), Site())
+    calls = [python_of(each) for each in job.invocations]
+    assert [each.text for each in calls if each is not None] == ["a.py", "b"]
+    assert [python_of(each) for each in job.invocations] == calls
+    command = next(each for each in job.invocations if python_of(each) is not None)
+    command.end_at(1)
+    again = python_of(command)
+    assert again is not None and again.kind == "stdin"
