@@ -165,8 +165,8 @@ def _launcher_in_launcher(launch: Launch) -> Finding | None:
     words = outer.program_words
     if outer.program_kind == "module":
         python = words[0][:1]
-        flag = tuple(piece._replace(text="-m", end=piece.start) for piece in python)
-        name = tuple(piece._replace(text="python", end=piece.start) for piece in python)
+        flag = tuple(piece.replace(text="-m", end=piece.start) for piece in python)
+        name = tuple(piece.replace(text="python", end=piece.start) for piece in python)
         words = (name, flag, *words) if flag else words
     inner = recognise(words, outer.environment)
     if inner is None or not inner.spawns or inner.processes_per_task == 1:

@@ -71,8 +71,8 @@ def flattened(expansions: Iterable[Expansion]) -> tuple[Expansion, ...]:
     return tuple(found)[:MOST_INPUTS]
 
 
-class Piece(NamedTuple):
-    """A part of a field.
+class Piece:
+    """A part of a field, never changed: a plain class, as its attributes are read more often than all others.
 
     `text`: None where it is unknown. `start`, `end`: where it is written in the file; for literal text (no
     `expansion`) the characters stand there one to one, unless it is one character written with a backslash
@@ -80,11 +80,36 @@ class Piece(NamedTuple):
     `open`: an unknown that may be no word at all or several ones (unquoted, or `"$@"`).
     """
 
-    text: str | None
-    start: int
-    end: int
-    expansion: Expansion | None = None
-    open: bool = False
+    __slots__ = ("end", "expansion", "open", "start", "text")
+
+    def __init__(
+        self, text: str | None, start: int, end: int, expansion: Expansion | None = None,
+        open: bool = False,  # noqa: A002
+    ) -> None:  # fmt: skip
+        self.text = text
+        self.start = start
+        self.end = end
+        self.expansion = expansion
+        self.open = open
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Piece) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Piece{self._key()!r}"
+
+    def _key(self) -> tuple[object, ...]:
+        return self.text, self.start, self.end, self.expansion, self.open
+
+    def replace(self, **changes: object) -> "Piece":
+        """A piece that differs in these attributes."""
+        new = Piece(self.text, self.start, self.end, self.expansion, self.open)
+        for name, value in changes.items():
+            setattr(new, name, value)
+        return new
 
     @property
     def span(self) -> Span:
@@ -101,7 +126,7 @@ class Piece(NamedTuple):
 
 
 Pieces = tuple[Piece, ...]
-# The constructor without its wrapper, where most pieces and spans are made: twice as fast.
+# The constructor without its wrapper, where most spans are made: twice as fast.
 _new = tuple.__new__
 _open = attrgetter("open")
 
@@ -172,12 +197,12 @@ def cut(field: Pieces, start: int, end: int) -> Pieces:
 
 def part_of(piece: Piece, low: int, high: int) -> Piece:
     """Characters `low` to `high` of a piece; an unknown one has just one."""
-    text, start, end, expansion, is_open = piece
+    text, start = piece.text, piece.start
     if text is None:
         return piece
-    if expansion is None:
-        start, end = start + low, start + high
-    return _new(Piece, (text[low:high], start, end, expansion, is_open))
+    if piece.expansion is None:
+        return Piece(text[low:high], start + low, start + high, None, piece.open)
+    return Piece(text[low:high], start, piece.end, piece.expansion, piece.open)
 
 
 def expansions(field: Pieces) -> tuple[Expansion, ...]:
@@ -286,9 +311,15 @@ class Text:
             return _new(Span, (self.start + start, self.start + end))
         if start < end <= len(self.string):
             number = bisect_right(self._starts, start) - 1
-            text, begin, behind, expansion, _ = self.field[number]
-            base = begin - self._starts[number]
-            if expansion is None and text is not None and base + end <= behind and len(text) == behind - begin:
+            piece = self.field[number]
+            text, behind = piece.text, piece.end
+            base = piece.start - self._starts[number]
+            if (
+                piece.expansion is None
+                and text is not None
+                and base + end <= behind
+                and len(text) == behind - piece.start
+            ):
                 return _new(Span, (base + start, base + end))
         first = self.offset(start)
         if end <= start:
@@ -306,10 +337,10 @@ class Text:
         if end <= start:
             return ()
         if self.is_plain:
-            return (_new(Piece, (self.string[start:end], self.start + start, self.start + end, None, False)),)
+            return (Piece(self.string[start:end], self.start + start, self.start + end),)
         first = self._piece_at(start)
         low, high = start - self._starts[first], end - self._starts[first]
-        text, begin, _, expansion, _ = self.field[first]
-        if expansion is None and text is not None and high < len(text):
-            return (_new(Piece, (text[low:high], begin + low, begin + high, None, False)),)
+        piece = self.field[first]
+        if piece.expansion is None and piece.text is not None and high < len(piece.text):
+            return (part_of(piece, low, high),)
         return cut(self.field[first : self._piece_at(end - 1) + 1], low, high)

@@ -121,7 +121,7 @@ def _common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
             inputs = flattened(each.expansion for gap in gaps for each in gap if each.expansion is not None)
             prefix = common_prefix(gaps)
             expansion = None if unknown.expansion is None else unknown.expansion._replace(inputs=inputs)
-            out.extend((*prefix, unknown._replace(expansion=expansion)))
+            out.extend((*prefix, unknown.replace(expansion=expansion)))
         else:
             out.extend(gaps[0])
         if piece is not None:

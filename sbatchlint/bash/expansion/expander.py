@@ -39,8 +39,6 @@ from sbatchlint.source.text import Span
 
 # A command has at most this many combinations; the word that would exceed them becomes unknown.
 MOST_COMBINATIONS = 12
-# The constructor without its wrapper: twice as fast, and most words are made here.
-_new = tuple.__new__
 # Names of variables that arithmetic reads.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
@@ -239,11 +237,11 @@ class WordExpander:
         text, start, end = scope.text, part.start, part.end
         if len(part.text) == end - start:
             if text.is_plain:
-                return (_new(Piece, (part.text, text.start + start, text.start + end, None, False)),)
+                return (Piece(part.text, text.start + start, text.start + end),)
             pieces = text.pieces(start, end)
             if UNKNOWN_CHARACTER in part.text:
                 pieces = tuple(
-                    [piece._replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
+                    [piece.replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
                 )
             return pieces
         span = text.span(start, end)

@@ -80,4 +80,4 @@ def _inherited(environment: Environment, name: str, scope: Scope, span: Span) ->
         note_unset(scope)  # it may be unset
     text = value if isinstance(value, str) else None
     expansion = _new(Expansion, (name, span, scope.context.phase, (), ()))
-    return ((_new(Piece, (text, span.start, span.end, expansion, False)),),)
+    return ((Piece(text, span.start, span.end, expansion),),)

@@ -137,7 +137,7 @@ class ParameterExpander:
             separated = not vanishing or number > 0
             if field and between is not BREAK:
                 # inside one word an unknown is one field
-                out.append((tuple([piece._replace(open=False) for piece in field]), splitting))
+                out.append((tuple([piece.replace(open=False) for piece in field]), splitting))
             elif field:
                 out.append((field, splitting))
             elif not splitting:
@@ -194,7 +194,7 @@ class ParameterExpander:
             if fields is not None and found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its hash table
                 inputs = flattened(each for field in fields for each in expansions(field))
-                fields = ((unknown(subject.name, scope, span, inputs)[0]._replace(open=True),),)
+                fields = ((unknown(subject.name, scope, span, inputs)[0].replace(open=True),),)
             results.append((() if fields is None else fields, each.guards))
         return results
 
@@ -314,7 +314,7 @@ class ParameterExpander:
         values = []
         for segments, guards in results:
             pieces = tuple([piece for piece in joined(segments) if piece.text != ""])
-            values.append(Alternative((tuple([each._replace(open=False) for each in pieces]),), guards))
+            values.append(Alternative((tuple([each.replace(open=False) for each in pieces]),), guards))
         set_alternatives(self.expander, subject.name, values, scope, span, subject.element)
 
     # --- length, names -----------------------------------------------------------------------
@@ -350,7 +350,7 @@ class ParameterExpander:
         )
         raw = "" if part.index is None else scope.text.string[part.index.start : part.index.end]
         if part.operator == "prefix":
-            return [((((unknown._replace(open=True),), split and not part.quoted),), NO_GUARDS)]
+            return [((((unknown.replace(open=True),), split and not part.quoted),), NO_GUARDS)]
         if raw in ("@", "*"):
             return self._keys(part, scope, span, split, raw == "*")
         results: list[Choice] = []

@@ -139,7 +139,7 @@ def _replaced_pieces(
 def _changed(piece: Piece, expansion: Expansion) -> Piece:
     """An unknown piece in which something may be replaced."""
     inputs = () if piece.expansion is None else flattened([piece.expansion])
-    return piece._replace(expansion=expansion._replace(inputs=inputs))
+    return piece.replace(expansion=expansion._replace(inputs=inputs))
 
 
 def _case_changed(text: str, operator: str, pattern: str, extended: bool | None) -> str | None:
@@ -189,7 +189,7 @@ def substring(
         if length is not None and length < 0:
             scope.state.doubtful = True
             return ((unknown,),)
-        return _slice(fields, part.name, scope, start, length, (unknown._replace(open=False),))
+        return _slice(fields, part.name, scope, start, length, (unknown.replace(open=False),))
     field = fields[0] if fields else ()
     text = text_of(field)
     if text is None or not text.isascii():
@@ -233,9 +233,9 @@ def _slice(fields: Fields, name: str, scope: Scope, start: int, length: int | No
     if found is not None and len(found.alternatives) == 1:
         keys = found.alternatives[0].keys
     elif found is not None and any(each.keys is not None for each in found.alternatives):
-        return ((zero[0]._replace(open=True),),)
+        return ((zero[0].replace(open=True),),)
     if found is not None and "A" in found.flags:
-        return ((zero[0]._replace(open=True),),)
+        return ((zero[0].replace(open=True),),)
     places = indices(fields, keys)
     at = start if start >= 0 else (places[-1] if places else -1) + 1 + start
     if at < 0:

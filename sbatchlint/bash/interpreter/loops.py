@@ -383,7 +383,7 @@ def _widen_changed(interpreter: Interpreter, entry: State, after: list[State], s
         kept = tuple([each._replace(guards=each.guards | first) for each in kept])
         if array:
             grown = _grown(old, news)
-            opened = (unknown._replace(open=True),)
+            opened = (unknown.replace(open=True),)
             changed = (
                 tuple([Alternative((*(each.fields or ()), opened), each.guards) for each in old.alternatives])
                 if grown and old is not None

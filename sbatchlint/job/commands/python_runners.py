@@ -73,7 +73,7 @@ def _flagged(reading: Reading, *names: str) -> bool:
 def _words(argv: Argv, *words: str) -> tuple[Pieces, ...]:
     """Words that stand nowhere: they are shown where the runner's name is."""
     start = span_of(argv[0]).start
-    return tuple((literal(word, start)._replace(end=start),) for word in words)
+    return tuple((literal(word, start).replace(end=start),) for word in words)
 
 
 def _uv(argv: Argv) -> Spawn | None:

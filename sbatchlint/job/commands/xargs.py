@@ -35,7 +35,7 @@ def xargs(argv: Argv) -> tuple[Pieces, ...] | None:
     marks = [each.text for each in reading.given if each.name in ("I", "i", "replace")]
     words = list(argv[reading.operand :])
     if not marks:
-        return (*words, (more._replace(open=True),))
+        return (*words, (more.replace(open=True),))
     return tuple(_without_marks(word, (marks[-1] or "{}",), more) for word in words)
 
 
@@ -59,7 +59,7 @@ def parallel(argv: Argv) -> tuple[Pieces, ...] | None:
     program: list[Piece] = []
     for word in words:
         if program:
-            program.append(literal(" ", program[-1].end)._replace(end=program[-1].end))
+            program.append(literal(" ", program[-1].end).replace(end=program[-1].end))
         program.extend(_without_marks(word, marks, more))
     at = span_of(argv[0]).start
     return (literal("bash", at),), (literal("-c", at),), tuple(program)
