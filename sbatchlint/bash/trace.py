@@ -363,21 +363,26 @@ class Trace:
 
 class VariableAssignment:
     """An assignment that runs. `exported`: whether the variable is exported by then. `order`: how many commands were
-    recorded before it."""
+    recorded before it. `text`: where the name stands, from `name_start` on."""
 
-    __slots__ = ("alternatives", "context", "exported", "name", "name_span", "order", "span")
+    __slots__ = ("alternatives", "context", "exported", "name", "name_start", "order", "span", "text")
 
     def __init__(
-        self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_span: Span,
-        context: Context, order: int,
+        self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_start: int,
+        text: Text, context: Context, order: int,
     ) -> None:  # fmt: skip
         self.name = name
         self.alternatives = alternatives
         self.exported = exported
         self.span = span
-        self.name_span = name_span
+        self.name_start = name_start
+        self.text = text
         self.context = context
         self.order = order
+
+    @property
+    def name_span(self) -> Span:
+        return self.text.span(self.name_start, self.name_start + len(self.name))
 
 
 class VariableRead:

@@ -88,29 +88,37 @@ class DirectiveLine:
         "dropped",
         "end",
         "fault",
-        "full",
+        "full_end",
         "magic",
         "separator",
-        "span",
         "start",
+        "text",
         "tokens",
         "words_start",
     )
 
     def __init__(self, text: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
+        self.text = text
         self.magic = magic
         self.start = start
         self.end = end
+        self.full_end = full_end
         self.words_start = start + len(magic)
         self.component = component
-        self.span = text.span(start, end)
-        self.full = text.span(start, full_end)
         self.tokens: tuple[Token, ...] = ()
         self.comment_start = -1
         self.comment: Span | None = None
         self.dropped: Span | None = None
         self.fault: LineFault | None = None
         self.separator = False
+
+    @property
+    def span(self) -> Span:
+        return self.text.span(self.start, self.end)
+
+    @property
+    def full(self) -> Span:
+        return self.text.span(self.start, self.full_end)
 
     @property
     def offset(self) -> int:

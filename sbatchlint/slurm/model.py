@@ -35,21 +35,22 @@ class Setting:
     """
 
     __slots__ = (
-        "component", "line", "name", "option", "option_span", "plugin", "span", "start", "token", "value",
+        "begin", "component", "end", "line", "name", "option", "option_end", "plugin", "start", "token", "value",
         "value_line", "value_span", "value_start", "value_token", "versions", "written",
     )  # fmt: skip
 
     def __init__(
-        self, name: str, written: str, value: str | None, span: Span, option_span: Span, value_span: Span | None,
-        line: DirectiveLine, value_line: DirectiveLine | None, component: int, plugin: str | None,
-        versions: tuple[str, ...] | None, option: Option | None, token: Token, start: int, value_token: Token | None,
-        value_start: int,
+        self, name: str, written: str, value: str | None, begin: int, end: int, option_end: int,
+        value_span: Span | None, line: DirectiveLine, value_line: DirectiveLine | None, component: int,
+        plugin: str | None, versions: tuple[str, ...] | None, option: Option | None, token: Token, start: int,
+        value_token: Token | None, value_start: int,
     ) -> None:  # fmt: skip
         self.name = name
         self.written = written
         self.value = value
-        self.span = span
-        self.option_span = option_span
+        self.begin = begin
+        self.end = end
+        self.option_end = option_end
         self.value_span = value_span
         self.line = line
         self.value_line = value_line
@@ -61,6 +62,14 @@ class Setting:
         self.start = start
         self.value_token = value_token
         self.value_start = value_start
+
+    @property
+    def span(self) -> Span:
+        return self.line.text.span(self.begin, self.end)
+
+    @property
+    def option_span(self) -> Span:
+        return self.line.text.span(self.begin, self.option_end)
 
     @property
     def known(self) -> bool:

@@ -69,7 +69,7 @@ class Source:
         self.text = text
         self.path = path
         self.is_fragment = False
-        self._line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
+        self._line_starts = [0, *accumulate([len(line) + 1 for line in text.split("\n")[:-1]])]
         lines = len(self._line_starts)
         self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > lines - 1 else "\n"
 

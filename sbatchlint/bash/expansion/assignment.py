@@ -269,9 +269,11 @@ def record_assignment(
 ) -> None:  # fmt: skip
     trace = expander.substituter.trace
     if trace.is_kept:
-        name = scope.text.span(node.name_start, node.name_start + len(node.name))
+        order = len(trace.invocations)
         trace.assignments.append(
-            VariableAssignment(node.name, alternatives, exported, span, name, scope.context, len(trace.invocations))
+            VariableAssignment(
+                node.name, alternatives, exported, span, node.name_start, scope.text, scope.context, order
+            )
         )
 
 
