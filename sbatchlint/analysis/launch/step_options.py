@@ -52,7 +52,7 @@ class Words:
         self.elements: dict[int, tuple[ArrayLiteral, int]] = {}
         self.heredocs: set[int] = set()
         self.statements = job.program.statements if job.text.is_plain else ()
-        self.begins = [job.span(each.start, each.end).start for each in self.statements]
+        self.begins = [job.text.start + each.start for each in self.statements]
         self.nested: dict[int, _Nested] = {}
 
     def at(self, offset: int) -> Word | None:
