@@ -115,33 +115,43 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
     return Inspection(diagnostics, len(job.program.errors), faults, ignored, cost, job.limits.exhausted)
 
 
-@lru_cache(maxsize=1024)  # the same for all files of a run
-def _prepared(entry: Entry, settings: Settings) -> tuple[Check, tuple[dict[str, object], ...], str | None] | None:
-    """A check, loaded, with its options where it has any and the severity that the settings give it.
+class _Prepared:
+    """A check, loaded, with its options where it has any and the severity that the settings give it."""
 
-    None where it was not selected by its name, as it must be.
-    """
+    __slots__ = ("alone", "arguments", "check", "run", "severity", "whole_script")
+
+    def __init__(self, check: Check, settings: Settings) -> None:
+        self.check = check
+        self.run = check.run
+        self.whole_script = check.card.whole_script
+        self.alone = check.card.alone
+        self.arguments = (settings.options(check),) if check.card.options else ()
+        self.severity = settings.severities.get(check.entry.code)
+
+
+@lru_cache(maxsize=1024)  # the same for all files of a run
+def _prepared(entry: Entry, settings: Settings) -> _Prepared | None:
+    """None where a check was not selected by its name, as it must be."""
     if entry.module in STAGES and entry.code not in settings.named:
         return None
     check = registry().load(entry)
     if check.card.stage != "stable" and entry.code not in settings.named:
         return None  # a check that the index does not know yet
-    return check, (settings.options(check),) if check.card.options else (), settings.severities.get(entry.code)
+    return _Prepared(check, settings)
 
 
-def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> list[Diagnostic]:
+def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
     prepared = _prepared(entry, settings)
     if prepared is None:
-        return []
-    check, arguments, severity = prepared
-    card = check.card
+        return ()
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
-        if card.whole_script and job.limits.exhausted:
+        if prepared.whole_script and job.limits.exhausted:
             continue
-        if not card.alone and source.is_fragment and job.outer is None:
+        if source.is_fragment and not prepared.alone and job.outer is None:
             continue  # what is not written there may stand elsewhere; a script that it submits is whole
-        for finding in check.run(job, *arguments):
+        for finding in prepared.run(job, *prepared.arguments):
+            card, severity = prepared.check.card, prepared.severity
             if severity is None and (finding.severity or card.severity) != "info" and is_unfinished(job):
                 finding = finding._replace(severity="info")
             key = (finding.span, finding.message)
@@ -151,8 +161,8 @@ def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings)
                     finding = finding._replace(fix=finding.fix() if shown else None)
                 placed, where, reached = _placed(finding, job.source)
                 if not reached or _is_wanted(entry, where.path, settings):
-                    found[key] = _diagnostic(placed, where, reached, check, severity)
-    return list(found.values())
+                    found[key] = _diagnostic(placed, where, reached, prepared.check, severity)
+    return found.values()
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:

@@ -7,8 +7,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sbatchlint.source.files import InputError
 
@@ -44,12 +45,15 @@ GROUPS = (
 )
 
 
-class Entry(NamedTuple):
+class Entry:
     """A check as its file name tells it."""
 
-    code: str
-    name: str
-    module: str
+    __slots__ = ("code", "module", "name")
+
+    def __init__(self, code: str, name: str, module: str) -> None:
+        self.code = code
+        self.name = name
+        self.module = module
 
     @property
     def url(self) -> str:
@@ -108,7 +112,7 @@ class Registry:
     """The checks there are, sorted by code."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self.entries = tuple(sorted(entries))
+        self.entries = tuple(sorted(entries, key=attrgetter("code")))
         self._by_key = {key: entry for entry in self.entries for key in (entry.code.lower(), entry.name)}
         self._loaded: dict[str, Check] = {}
 
