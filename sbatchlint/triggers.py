@@ -146,7 +146,7 @@ class Variables(Trigger):
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
         names.update(name for each in job.invocations for name, _ in each.spawn.variables)
-        return (name.upper() for name in names)
+        return map(str.upper, names)
 
 
 class Options(Trigger):
@@ -179,7 +179,10 @@ class Written(Trigger):
     __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
-        return (way for block in option_blocks(job) for way in _ways(block))
+        if job.directives.has_comments:
+            yield "comments"
+        for block in option_blocks(job):
+            yield from _ways(block)
 
 
 def _ways(directives: "Directives") -> "Iterator[str]":
@@ -188,16 +191,14 @@ def _ways(directives: "Directives") -> "Iterator[str]":
             yield "comment"
         if line.dropped is not None or line.separator:
             yield "dropped"
-        for token in line.tokens:
-            word = token.text
-            if token.positions is not None:
+        for word, _, _, positions in line.tokens:
+            dashed = word[:1] == "-" != word[1:2]
+            if positions is not None:
                 yield "quoted"
-            if "=" in (word[:1], word[-1:]) or word[:1] == "-" != word[1:2] and "=" in word:
+            if word[:1] == "=" or word[-1:] == "=" or dashed and "=" in word:
                 yield "equals"
-            if word[:1] == "-" and (word[1:2] != "-" and len(word) > 2 or word[1:3] == "--"):
+            if dashed and len(word) > 2 or word[:3] == "---":
                 yield "dashes"
-    if directives.has_comments:
-        yield "comments"
     if directives.foreign is not None:
         yield "foreign"
     yield from _ways_of_settings(directives.settings)
@@ -205,13 +206,15 @@ def _ways(directives: "Directives") -> "Iterator[str]":
 
 def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
     for each in settings:
+        value = each.value
         if each.written[:2] == "--" and each.written[2:] != each.name:
             yield "short"
         if each.plugin is not None:
             yield "plugin"
-        if each.value_line not in (None, each.line):
+        if value is None:
+            continue
+        if each.value_line is not each.line:
             yield "later"
-        value = each.value or ""
         if value[:1] == "~" or "$" in value or "`" in value:
             yield "expansion"
         if "--" in value[1:]:

@@ -24,7 +24,10 @@ _ALONE = Regex(
 # `{% if x %}#SBATCH --time={{ x }}{% endif %}`
 _INLINE = Regex(r"[ \t]*(?:(?:\{%.{0,500}?%\}|<%.{0,500}?%>)[ \t]*)+(?=#SBATCH\b)")
 _INLINE_END = Regex(r"[ \t]*(?:(?:\{%[-+]?\s*end\w*\s*[-+]?%\}|<%-?\s*(?:end|\})\s*-?%>)[ \t]*)+\Z")
-_ORDINARY = Regex(r"[^\s\\\"'#:{<][^\s\\\"'#{<]*")
+# A word that stands for itself, behind blanks.
+_ORDINARY = Regex(r"[ \t\v\f\r]*+([^\s\\\"'#:{<][^\s\\\"'#{<]*+)(?=[ \t\v\f\r]|\Z)")
+# The constructor without its wrapper, as most words are made in one place.
+_new = tuple.__new__
 
 
 class Readable(Protocol):
@@ -145,8 +148,6 @@ class Words:
 
 def magic_of(string: str, start: int) -> str | None:
     """The magic word with which the line at `start` begins."""
-    if not string.startswith("#S", start):
-        return None
     for magic in MAGIC:
         if string.startswith(magic, start):
             return magic
@@ -171,6 +172,13 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
     tokens: list[Token] = []
     at = start
     while True:
+        simple = _ORDINARY.match(string, at, end)
+        if simple is not None:
+            first, behind = simple.span(1)
+            if not strict_separator or string[first] not in "hHpP" or not separator_at(string, first, end):
+                tokens.append(_new(Token, (simple[1], first, behind, None)))
+                at = behind
+                continue
         before = at
         while at < end and string[at] in BLANKS:
             at += 1
@@ -182,11 +190,6 @@ def read_words(string: str, start: int, end: int, escaped_blank: bool = True, st
             shown = string[before if tokens else at : end]
             fault = LineFault("leading-colon", at, end, f"Unexpected `:` in [{shown}]")
             return Words(tuple(tokens), None, None, fault)
-        simple = _ORDINARY.match(string, at, end)
-        if simple is not None and (simple.end() >= end or string[simple.end()] in BLANKS):
-            tokens.append(Token(simple.group(), at, simple.end()))
-            at = simple.end()
-            continue
         token, fault_at = _word(string, at, end, escaped_blank)
         if fault_at is not None:
             quote = string[fault_at]

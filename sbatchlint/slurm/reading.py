@@ -174,18 +174,15 @@ def _fill(text: Readable, line: DirectiveLine, escaped_blank: bool, strict: bool
     string = text.string
     start, end = line.words_start, line.end
     separates = False
-    if strict:
-        first = start
-        while first < end and string[first] in BLANKS:
-            first += 1
-        separates = first < end and string[first] in "hHpP" and separator_at(string, first, end)
-    else:
+    if not strict:
         # 20.11: the word anywhere in the line, which is then blanked out.
         blanked = re.sub(r"(?i)hetjob|packjob", lambda found: " " * len(found.group()), string[start:end], count=1)
         if blanked != string[start:end]:
             separates = True
             string = string[:start] + blanked + string[end:]
     words = read_words(string, start, end, escaped_blank, strict)
+    if strict and not words.tokens and words.dropped is not None:
+        separates = separator_at(string, words.dropped, end)
     line.tokens = words.tokens
     line.fault = words.fault
     if words.comment is not None:
