@@ -34,7 +34,7 @@ from sbatchlint.analysis.directives.placeholders import (
 from sbatchlint.analysis.directives.positional_words import PositionalWords
 from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.samples import sample_kind
+from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.unfilled import Unfilled, unfilled
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -100,7 +100,7 @@ QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 def check(job: Job) -> Iterator[Finding]:
     seen: set[int] = set()  # a word may be read as two settings, by different releases
     for finding in _all(job, seen):
-        yield finding._replace(severity="info") if sample_kind(job) else finding
+        yield finding._replace(severity="info") if is_sample(job) else finding
 
 
 def _all(job: Job, seen: set[int]) -> Iterator[Finding]:

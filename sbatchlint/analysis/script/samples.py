@@ -4,7 +4,6 @@ What decides is where the script stands in its project, not how its path was typ
 """
 
 import os.path
-import re
 
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
@@ -18,6 +17,7 @@ TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skele
 _EXAMPLE = "example examples sample samples tutorial tutorials doc docs documentation demo demos tests md mdx rst txt"
 EXAMPLE = frozenset(_EXAMPLE.split())
 _WORDS = Regex(r"[^A-Za-z]+")
+_TEST_DATA = Regex(r"(?i)test_?-?data")
 # `job.in`, `job.IN_site`: autoconf's and CMake's, and those of older engines.
 _ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
 # Slots that a program fills in, in an option block.
@@ -45,27 +45,30 @@ _SAID = Regex(
 
 
 @once
-def sample_kind(job: Job) -> str:
-    """`fixture`, `template` or `example` for a script that is not meant to be run as it stands; else ''.
+def is_unfinished(job: Job) -> bool:
+    """Whether a script is a template or a fixture, so that nothing is wrong with it before it is completed.
 
     A template is one by its name or folder, or by the slots of an engine in its options.
     """
     path = _path_in_project(job)
-    folder, _, name = path.rpartition(os.sep)
-    # a model draws samples in `sample.sbatch`
-    words = {word.lower() for word in _WORDS.split(folder)} | (
-        {word.lower() for word in _WORDS.split(name)} - {"sample"}
+    return (
+        not (FIXTURE | TEMPLATE).isdisjoint(_words(path))
+        or _TEST_DATA.search(path) is not None
+        or _ENDING.search(path) is not None
+        or _has_slots(job)
     )
-    if words & FIXTURE or re.search(r"(?i)test_?-?data", path):
-        return "fixture"
-    if words & TEMPLATE or _ENDING.search(path) or _has_slots(job):
-        return "template"
-    return "example" if words & EXAMPLE or _says_so(job) else ""
 
 
-def is_unfinished(job: Job) -> bool:
-    """Whether a script is a template or a fixture, so that nothing is wrong with it before it is completed."""
-    return sample_kind(job) in ("fixture", "template")
+def is_sample(job: Job) -> bool:
+    """Whether a script is not meant to be run as it stands: one that is unfinished, or an example."""
+    return is_unfinished(job) or not EXAMPLE.isdisjoint(_words(_path_in_project(job))) or _says_so(job)
+
+
+def _words(path: str) -> set[str]:
+    """The words of a path, in small letters."""
+    folder, _, name = path.rpartition(os.sep)
+    words = {word.lower() for word in _WORDS.split(name)} - {"sample"}  # a model draws samples in `sample.sbatch`
+    return words.union(word.lower() for word in _WORDS.split(folder))
 
 
 def _path_in_project(job: Job) -> str:
