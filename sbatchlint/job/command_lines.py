@@ -19,11 +19,11 @@ from sbatchlint.slurm.reading import Reading, parse_words
 def command_lines(job: Job) -> tuple[Directives, ...]:
     """The options of each srun, sbatch and salloc of the script, up to the program or the script that it starts.
 
-    Those of a command whose words may be one thing or another are left out.
+    Those of a command whose words may be one thing or another are left out, and commands without options.
     """
     found: dict[tuple[int, str], Directives] = {}
     for each in job.invocations:
-        if each.name in COMMANDS and each.alternatives == 1 and len(each.argv) > 1:
+        if each.name in COMMANDS and each.alternatives == 1 and each.words[1:] and each.words[1][:1] in ("-", UNKNOWN):
             read = _read(job, each, each.name)
             found.setdefault((each.span.start, read.text.string), read)
     return tuple(found.values())

@@ -27,7 +27,7 @@ class Secret(NamedTuple):
 # A text without any of these has no token; see the forms below. Those of the second kind begin with letters that are
 # soon looked for.
 _SIGNS = (
-    *("hf_", "github_pat_", "glpat-", "nvapi-", "xox", "npm_", "pypi-", "dckr_pat_", "dop_v1_", "wandb_v1_"),
+    *("hf_", "_pat_", "glpat-", "nvapi-", "xox", "npm_", "pypi-", "_v1_"),
     *("=local-", "r8_", "gsk_", "eyJ", "PRIVATE KEY", "hooks.slack.com"),
 )
 _MORE_SIGNS = (Regex(r"gh[opsur]_"), Regex(r"A(?:KIA|SIA|Iza)"), Regex(r"""sk-(?<=[="' ]sk-)"""))
