@@ -211,25 +211,25 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         fix = None
     if fix is not None and fix.safe and drops_comment(source.text, fix):
         fix = fix._replace(safe=False)
-    if fix is not None and any(covered(each.content) != each.content for each in fix.edits):
-        fix = None  # reports show what a fix writes
+    # With dots for what is not known, and without secrets: reports show what a fix writes, too.
+    shown = [text.replace(UNKNOWN_CHARACTER, "…") for text in (finding.message, *(each[1] for each in finding.related))]
+    written = [] if fix is None else [each.content for each in fix.edits]
+    together = "\n\n".join((*shown, *written))
+    if covered(together) != together:
+        shown = [*map(covered, shown)]
+        fix = fix if written == [*map(covered, written)] else None
     return Diagnostic(
         check.entry.code,
         check.entry.name,
         severity or finding.severity or check.card.severity,
-        _shown(finding.message),
+        shown[0],
         Span(*finding.span),
-        tuple(Related(Span(*span), _shown(label)) for span, label in finding.related),
+        tuple([Related(Span(*span), label) for (span, _), label in zip(finding.related, shown[1:], strict=True)]),
         fix,
         source,
         check.entry.url,
         reached,
     )
-
-
-def _shown(text: str) -> str:
-    """A message without secrets, and with dots for what is not known."""
-    return covered(text.replace(UNKNOWN_CHARACTER, "…"))
 
 
 def _fills_in(text: str, fix: Fix) -> bool:
