@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint import engine
+from sbatchlint.check import Edit, Finding, Fix
 from sbatchlint.cli import cache, main
+from sbatchlint.registry import registry
 from sbatchlint.report import FORMATS
 from sbatchlint.source.secrets import COVER, covered, secrets_in
+from sbatchlint.source.text import Source, Span
 
 KEY, TOKEN = "3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d", "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"
 PASSWORD = "correct-horse"  # not drawn, but in the place of one
@@ -88,6 +92,21 @@ def test_what_is_covered_keeps_its_length_and_its_lines(text: str) -> None:
     assert len(after) == len(text) and after.count("\n") == text.count("\n")
     assert set(after[secret.span.start : secret.span.end]) <= {COVER, "\n"}
     assert after[: secret.span.start] == text[: secret.span.start]
+
+
+@pytest.mark.parametrize(
+    ("message", "label", "content"),
+    [("is x", "is y", "z"), (f"is {TOKEN}", "is y", "z"), ("is x", f"is {TOKEN}", "z"), ("is x", "is y", TOKEN)],
+)
+def test_each_text_of_a_finding_is_covered(message: str, label: str, content: str) -> None:
+    place = Span(0, 1)
+    fix = Fix("write it", [Edit(place, content)])
+    check = registry().load(registry().entries[0])
+    found = engine._diagnostic(
+        Finding(place, message, related=[(place, label)], fix=fix), Source("ab"), "", check, None
+    )
+    assert (found.message, found.related[0].label) == (covered(message), covered(label))
+    assert (found.fix is None) == (content == TOKEN)
 
 
 def test_each_of_many_secrets_is_covered_once() -> None:

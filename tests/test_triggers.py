@@ -9,7 +9,18 @@ from sbatchlint.job import Job, Site
 from sbatchlint.registry import registry
 from sbatchlint.source.text import Source
 from sbatchlint.triggered import STAGES, TRIGGERS
-from sbatchlint.triggers import AnyOf, IgnoreComments, Index, Launchers, NoGpus, Options, Steps, Trigger, Variables
+from sbatchlint.triggers import (
+    AnyOf,
+    IgnoreComments,
+    Index,
+    Launchers,
+    NoGpus,
+    Options,
+    Steps,
+    Trigger,
+    Variables,
+    Written,
+)
 from test_checks import ALL, Case, findings
 
 
@@ -49,6 +60,11 @@ def test_triggers_tell_scripts_apart() -> None:
         index = Index({"this": trigger, "other": Options("array")})
         assert (index.holding(plain), index.holding(many))[holds is many] == {"this"}, trigger
         assert not index.holding(fails), trigger
+
+
+def test_comments_count_in_the_option_block_alone() -> None:
+    assert Written("comments").holds(job("#SBATCH --nodes=1\n# two tasks\nsrun hostname"))
+    assert not Written("comments").holds(job("#SBATCH --nodes=1\nsrun --ntasks=2 hostname  # two tasks"))
 
 
 @pytest.mark.parametrize("case", [each for each in ALL if each.check.card.when], ids=lambda case: case.label)

@@ -54,13 +54,14 @@ def uses(text: str, letter: str) -> bool:
 
 
 def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
-    """The letters that stay as they are written, and the releases in which they do."""
+    """The letters that stay as they are written, and the releases in which they do. `versions`: oldest first."""
     result: list[tuple[Use, tuple[str, ...]]] = []
     for use in found(text):
         since = LETTERS.get(use.letter)
-        missing = versions if since is None else tuple(version for version in versions if is_before(version, since))
-        if missing:
-            result.append((use, missing))
+        if since is None:
+            result.append((use, versions))
+        elif is_before(versions[0], since):
+            result.append((use, tuple([version for version in versions if is_before(version, since)])))
     return result
 
 
