@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         loose = any(option.search(string) is not None for option in _LOOSE_OPTIONS)
         if not escaped and not loose and not _has_joined_comment(text, job.source.text):
             continue  # only to be quick: most programs have neither an escaped blank nor a line that begins so
-        yield from _in_program(job, text, program)
+        yield from _in_program(job, text, program, escaped)
 
 
 def _has_joined_comment(text: Text, file: str) -> bool:
@@ -88,9 +88,10 @@ def _has_joined_comment(text: Text, file: str) -> bool:
     )
 
 
-def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
+def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterator[Finding]:
+    """The faults of one program. `escaped`: whether there is an escaped blank in it."""
     file = job.source.text
-    for node in nodes_of(program, ArrayLiteral):
+    for node in nodes_of(program, ArrayLiteral) if escaped else ():
         yield from _blank_elements(node, text, file)
     commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)
     # by the command before, the place where it is cut
@@ -104,7 +105,7 @@ def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
             chain.append(breaks[id(chain[-1].after)])
         yield _broken(job, chain, text)
     for each in commands:
-        if id(each) not in breaks:
+        if escaped and id(each) not in breaks:
             yield from _lone_blank(each, text, file)
         if len(text.field) > 1:
             yield from _swallowed(each, text, file)

@@ -90,13 +90,15 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
+@lru_cache(maxsize=4096)  # programs are told the same again and again
 def _may_limit(word: str) -> bool:
     """Whether a word begins with an option that limits a run, of one program or another."""
     return _unit(word.partition("=")[0], "gmx") is not None
 
 
 def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
-    options = list(program_options(_words(invocation)))
+    told = program_options(_words(invocation), lambda name: name in _OTHER_JOBS or _unit(name, invocation.name))
+    options = list(told)
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return
     for option, value, field in options:

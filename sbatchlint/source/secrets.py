@@ -24,13 +24,13 @@ class Secret(NamedTuple):
     name: str
 
 
-# A text without any of these has no token; see the forms below. Those of the second kind begin with letters that are
-# soon looked for.
+# A text without any of these has no token; see the forms below. A pattern stands where several begin alike, or where
+# ordinary words begin so.
 _SIGNS = (
-    *("hf_", "_pat_", "glpat-", "nvapi-", "xox", "npm_", "pypi-", "_v1_"),
-    *("=local-", "r8_", "gsk_", "eyJ", "PRIVATE KEY", "hooks.slack.com"),
+    *("_pat_", "glpat-", "nvapi-", "xox", "npm_", "pypi-", "_v1_", "=local-", "r8_", "gsk_", "eyJ", "PRIVATE KEY"),
+    "hooks.slack.com",
 )
-_MORE_SIGNS = (Regex(r"gh[opsur]_"), Regex(r"A(?:KIA|SIA|Iza)"), Regex(r"""sk-(?<=[="' ]sk-)"""))
+_MORE_SIGNS = tuple(map(Regex, (r"hf_[A-Za-z0-9]{30}", r"gh[opsur]_", r"A(?:KIA|SIA|Iza)", r"""sk-(?<=[="' ]sk-)""")))
 _TOKENS = Regex(
     r"(?<![\w-])(?:hf_[A-Za-z0-9]{30,}|gh[opsur]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}"
     r"|sk-(?:proj|ant|or|svcacct|lf)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|nvapi-[\w-]{40,}|(?:AKIA|ASIA)[A-Z0-9]{16}"
@@ -145,6 +145,8 @@ def covered(text: str) -> str:
     spans = [secret.span for secret in secrets_in(text)]
     values = _values(_LOOSE, text)
     spans += [span for _, span in values if _NO_VALUE.fullmatch(text[span.start : span.end]) is None]
+    if not spans:
+        return text
     parts: list[str] = []
     at = 0
     for start, end in sorted(spans):

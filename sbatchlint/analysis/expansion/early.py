@@ -259,7 +259,11 @@ def _in_conditions(program: Text, question: Question) -> Iterator[tuple[Expansio
 def _files_given(job: Job, command: Invocation) -> list[Text]:
     """The files that the batch script wrote and a command is given."""
     found = []
+    # how their names end, behind the last unknown part
+    ends = tuple([name.rpartition("\0")[2] for name in command.state.files])
     for field, word in zip(command.argv[1:], command.words[1:]):
+        if not word.endswith(ends):
+            continue
         at = word.find("=") + 1 if word[:1] == "-" else 0
         text = read_file(command.state, cut(field, at, len(word)) if at else field) if len(word) > at else None
         if text is not None:

@@ -14,7 +14,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Piece, Pieces, Text, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import all_words
+from sbatchlint.job.programs import all_words, commands_of
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -57,17 +57,14 @@ class LiteralDollar(NamedTuple):
 @once
 def literal_dollars(job: Job) -> list[LiteralDollar]:
     """Variables that reach programs as text, in the order of running; once for each program that gets a place."""
-    steps = {id(each): step for step in job.steps for each in step.program}
-    launchers = {id(launch.invocation) for launch in job.launches}
+    launchers = {launch.invocation.index: launch.invocation for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
-    in_words = "$" in all_words(job)
-    for command in job.invocations:
-        if command.name in _PLAIN and not in_words or command.phase is Phase.SUBMIT:
+    told = commands_of(job, _takes_dollars if "$" in all_words(job) else _is_python)
+    for index, command in sorted(({each.index: each for each in told} | launchers).items()):
+        if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
-        if command.text is not None or command.children or command.piped_to:
-            continue
-        fields = _fields(command, id(command) in launchers)
+        fields = _fields(command, index in launchers)
         if not fields:
             continue
         if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
@@ -80,11 +77,26 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
                     continue
                 span, step, escaped = (
                     Span(dollar.start, end),
-                    steps.get(id(command)),
+                    _steps(job).get(id(command)),
                     _is_escaped(text, dollar, escapes),
                 )
                 found.append(LiteralDollar(name, span, dollar, command, step, shell, escaped))
     return found
+
+
+@once
+def _steps(job: Job) -> dict[int, Step]:
+    """The steps by the identity of each command of their programs."""
+    return {id(each): step for step in job.steps for each in step.program}
+
+
+def _is_python(name: str) -> bool:
+    return name.startswith("python") and _PYTHON.fullmatch(name) is not None
+
+
+def _takes_dollars(name: str) -> bool:
+    """Whether a program takes its arguments as they are."""
+    return name in _PLAIN or _is_python(name)
 
 
 def _fields(command: Invocation, is_launcher: bool) -> list[tuple[Pieces, bool]]:
@@ -92,7 +104,7 @@ def _fields(command: Invocation, is_launcher: bool) -> list[tuple[Pieces, bool]]
     name, words = command.name or "", command.words
     if name in _PLAIN:
         return [(field, False) for field, word in zip(command.argv[1:], words[1:], strict=True) if "$" in word]
-    python = name.startswith("python") and _PYTHON.fullmatch(name) is not None
+    python = _is_python(name)
     if not python and not is_launcher:
         return []
     end = words.index("-c") + 1 if python and "-c" in words else len(words)  # what follows is Python
