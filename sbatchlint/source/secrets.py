@@ -40,11 +40,14 @@ _TOKENS = Regex(
     r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
 )
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# How the names of secrets end, each with letters that are soon looked for; what stands before it counts where a value
-# follows.
-_ENDS = ("token", "key", "secret", "pass(?:w(?:or)?d|phrase)", "credentials?", "jwt", "_pa(?:t|ss)", "pw")
-_SIGNS_OF_NAMES = tuple(Regex(rf"{end}['\"\s=:]") for end in _ENDS)
-_END = f"(?:{'|'.join(_ENDS)})"
+# How the names of secrets end, each with letters that are soon looked for, and the rest; what stands before it counts
+# where a value follows.
+_ENDS = (
+    *(("token", ""), ("key", ""), ("secret", ""), ("pass", "(?:w(?:or)?d|phrase)"), ("credential", "s?")),
+    *(("jwt", ""), ("_pa", "(?:t|ss)"), ("pw", "")),
+)
+_SIGNS_OF_NAMES = [(begin, Regex(rf"{begin}{rest}['\"\s=:]")) for begin, rest in _ENDS]
+_END = f"(?:{'|'.join(map(''.join, _ENDS))})"
 _SET = Regex(rf"(?P<name>(?i:{_END}))(?:['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,200}})")
 _OTHERS = (
     ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
@@ -107,7 +110,8 @@ def _ends_of_names(text: str) -> list[int]:
     """Where something may be the end of the name of a secret, in no order."""
     lowered = text.lower()
     lowered = lowered if len(lowered) == len(text) else text
-    return [found.start() for sign in _SIGNS_OF_NAMES for found in sign.finditer(lowered)]
+    signs = [sign for begin, sign in _SIGNS_OF_NAMES if begin in lowered]
+    return [found.start() for sign in signs for found in sign.finditer(lowered)]
 
 
 def _owner(text: str, at: int) -> str:
