@@ -37,9 +37,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret, is_short_lived
 from sbatchlint.source.secrets import secrets_in
 
-CARD = Card(
-    "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",
-)  # fmt: skip
+CARD = Card("SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0")
 
 # Values that stand for a secret to be filled in, or name the file that holds it.
 NO_SECRET = Regex(
@@ -52,10 +50,7 @@ OWN = frozenset(BUILTINS) | frozenset(
 )
 # What logs in with a key that its programs read from a variable too.
 LOGINS = {"wandb": "WANDB_API_KEY"}
-
-
-# A script without a word that ends so, in letters of any case, holds none. Each begins with a letter, which is soon
-# looked for; one pattern for all of them takes longer.
+# A script without a word that ends so, in letters of any case, holds none. One pattern for all of them takes longer.
 _SIGNS = tuple(
     Regex(rf"{sign}\b")
     for sign in ("token", "key", "secret", "p(?:ass(?:w(?:or)?d|phrase)?|at|w)", "credentials?", "jwt", "login")
