@@ -43,7 +43,7 @@ SCREENS = {
     "watch": "watch", "screen": "top", "tmux": "top",
 }  # fmt: skip
 _NAMES = ("read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
-_NAMES_AND_SRUN = frozenset((*_NAMES, "srun"))
+_INTERACTIVE = frozenset(_NAMES)
 CARD = Card(
     "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
     when=Commands(*_NAMES) | StepOptions("pty"),
@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()
-    for each in commands_of(job, _NAMES_AND_SRUN.__contains__):
+    for each in commands_of(job, lambda name: name in _INTERACTIVE or bool(ptys) and name == "srun"):
         if each.phase is not Phase.BATCH or each.span.start in seen:
             continue
         step = ptys.get(id(each))

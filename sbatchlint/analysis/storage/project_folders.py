@@ -1,8 +1,7 @@
 """The folders of the project in which a script lies, and what beside it makes folders for its jobs."""
 
 import os.path
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 from sbatchlint.job import Job
@@ -40,30 +39,27 @@ def may_be_made_beside(job: Job, folder: str) -> bool:
     name = os.path.basename(folder)
     if any(name in line and "mkdir" in line for line in comments(job)):
         return True
-    return any(_makes_for_jobs(job, path, name) for path in _paths_beside(job))
+    return _is_named_by_maker(job, name)
 
 
 def is_started_by_maker(job: Job) -> bool:
     """Whether a file beside the script, or in the folder above, names it and makes folders."""
-    name = os.path.basename(job.source.path)
-    return any(_makes_for_jobs(job, path, name) for path in _paths_beside(job, 2))
+    return _is_named_by_maker(job, os.path.basename(job.source.path), 2)
 
 
-def _paths_beside(job: Job, most: int | None = None) -> Iterator[str]:
-    """The files beside the script, and in the folders above it; a report of findings makes no folder."""
+def _is_named_by_maker(job: Job, name: str, most: int | None = None) -> bool:
+    """Whether another file beside the script, or in the folders above it, has this name in it and makes folders, but
+    not for a job of its own; a report of findings makes none."""
+    sought = name.encode("utf-8", "surrogateescape")
     for folder in project_folders(job)[:most]:
         names = lookups.names_in(folder)
         visible = (each for each in names if not each.startswith(".") and not each.endswith(".sarif"))
-        for name in islice(visible, _MOST_FILES):
-            yield os.path.join(folder, name)
-
-
-def _makes_for_jobs(job: Job, path: str, name: str) -> bool:
-    """Whether another file than the script makes a folder of this name, and not for a job of its own."""
-    data = lookups.read(path, _MOST_BYTES)
-    if data is None or not _makes_folders(data) or name.encode("utf-8", "surrogateescape") not in data:
-        return False
-    return not lookups.is_same_file(path, job.source.path)
+        for path in map(partial(os.path.join, folder), islice(visible, _MOST_FILES)):
+            data = lookups.read(path, _MOST_BYTES)
+            if data is not None and _makes_folders(data) and sought in data:
+                if not lookups.is_same_file(path, job.source.path):
+                    return True
+    return False
 
 
 @lru_cache(maxsize=256)  # the scripts of a folder look at the same files
