@@ -18,7 +18,6 @@ by hand.
 bash(1), "QUOTING"; seen with bash 5.2: exit status 127, which only the last line of a script passes on.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
@@ -36,10 +35,9 @@ CARD = Card("SB411", "command-string-broken", severity="error", fix="sometimes",
 # An option as the first word of a line: `--nodes=2`, `-task`; not `-` or `--`.
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
 # A line that begins with an option, behind one that does not end in a backslash, in two of them, or in one that a
-# comment may hold.
+# comment may hold (from the last `#` of the line, so that a line of many is read once).
 _LOOSE_OPTIONS = tuple(
-    Regex(rf"{before}[ \t]*+--?[A-Za-z]", re.MULTILINE)
-    for before in (r"\n(?<!\\\n)", r"\\\\\n", r"^[^\n#]*+#[^\n]*+\n(?<=\\\n)")
+    Regex(rf"{before}[ \t]*+--?[A-Za-z]") for before in (r"\n(?<!\\\n)", r"\\\\\n", r"#[^\n#]*+\n(?<=\\\n)")
 )
 _GAP = Regex(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _COMMENT = Regex(r"#[^\n]*")
