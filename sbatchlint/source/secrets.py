@@ -40,8 +40,8 @@ _TOKENS = Regex(
     r"|-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY-----\s+[A-Za-z0-9+/=\s]{40,}"
 )
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# How the names of secrets end, each with letters that are soon looked for, and the rest; what stands before it counts
-# where a value follows.
+# How the names of secrets end: plain letters, which are looked for first, and the rest as a pattern. What stands before
+# it counts where a value follows.
 _ENDS = (
     *(("token", ""), ("key", ""), ("secret", ""), ("pass", "(?:w(?:or)?d|phrase)"), ("credential", "s?")),
     *(("jwt", ""), ("_pa", "(?:t|ss)"), ("pw", "")),
