@@ -1,6 +1,7 @@
 """A script in, the script for more nodes out, with its proof and with what is left to the user."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
@@ -19,7 +20,7 @@ from sbatchlint.convert.programs import start_program, the_program
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import start_other
-from sbatchlint.convert.starts import Start, count_by_slurm, places_of, start_again, the_starts, workers_of
+from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, the_starts, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.wish import NotConvertible, Wish, told_of_line
 from sbatchlint.convert.words import without_geometry
@@ -49,11 +50,12 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
     for all that they might be. Arrays that it does not set (`${EXTRA[@]}`) are empty then. Where that is not enough, it
     gets no arguments.
     """
+    job = _as_job(source, settings)
+    read_whole(job)
     try:
         return _converted(source, wish, settings)
     except NotConvertible as error:
         first = error
-    job = _as_job(source, settings)
     names = frozenset(_DEFAULT.findall(job.source.text))
     names |= frozenset(_ARRAY.findall(job.source.text)) - {each.name for each in job.assignments}
     assumed = {names: f"where it is submitted none of these is set: {', '.join(sorted(names))}"} if names else {}
@@ -88,11 +90,11 @@ class _Script:
     """
 
     def __init__(self, source: Source, wish: Wish, settings: Settings) -> None:
+        self._source = source
         self.path = source.path
         self.wish = wish
         self.settings = settings
-        original = _as_job(source, settings)
-        self.before = plan_of(original)
+        original = self._given = _as_job(source, settings)
         notes = merged(original)
         if notes.source is not original.source.own:
             original = _as_job(notes.source, settings)
@@ -107,8 +109,17 @@ class _Script:
         self.text = inside.source
         self.decisions = [*notes.decisions, *inside.decisions]
         self.todos = inside.todos
-        found = inspect(source, settings).diagnostics
-        self.findings = [each.code for each in found if each.severity in ("error", "warning")]
+
+    # A script that is refused does without these.
+
+    @cached_property
+    def before(self) -> Plan:
+        return plan_of(self._given)
+
+    @cached_property
+    def findings(self) -> list[str]:
+        found = inspect(self._source, self.settings).diagnostics
+        return [each.code for each in found if each.severity in ("error", "warning")]
 
     def asking_for(self, tasks: int, gpus: int) -> Job:
         """The job with the wanted option block; what is left to do for that becomes a to-do."""
@@ -139,7 +150,6 @@ class _Script:
 
 def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     script = _Script(source, wish, settings)
-    before = script.before
     done = _as_wanted(script.text, wish, settings, script.job)
     if done is not None:
         return script.conversion(script.text, done, ["it is the wanted job already"])
@@ -172,7 +182,7 @@ def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
     ):
         done = _as_wanted(source, wish, settings, job)
         if done is not None:
-            only_counted = script.conversion(source, done, [said, _grown(before, done.plan)])
+            only_counted = script.conversion(source, done, [said, _grown(script.before, done.plan)])
             if not any(done.new(script.findings)):
                 return only_counted
     try:

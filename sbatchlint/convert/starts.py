@@ -59,13 +59,18 @@ def _is_once(world: LaunchWorld) -> bool:
     return world.launcher.kind == "mpi" and workers_of(world.launch) == 1
 
 
-def the_starts(job: Job) -> list[Start]:
-    """The places of a job that start several processes, all in one way, in their order. Raises `NotConvertible`."""
+def read_whole(job: Job) -> None:
+    """Raises `NotConvertible` for a job of which bash, or sbatchlint, does not read all."""
     if job.program.errors:
         line = job.line(job.span(*job.program.errors[0]).start)
         raise NotConvertible(f"bash cannot read it: a syntax error on line {line}")
     if job.limits.exhausted:
         raise NotConvertible("not all of it can be read")
+
+
+def the_starts(job: Job) -> list[Start]:
+    """The places of a job that start several processes, all in one way, in their order. Raises `NotConvertible`."""
+    read_whole(job)
     places, steps = places_of(job)
     starts = [_start_of_launch(job, each) for each in places]
     starts += [start_of_step(job, job.steps.index(each)) for each in steps]
