@@ -24,6 +24,7 @@ bash(1), wait; slurm.conf(5), ProctrackType; live runs of Slurm 22.05 to 26.05;
 https://github.com/RobertsLab/resources/issues/858
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -378,7 +379,8 @@ def _message(job: Job, group: list[Left], place: Span) -> str:
 
 def _statement(job: Job, left: Left) -> Statement | None:
     """The statement of the script's outermost list in which something is left running."""
-    return next((each.statement for each in reversed(job.checkpoints) if each.commands <= left.first.index), None)
+    number = bisect_right(job.reached, left.first.index)
+    return job.program.statements[number - 1] if number else None
 
 
 def _fails(job: Job, left: Left) -> bool:

@@ -143,7 +143,7 @@ def test_what_a_statement_starts_is_work_too() -> None:
     """The 25,000th is looked at where each only assigns, and not where each submits a job."""
     for line, most in (("A=1\n", MOST_WORK), ("srun a\n", MOST_WORK / 3), ("sbatch --wrap=a\n", MOST_WORK / 11)):
         job = Job.from_source(Source(HEAD + line * 21_000, "a.sbatch"), Site())
-        assert len(job.checkpoints) <= most + 1
+        assert len(job.reached) <= most + 1
         assert job.limits.exhausted
 
 

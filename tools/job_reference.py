@@ -54,7 +54,7 @@ A check imports what it asks at its top, from the module that stands above each 
 | how many processes are to find each other | `find_worlds(job)`, `world.nodes`, `world.size` |
 | the batch scripts inside the script | `job.submits` |
 | for which releases it is asked | `job.versions` |
-| the statements of the script, and how many commands ran before each | `job.checkpoints` |
+| the statements of the script, and how many commands ran before each | `job.program.statements`, `job.reached` |
 | whether some of the script was not looked at (a card may say `whole_script=True`) | `job.limits.exhausted` |
 """
 
@@ -85,7 +85,6 @@ FACTS: list[tuple[str, str, tuple[str, ...] | None]] = [
     ("Text and places", "sbatchlint.source.text", ("Span", "Position", "Source")),
     ("Files beside the script", "sbatchlint.job.included_files", None),
     ("Bounds of the evaluation", "sbatchlint.bash.limits", ("Limits", "Limit")),
-    ("Statements of the script", "sbatchlint.bash.interpreter.interpreter", ("Checkpoint",)),
     (
         "What is there beside the script",
         "sbatchlint.source.lookups",

@@ -49,7 +49,8 @@ class Job:
     `source`: the file, with those that the script includes. `versions`: the releases of Slurm that count; `site`: what
     the settings say. `is_shell`: the commands are known at all; `interpreter_line`: the interpreter and its words.
     `is_embedded`: it stands inside `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
-    `directives_expand`: there the outer shell expands the directives too. `trace`: all that was recorded.
+    `directives_expand`: there the outer shell expands the directives too. `trace`: all that was recorded;
+    `reached`: how many commands before each of the program's statements that was reached.
     `ignores`: the comments that switch checks off; `unused_ignores`: what in them switched nothing off.
     """
 
@@ -88,7 +89,7 @@ class Job:
             self.limits.note("files", hooks.files.left_out)
         if self.directives.cut is not None:
             self.limits.note("options", self.directives.cut)
-        self.checkpoints = interpreter.checkpoints
+        self.reached = interpreter.reached
         self.proved = 0  # how many characters were evaluated again to prove repairs
         self.steps: list[Step] = hooks.steps
         self.answers: dict[Hashable, Any] = {}  # what `once` keeps
@@ -195,7 +196,6 @@ class Job:
         for step in self.steps:
             step.parts.clear()
         self.trace.clear()
-        self.checkpoints.clear()
         self.answers.clear()
         forget()
         for job in self.submits:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sbatchlint.bash.interpreter.interpreter import Checkpoint, ScriptInterpreter
+from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.values import Text, literal
 from sbatchlint.job import Job
@@ -45,7 +45,7 @@ def launches_after(job: Job, edits: Sequence[Edit], launch: Launch) -> list[Laun
     if any(edit.span.end > len(text) for edit in edits):
         return None
     part = _part(job, edits, launch)
-    return _whole(job, edits) if part is None else _evaluated(job, edits, *part)
+    return _whole(job, edits) if part is None else _evaluated(job, edits, part)
 
 
 def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
@@ -57,14 +57,12 @@ def _whole(job: Job, edits: Sequence[Edit]) -> list[Launch] | None:
     return [each for other in changed.with_submitted() for each in other.launches]
 
 
-def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> tuple[Checkpoint, Span] | None:
-    """The statements that matter: the state before the first, and where they stand; None where that is not certain."""
+def _part(job: Job, edits: Sequence[Edit], launch: Launch) -> "Part | None":
+    """The statements that matter; None where that is not certain."""
     if job.submits:
         return None
-    before, last = _order(job)
     whole = Span(min(edit.span.start for edit in edits), max(edit.span.end for edit in edits))
-    part = part_around(job, whole, bisect_right(before, last[launch.launcher.span.start]))
-    return None if part is None else (job.checkpoints[part.first], part.span)
+    return part_around(job, whole, bisect_right(job.reached, _last(job)[launch.launcher.span.start]))
 
 
 class Part(NamedTuple):
@@ -99,17 +97,26 @@ def part_around(job: Job, place: Span, least: int = 1) -> Part | None:
 @once
 def _starts(job: Job) -> list[int]:
     """Where the top-level statements begin that were reached."""
-    return [job.text.offset(each.statement.start) for each in job.checkpoints]
+    return [job.text.offset(each.start) for each in job.program.statements[: len(job.reached)]]
 
 
 @once
-def _order(job: Job) -> tuple[list[int], dict[int, int]]:
-    """How many commands ran before each top-level statement, and the last command of each launch."""
-    last = {each.launcher.span.start: each.invocation.index for each in job.launches}
-    return [each.commands for each in job.checkpoints], last
+def _last(job: Job) -> dict[int, int]:
+    """The last command of each launch."""
+    return {each.launcher.span.start: each.invocation.index for each in job.launches}
 
 
-def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -> list[Launch] | None:
+@once
+def _again(job: Job) -> ScriptInterpreter:
+    """A second evaluation of the script, with the shell's state before each statement."""
+    interpreter = ScriptInterpreter(JobHooks(job.request, job.versions, job.site, job.hooks.files), job.programs)
+    interpreter.states = []
+    job.evaluate(interpreter)
+    return interpreter
+
+
+def _evaluated(job: Job, edits: Sequence[Edit], part: Part) -> list[Launch] | None:
+    span = part.span
     if not is_affordable(job, span.end - span.start):
         return None
     moved = [Edit(Span(start - span.start, end - span.start), content) for (start, end), content in edits]
@@ -118,7 +125,8 @@ def _evaluated(job: Job, edits: Sequence[Edit], point: Checkpoint, span: Span) -
     errors = sum(span.start <= job.text.offset(start) < span.end for start, _ in job.program.errors)
     if len(program.errors) > errors:
         return None
+    states = _again(job).states or []
     hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
     interpreter = ScriptInterpreter(hooks)
-    interpreter.run(Text((literal(string, span.start),)), program, job.phase, point.state.copy())
+    interpreter.run(Text((literal(string, span.start),)), program, job.phase, states[part.first].copy())
     return hooks.launches(interpreter.trace.invocations)

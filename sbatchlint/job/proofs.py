@@ -97,22 +97,21 @@ def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozen
     if not is_affordable(job, part.span.end - part.span.start):
         return False
     before = _before(job)
-    points = before.interpreter.checkpoints
-    if len(points) != len(job.checkpoints):
+    reached, states = before.interpreter.reached, before.interpreter.states or []
+    if len(reached) != len(job.reached):
         return None
     moved = [Edit(Span(start - part.span.start, end - part.span.start), content) for (start, end), content in edits]
     text = Text((literal(apply(job.source.slice(part.span), moved), part.span.start),))
     program = parse(text.string)
     if program.errors:
         return False
-    first = points[part.first]
-    after = _view(job, text, program, first.state.copy(), before.interpreter.keys)
-    last, end = len(before.trace.invocations), None
-    if part.behind < len(points):
-        last, end = points[part.behind].commands, points[part.behind].state
-        if after.end is None or not _leaves_alike(end, after.end):
+    after = _view(job, text, program, states[part.first].copy(), before.interpreter.keys)
+    last = len(before.trace.invocations)
+    if part.behind < len(reached):
+        last = reached[part.behind]
+        if after.end is None or not _leaves_alike(states[part.behind], after.end):
             return None
-    return _is_same(before.trace.invocations[first.commands : last], after.trace, edits, now, names)
+    return _is_same(before.trace.invocations[reached[part.first] : last], after.trace, edits, now, names)
 
 
 def _leaves_alike(before: State, after: State) -> bool:
@@ -169,6 +168,7 @@ def _view(job: Job, text: Text, program: Program, state: State, keys: int = 0) -
     hooks.environment = _FirstTask(job.request)
     interpreter = ScriptInterpreter(hooks, job.programs)
     interpreter.keys = keys
+    interpreter.states = []
     end = interpreter.run(text, program, job.phase, state) if job.is_shell else state
     return _View(interpreter, end, len(program.errors))
 

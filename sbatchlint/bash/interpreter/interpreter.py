@@ -5,8 +5,8 @@ and joined (see state.py). Loops are recorded once (see loops.py). Cost is bound
 values are followed `DEEPEST` levels down.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from sbatchlint.bash.expansion.expander import WordExpander
 from sbatchlint.bash.expansion.protocol import Scope
@@ -14,7 +14,7 @@ from sbatchlint.bash.interpreter import commands, programs
 from sbatchlint.bash.interpreter.branches import condition_key, restricted_variables, run_case, run_if
 from sbatchlint.bash.interpreter.control_flow import ControlFlow, LoopBudgetExceeded
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
-from sbatchlint.bash.interpreter.protocol import Hooks
+from sbatchlint.bash.interpreter.protocol import Hooks, Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import WORK_OF, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
@@ -40,25 +40,21 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.trace import Context, Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
+from sbatchlint.source.text import Span
 
 DEEPEST = 6
+Compound = TypeVar("Compound", If, Case, For, ArithmeticFor, While)
 
 
-# The name of the method that walks a statement, by the class of the statement, and how much work that is.
-_METHODS: dict[type[Statement], tuple[str, int]] = {}
-
-
-class Checkpoint(NamedTuple):
-    """A top-level statement, the state before it, and how many commands were recorded before it."""
-
-    statement: Statement
-    state: State
-    commands: int
+# The method that walks a statement, by the class of the statement, and how much work that is.
+_METHODS: "dict[type[Statement], tuple[Callable[[ScriptInterpreter, Any, Scope], State | None], int]]" = {}
 
 
 class ScriptInterpreter(ControlFlow):
-    """Evaluates one script. `trace` is the result, `limits` what it cost; `checkpoints`: before each statement.
+    """Evaluates one script. `trace` is the result, `limits` what it cost.
 
+    `reached`: how many commands were recorded before each top-level statement that was reached. `states`: the state
+    before each of them, if a list is put there before `run`: copies, for which few scripts have any use.
     `programs`: what was parsed of the texts of programs, which another interpreter of the same script may share.
     """
 
@@ -66,7 +62,8 @@ class ScriptInterpreter(ControlFlow):
         super().__init__()
         self.hooks = hooks
         self.environment = hooks.environment
-        self.checkpoints: list[Checkpoint] = []
+        self.reached: list[int] = []
+        self.states: list[State] | None = None
         self.programs: dict[str, Program] = {} if programs is None else programs
 
     # --- whole programs ----------------------------------------------------------------------
@@ -81,7 +78,9 @@ class ScriptInterpreter(ControlFlow):
                 break
             if current is not scope.state:
                 scope = Scope(current, text, scope.context)
-            self.checkpoints.append(Checkpoint(statement, current.copy(), len(self.trace.invocations)))
+            self.reached.append(len(self.trace.invocations))
+            if self.states is not None:
+                self.states.append(current.copy())
             try:
                 current = self.statement(statement, scope)
             except WorkBudgetExceeded:
@@ -132,18 +131,19 @@ class ScriptInterpreter(ControlFlow):
         method = _METHODS.get(kind)
         if method is None:
             name = kind.__name__.lower()
-            method = _METHODS[kind] = "on_" + name, WORK_OF.get(name, 1)
-        name, cost = method
+            method = _METHODS[kind] = getattr(ScriptInterpreter, "on_" + name), WORK_OF.get(name, 1)
+        walk, cost = method
         if self.silent:
             self.silent -= 1
             if not self.silent:
                 raise LoopBudgetExceeded
         else:
             self.work(cost, scope, statement)
-        result: State | None = getattr(self, name)(statement, scope)
+        result = walk(self, statement, scope)
         if (
             result is not None
             and result.status != 0
+            and result.options
             and not scope.context.tested
             and result.option("errexit") is not False
             and isinstance(statement, (Simple, Pipeline, TestCommand, ArithmeticCommand, Group))
@@ -156,19 +156,16 @@ class ScriptInterpreter(ControlFlow):
     def on_simple(self, node: Simple, scope: Scope) -> State | None:
         invocations, state = commands.run_simple(self, node, scope, None)
         if invocations and self.trace.is_kept:
-            self.record((tuple(invocations),), node, scope)
+            alone = not (node.assignments or node.redirects)
+            span = invocations[0].span if alone else scope.text.span(node.start, node.end)
+            self.record((tuple(invocations),), span, scope)
         return state
 
-    def record(self, elements: tuple[tuple[Invocation, ...], ...], node: Statement, scope: Scope) -> None:
+    def record(self, elements: tuple[tuple[Invocation, ...], ...], span: Span, scope: Scope) -> None:
         """Records a pipeline."""
-        pipelines, option = self.trace.pipelines, scope.state.option
-        span = scope.text.span(node.start, node.end)
-        pipelines.append(
-            PipelineRun(
-                elements, span, scope.context, option("errexit"), option("pipefail"), scope.context.tested,
-                len(pipelines),
-            )
-        )  # fmt: skip
+        pipelines, options, context = self.trace.pipelines, scope.state.options, scope.context
+        errexit, pipefail = options.get("errexit", False), options.get("pipefail", False)
+        pipelines.append(PipelineRun(elements, span, context, errexit, pipefail, context.tested, len(pipelines)))
 
     def command(self, invocation: Invocation, scope: Scope) -> State | None:
         return commands.run(self, invocation, scope)
@@ -212,7 +209,8 @@ class ScriptInterpreter(ControlFlow):
             status = status if scope.state.option("pipefail") else None
         scope.state.status = status if status is None or not node.negated else int(not status)
         if any(elements) and self.trace.is_kept:
-            self.record(tuple(elements), node, Scope(scope.state, scope.text, context))
+            span = scope.text.span(node.start, node.end)
+            self.record(tuple(elements), span, Scope(scope.state, scope.text, context))
         return scope.state
 
     def element(self, element: Statement, scope: Scope, stdin: Text | None) -> tuple[State | None, list[Invocation]]:
@@ -307,19 +305,26 @@ class ScriptInterpreter(ControlFlow):
     # --- branches and loops ------------------------------------------------------------------
 
     def on_if(self, node: If, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: run_if(self, node, scope))
+        return self.compound(run_if, node, scope)
 
     def on_case(self, node: Case, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: run_case(self, node, scope))
+        return self.compound(run_case, node, scope)
 
     def on_for(self, node: For, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: run_for(self, node, scope))
+        return self.compound(run_for, node, scope)
 
     def on_arithmeticfor(self, node: ArithmeticFor, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: run_arithmetic_for(self, node, scope))
+        return self.compound(run_arithmetic_for, node, scope)
 
     def on_while(self, node: While, scope: Scope) -> State | None:
-        return self.redirecting(node.redirects, scope, lambda: run_while(self, node, scope))
+        return self.compound(run_while, node, scope)
+
+    def compound(
+        self, walk: Callable[[Interpreter, Compound, Scope], State | None], node: Compound, scope: Scope
+    ) -> State | None:
+        if not node.redirects:
+            return walk(self, node, scope)
+        return self.redirecting(node.redirects, scope, lambda: walk(self, node, scope))
 
     # --- substitutions -----------------------------------------------------------------------
 
@@ -329,7 +334,7 @@ class ScriptInterpreter(ControlFlow):
         """See `Substituter.output`."""
         first = len(self.trace.invocations)
         span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
-        context = scope.context.in_shell("substitution", span).replace(captured=True, tested=False)
+        context = scope.context.in_shell("substitution", span, captured=True, tested=False)
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
         end = self.subshell(lambda: self.statements(body, inner), scope)
