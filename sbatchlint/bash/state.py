@@ -85,14 +85,20 @@ class State:
 
     def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
-        new = State()
+        new = State.__new__(State)
         new.variables = self.variables.where(_is_passed_on)
         new.functions = self.functions.where(_is_function_passed_on)
+        new.options = {}
         new.files = self.files
         new.positional = ()
+        new.zero = None
+        new.sourced = self.sourced
         new.doubtful = self.doubtful
         new.escaped = self.escaped
-        new.sourced = self.sourced
+        new.restored = None
+        new.mixed = frozenset()
+        new.status = 0
+        new.stdin = None
         return new
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
@@ -140,25 +146,27 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     for name in names:
         versions = [state.variables.get(name) for state, _ in live]
         merged: list[Alternative] = []
-        model = next(version for version in versions if version is not None)
+        known = [version for version in versions if version is not None]
+        model = known[0]
         for (_, guard), version in zip(live, versions, strict=True):
             alternatives = version.alternatives or _UNSET if version is not None else _UNSET
             for each in alternatives:
-                for number, known in enumerate(merged):
-                    if known.fields == each.fields and known.keys == each.keys:
-                        merged[number] = Alternative(known.fields, known.guards & each.guards, known.keys)
+                for number, one in enumerate(merged):
+                    if one.fields == each.fields and one.keys == each.keys:
+                        merged[number] = Alternative(one.fields, one.guards & each.guards, one.keys)
                         break
                 else:
                     guards = merge_guards(each.guards, guard)
                     merged.append(each if guards is None else Alternative(each.fields, guards, each.keys))
+        flags = "".join([version.flags for version in known])
         result.variables[name] = Variable(
             widen(merged, name, model.span, phase),
-            any(version is not None and version.array for version in versions),
-            any(version is not None and version.exported for version in versions),
+            any(version.array for version in known),
+            any(version.exported for version in known),
             model.span,
-            "".join(sorted({flag for version in versions if version is not None for flag in version.flags})),
+            "".join(sorted(set(flags))),
         )
-        if len({"" if version is None else version.flags.translate(NOT_CHANGING) for version in versions}) > 1:
+        if flags and len({"" if each is None else each.flags.translate(NOT_CHANGING) for each in versions}) > 1:
             # what `declare -i` and the like make of the next value is not known
             result.doubtful = True
     for state, _ in live[1:]:

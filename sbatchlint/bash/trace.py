@@ -114,10 +114,13 @@ class Context:
             setattr(new, name, value)
         return new
 
-    def in_shell(self, kind: str, span: Span) -> "Context":
+    def in_shell(self, kind: str, span: Span, **changes: object) -> "Context":
         """The context inside another process, which this one's shell starts."""
         shell = Shell(kind, self.shell, span)
-        return self.replace(shell=shell, background=shell) if kind == "background" else self.replace(shell=shell)
+        new = self.replace(shell=shell, **changes)
+        if kind == "background":
+            new.background = shell
+        return new
 
 
 class Spawn:
@@ -355,10 +358,13 @@ class Trace:
         if invocation.context.parent is not None:
             invocation.context.parent.children.append(invocation)
 
-    def record_read(self, name: str, span: Span, operator: str, variable: Variable | None, context: Context) -> None:
+    def record_read(
+        self, name: str, start: int, end: int, operator: str, variable: Variable | None, text: Text, context: Context
+    ) -> None:
         """Records that a variable is looked up."""
         if self.is_kept:
-            self.reads.append(VariableRead(name, span, operator, variable, context, len(self.invocations)))
+            order = len(self.invocations)
+            self.reads.append(VariableRead(name, start, end, operator, variable, text, context, order))
 
 
 class VariableAssignment:
@@ -390,16 +396,24 @@ class VariableRead:
 
     `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
     held it then, None where that shell had not set it. `order`: how many commands were recorded before it.
+    `start`, `end`: where it stands in `text`.
     """
 
-    __slots__ = ("context", "name", "operator", "order", "span", "variable")
+    __slots__ = ("context", "end", "name", "operator", "order", "start", "text", "variable")
 
     def __init__(
-        self, name: str, span: Span, operator: str, variable: Variable | None, context: Context, order: int
-    ) -> None:
+        self, name: str, start: int, end: int, operator: str, variable: Variable | None, text: Text,
+        context: Context, order: int,
+    ) -> None:  # fmt: skip
         self.name = name
-        self.span = span
+        self.start = start
+        self.end = end
         self.operator = operator
         self.variable = variable
+        self.text = text
         self.context = context
         self.order = order
+
+    @property
+    def span(self) -> Span:
+        return self.text.span(self.start, self.end)

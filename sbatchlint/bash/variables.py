@@ -57,11 +57,8 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
         return second
     if not second:
         return first
-    arms = dict(first)
-    for branch, arm in second:
-        if arms.get(branch, arm) != arm:
-            return None
-    return first | second
+    both = first | second
+    return both if len(dict(both)) == len(both) else None
 
 
 def common_prefix(values: Sequence[Pieces]) -> Pieces:
@@ -173,13 +170,14 @@ class LayeredDict(MutableMapping[str, Named]):
 
     def where(self, holds: Callable[[str, Named], bool]) -> "LayeredDict[Named]":
         """Those for which something holds; what many commands share is asked once for each question."""
-        new = self.copy()
+        new: LayeredDict[Named] = LayeredDict.__new__(LayeredDict)
         kept = self._shared.selections.get(holds)
         if kept is None:
             kept = _Layer({name: each for name, each in self._shared.items() if holds(name, each)})
             self._shared.selections[holds] = kept
         new._shared = kept
         new._own = {name: each if each is not None and holds(name, each) else None for name, each in self._own.items()}
+        new._is_alone = True
         return new
 
     def _change(self, name: str, value: Named | None) -> None:

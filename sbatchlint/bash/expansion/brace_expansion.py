@@ -126,10 +126,13 @@ def with_empty_quotes(word: Word, scope: Scope) -> list[Part | Piece]:
     return out
 
 
+def has_braces(parts: Sequence[Part | Piece]) -> bool:
+    """Whether there may be something to expand."""
+    return "{" in "".join([part.text for part in parts if isinstance(part, Literal) and not part.quoted])
+
+
 def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
     """The words that brace expansion makes of one; None where there are too many."""
-    if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
-        return [list(parts)]
     units: list[tuple[Part | Piece, int]] = []
     characters = []
     for part in parts:

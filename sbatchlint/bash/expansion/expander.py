@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
-from sbatchlint.bash.expansion.brace_expansion import expand_braces, with_empty_quotes
+from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
 from sbatchlint.bash.expansion.field_splitting import (
     Segment,
     Segments,
@@ -99,7 +99,7 @@ class WordExpander:
             return [(((Piece("", span.start, span.end),),) if word.quoted_empty else (), NO_GUARDS)]
         if word.quoted_empty:
             parts = with_empty_quotes(word, scope)
-        if scope.text.string.find("{", word.start, word.end) < 0:
+        if scope.text.string.find("{", word.start, word.end) < 0 or not has_braces(parts):
             return self._split(parts, scope)
         words = expand_braces(parts, scope)
         if words is None:
@@ -121,7 +121,10 @@ class WordExpander:
 
     def _split(self, parts: Sequence[Part | Piece], scope: Scope) -> list[FieldChoice]:
         """The fields of the parts of a word, without brace expansion."""
-        found = self.segments(parts, scope, tilde="argument")
+        pieces, at = self._plain(parts, scope, True)
+        if at == len(parts):
+            return [((tuple(pieces),), NO_GUARDS)]
+        found = self._segments(parts, at, pieces, scope, True, "argument")
         return [(split_fields(segments, scope.state), guards) for segments, guards in found]
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
@@ -138,14 +141,21 @@ class WordExpander:
         parts = word.parts
         if len(parts) == 1 and isinstance(parts[0], Literal) and (parts[0].quoted or "~" not in parts[0].text):
             return [(self.literal(parts[0], scope), NO_GUARDS)]
-        values: list[tuple[Pieces, Guards]] = []
-        for segments, guards in self.segments(parts, scope, split=False, tilde=tilde):
-            pieces = tuple([piece for part in segments for piece in part[0] or () if piece.text != ""])
-            if not fits(pieces, most):
-                span = scope.text.span(word.start, word.end)
-                pieces = self.substituter.limits.bounded(pieces, most, span, scope.context.phase)
-            values.append((pieces, guards))
-        return values
+        begun, at = self._plain(parts, scope, False)
+        if at == len(parts):
+            return [(self._bounded(begun, word, scope, most), NO_GUARDS)]
+        return [
+            (self._bounded(joined(segments), word, scope, most), guards)
+            for segments, guards in self._segments(parts, at, begun, scope, False, tilde)
+        ]
+
+    def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
+        """The pieces of a value, but for empty ones, and at most so many."""
+        field = tuple([piece for piece in pieces if piece.text != ""])
+        if fits(field, most):
+            return field
+        span = scope.text.span(word.start, word.end)
+        return self.substituter.limits.bounded(field, most, span, scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
         """The only value of a word; unknown where there are several."""
@@ -184,10 +194,14 @@ class WordExpander:
         """The words of a command: every consistent combination, at most `MOST_COMBINATIONS`."""
         results: list[FieldChoice] = [((), scope.context.guards)]
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
+        is_plain, begin = scope.text.is_plain, scope.text.start
         for word in words:
             part = word.parts[0] if len(word.parts) == 1 else None
             if isinstance(part, Literal) and (part.quoted or "~" not in part.text and "{" not in part.text):
-                plain.append(self.literal(part, scope))
+                if is_plain and len(part.text) == part.end - part.start:
+                    plain.append((Piece(part.text, begin + part.start, begin + part.end),))
+                else:
+                    plain.append(self.literal(part, scope))
                 continue
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
@@ -279,10 +293,43 @@ class WordExpander:
         loose: bool = False,
     ) -> list[Choice]:  # fmt: skip
         """The segments of a word's parts. `split`: into fields; `loose`: literal text is split, too."""
-        choices: list[list[Choice]] = []
-        alone: list[Segment] = []  # what has no alternatives, since the last part with some
-        final = len(parts) - 1
+        begun, at = ([], 0) if loose else self._plain(parts, scope, split)
+        return self._segments(parts, at, begun, scope, split, tilde, loose)
+
+    def _plain(self, parts: Sequence[Part | Piece], scope: Scope, split: bool) -> tuple[list[Piece], int]:
+        """The pieces of the first parts, and how many these are: those with one value that is there as it is."""
+        pieces: list[Piece] = []
+        if len(parts) > MOST_PARTS:
+            return pieces, 0
+        is_plain, begin = scope.text.is_plain, scope.text.start
         for number, part in enumerate(parts):
+            if isinstance(part, Literal):
+                if not part.quoted and "~" in part.text:
+                    return pieces, number
+                if is_plain and len(part.text) == part.end - part.start:
+                    pieces.append(Piece(part.text, begin + part.start, begin + part.end))
+                    continue
+                field: Pieces | None = self.literal(part, scope)
+            elif isinstance(part, Parameter) and (part.quoted or not split):
+                field = self.parameters.settled(part, scope)
+            else:
+                return pieces, number
+            if not field:
+                return pieces, number
+            pieces.extend(field)
+        return pieces, len(parts)
+
+    def _segments(
+        self, parts: Sequence[Part | Piece], at: int, begun: list[Piece], scope: Scope, split: bool, tilde: str,
+        loose: bool = False,
+    ) -> list[Choice]:  # fmt: skip
+        """The segments of a word's parts, of which those before `at` gave the pieces in `begun`."""
+        choices: list[list[Choice]] = []
+        # what has no alternatives, since the last part with some
+        alone: list[Segment] = [(tuple(begun), False)] if begun else []
+        final = len(parts) - 1
+        for number in range(at, len(parts)):
+            part = parts[number]
             if number == MOST_PARTS:
                 alone.append(self._rest(part, scope))
                 break
@@ -297,6 +344,10 @@ class WordExpander:
                 alone.append((pieces, loose and not part.quoted))
                 continue
             if isinstance(part, Parameter):
+                field = self.parameters.settled(part, scope)
+                if field is not None:
+                    alone.append((field, split and not part.quoted))
+                    continue
                 found = self.parameters.expand(part, scope, split)
             elif isinstance(part, Piece):
                 alone.append(((part,), False))
@@ -428,9 +479,9 @@ class WordExpander:
         for part in word.parts:
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
-                    span = scope.text.span(part.start + match.start(), part.start + match.end())
+                    start, end = part.start + match.start(), part.start + match.end()
                     found = scope.state.variables.get(match[0])
-                    trace.record_read(match[0], span, "arithmetic", found, scope.context)
+                    trace.record_read(match[0], start, end, "arithmetic", found, scope.text, scope.context)
 
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
         """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""

@@ -9,7 +9,6 @@ from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 
 WHITESPACE = " \t\n"
-WORDS = Regex(r"[^ \t\n]+")
 
 # Consecutive pieces of a field to be, and whether they are split, as they come from an unquoted expansion. None instead
 # of pieces ends the field.
@@ -72,17 +71,18 @@ def _split_at_blanks(segments: Segments) -> Fields:
             if text and " " not in text and "\t" not in text and "\n" not in text:
                 current.append(piece)
                 continue
+            start, expansion = piece.start, piece.expansion
             at = 0
-            for match in WORDS.finditer(text):
-                start, end = match.span()
-                if start > at and current:
+            for word in text.replace("\t", " ").replace("\n", " ").split(" "):
+                if at and current:
                     fields.append(tuple(current))
                     current = []
-                current.append(part_of(piece, start, end))
-                at = end
-            if at < len(text) and current:
-                fields.append(tuple(current))
-                current = []
+                end = at + len(word)
+                if word and expansion is None:
+                    current.append(Piece(word, start + at, start + end))
+                elif word:
+                    current.append(part_of(piece, at, end))
+                at = end + 1
     if current:
         fields.append(tuple(current))
     return tuple(fields)

@@ -45,6 +45,20 @@ class ParameterExpander:
     def __init__(self, expander: Expander) -> None:
         self.expander = expander
 
+    def settled(self, part: Parameter, scope: Scope) -> Pieces | None:
+        """The value of `$NAME` where there is just one, which is not empty; None where more is to be asked."""
+        name = part.name
+        if part.operator or part.index is not None or not name[0].isalpha() or name == "PIPESTATUS":
+            return None
+        found = scope.state.variables.get(name)
+        if found is None or found.array or len(found.alternatives) != 1:
+            return None
+        fields, guards, _ = found.alternatives[0]
+        if guards or not fields or not fields[0]:
+            return None
+        self._record(name, "", found, part, scope)
+        return fields[0]
+
     def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
         """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""
         span = scope.text.span(part.start, part.end)
@@ -53,6 +67,7 @@ class ParameterExpander:
         if not operator and part.index is None and name[0].isalpha() and name != "PIPESTATUS":
             found = scope.state.variables.get(name)
             if found is None or not found.array:
+                self._record(name, "", found, part, scope)
                 return self._variable(name, found, scope, span, split and not part.quoted)
         if operator in ("indirect", "prefix"):
             return self._indirect(part, scope, span, split)
@@ -85,10 +100,8 @@ class ParameterExpander:
 
     def _variable(self, name: str, found: Variable | None, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
         """The alternatives of `$NAME`, which most expansions are, where it is no array."""
-        substituter = self.expander.substituter
-        substituter.trace.record_read(name, span, "", found, scope.context)
         results: list[Choice] = []
-        for fields, guards, _ in alternatives(substituter.environment, name, found, scope, span):
+        for fields, guards, _ in alternatives(self.expander.substituter.environment, name, found, scope, span):
             if fields is None:
                 note_unset(scope)
             if fields and fields[0]:
@@ -96,6 +109,11 @@ class ParameterExpander:
             else:
                 results.append((() if splitting else _empty(span), guards))
         return results
+
+    def _record(self, name: str, operator: str, found: Variable | None, part: Parameter, scope: Scope) -> None:
+        """Records that a variable is looked up."""
+        trace = self.expander.substituter.trace
+        trace.record_read(name, part.start, part.end, operator, found, scope.text, scope.context)
 
     def _subject(self, part: Parameter, scope: Scope) -> Subject:
         if part.index is None:
@@ -144,7 +162,7 @@ class ParameterExpander:
                 out.extend(_empty(span))
         return tuple(out)
 
-    def _special(self, name: str, scope: Scope, span: Span) -> list[ValueChoice] | None:
+    def _special(self, name: str, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice] | None:
         if len(name) > 1 and name != "PIPESTATUS" and not is_number(name):
             return None
         positional = scope.state.positional
@@ -173,19 +191,19 @@ class ParameterExpander:
         if name == "0" and scope.state.zero is not None:
             return [((scope.state.zero,), NO_GUARDS)]
         if name == "0":  # who am I? a question of scripts that look for their folder
-            self.expander.substituter.trace.record_read(name, span, "", scope.state.variables.get(name), scope.context)
+            self._record(name, "", scope.state.variables.get(name), part, scope)
         if name in ("?", "-", "$", "!", "_", "0", "#"):
             return [((unknown(name, scope, span),), NO_GUARDS)]
         return None
 
     def _values(self, subject: Subject, part: Parameter, scope: Scope, span: Span) -> list[ValueChoice]:
         """The fields before the operator is applied."""
-        special = self._special(subject.name, scope, span)
+        special = self._special(subject.name, part, scope, span)
         if special is not None:
             return special
         found = scope.state.variables.get(subject.name)
         if part.operator not in ("indirect", "prefix"):
-            self.expander.substituter.trace.record_read(part.name, span, part.operator, found, scope.context)
+            self._record(part.name, part.operator, found, part, scope)
         if not subject.several:
             return elements(self.expander.substituter.environment, subject.name, subject.element, scope, span)
         results: list[ValueChoice] = []
@@ -354,9 +372,8 @@ class ParameterExpander:
         if raw in ("@", "*"):
             return self._keys(part, scope, span, split, raw == "*")
         results: list[Choice] = []
-        record_read = self.expander.substituter.trace.record_read
         variables = scope.state.variables
-        record_read(part.name, span, part.operator, variables.get(part.name), scope.context)
+        self._record(part.name, part.operator, variables.get(part.name), part, scope)
         for fields, guards in self._values(self._subject(part, scope), part, scope, span):
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
@@ -369,7 +386,7 @@ class ParameterExpander:
                 scope.state.doubtful = True
                 results.append(((((unknown,), split and not part.quoted),), guards))
                 continue
-            record_read(match[1], span, part.operator, variables.get(match[1]), scope.context)
+            self._record(match[1], part.operator, variables.get(match[1]), part, scope)
             several = index in ("@", "*") or match[1] in ("@", "*")
             subject = Subject(match[1], None if several else index, several, index == "*" or match[1] == "*")
             for value, other in self._values(subject, part, scope, span):

@@ -32,11 +32,11 @@ CHANGING_NAMES = frozenset({"RANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "SRAN
 def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hashable:
     state = scope.state
     found: list[object] = []
-    for name in NAMES.findall(source):
+    for name in dict.fromkeys(NAMES.findall(source)):
         if name[0] == "$":
             found.append(state.positional if name[-1] != "?" else state.status)
-        elif name in state.variables:
-            found.append(state.variables[name])
+        elif (variable := state.variables.get(name)) is not None:
+            found.append(variable)
         elif name in state.functions or name in CHANGING_NAMES:
             return interpreter.new_key(kind)
     interpreter.kept_alive.extend(found)

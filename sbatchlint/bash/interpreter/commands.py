@@ -12,7 +12,7 @@ from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_ou
 from sbatchlint.bash.state import STDOUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Literal, Parameter, Simple, TestCommand, Word
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Piece, Pieces, Text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import Alternative, Guards, Variable
 
 DEEPEST_CALLS = 6
@@ -40,15 +40,12 @@ def run_simple(
     words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
     if interpreter.silent:
         words = _expanded_silently(interpreter, node, words, scope)
+        if not words:
+            scope.state.status = None
+            return [], scope.state
     interpreter.substituted = 0
     choices = interpreter.expander.argv(words, scope)
-    variables: list[tuple[str, Pieces]] = []
-    for assignment in node.assignments:
-        values = expand_assignment(interpreter.expander, assignment, scope)
-        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
-        variables.append((assignment.name, field))
-        place = scope.text.span(assignment.start, assignment.end)
-        record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
+    variables = _variables_before(interpreter, node, scope) if node.assignments else ()
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope) if node.redirects else ((), None)
     span = scope.text.span(words[0].start, node.words[-1].end)
     if redirects or len(choices) > 1:
@@ -57,35 +54,48 @@ def run_simple(
     ends: list[tuple[State | None, Guards]] = []
     for number, (argv, guards) in enumerate(choices):
         state = scope.state if len(choices) == 1 else scope.state.copy()
-        own = guards - scope.context.guards
         if not argv:
             inner = Scope(state, scope.text, scope.context)
             for assignment in node.assignments:
                 assign(interpreter.expander, assignment, inner)
             state.status = interpreter.substituted
-            ends.append((state, own))
+            ends.append((state, guards))
             continue
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         own_scope = scope if state is scope.state and context is scope.context else Scope(state, scope.text, context)
         # the state of a command that is not recorded is never looked at
         seen = state if interpreter.silent else snapshot(state, variables)
-        invocation = Invocation(argv, tuple(variables), redirects, span, context, seen, guards, "")
+        invocation = Invocation(argv, variables, redirects, span, context, seen, guards, "")
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
         invocations.append(invocation)
         interpreter.trace.record(invocation)
-        ends.append((_run_redirected(interpreter, invocation, own_scope), own))
+        walk = _run_redirected if redirects else run
+        ends.append((walk(interpreter, invocation, own_scope), guards))
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     if len(ends) == 1:
         return invocations, ends[0][0]
-    return invocations, join(ends, scope.context.phase)
+    return invocations, join([(end, guards - scope.context.guards) for end, guards in ends], scope.context.phase)
+
+
+def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> tuple[tuple[str, Pieces], ...]:
+    """The `NAME=value` before the words of a command."""
+    variables: list[tuple[str, Pieces]] = []
+    for assignment in node.assignments:
+        values = expand_assignment(interpreter.expander, assignment, scope)
+        field = values[0].fields[0] if len(values) == 1 and values[0].fields else _unknown_value(assignment, scope)
+        variables.append((assignment.name, field))
+        place = scope.text.span(assignment.start, assignment.end)
+        record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
+    return tuple(variables)
 
 
 def _expanded_silently(interpreter: Interpreter, node: Simple, words: Sequence[Word], scope: Scope) -> Sequence[Word]:
     """The words of a command that decide, in a silent replay, what the shell's state is after it.
 
-    Those of most commands do not, but for the first: nobody looks at what such a replay starts.
+    Those of most commands do not, but for the first: nobody looks at what such a replay starts. None at all: that it
+    runs, with a status that is not known, is all that matters.
     """
     state = scope.state
     first = words[0].parts[0] if len(words[0].parts) == 1 else None
@@ -97,14 +107,20 @@ def _expanded_silently(interpreter: Interpreter, node: Simple, words: Sequence[W
             return words
     elif name in builtins.BUILTINS or name in programs.PRINTING or "{" in name:
         return words
-    return words if name in state.functions else [words[0], *(each for each in words[1:] if not _is_idle(each, state))]
+    if name in state.functions:
+        return words
+    kept = [each for each in words[1:] if not _is_idle(each, state)]
+    if kept or node.redirects or interpreter.written or name == "echo" or "~" in name or UNKNOWN_CHARACTER in name:
+        kept.insert(0, words[0])
+    return kept
 
 
 def _is_idle(word: Word, state: State) -> bool:
     """Whether a word has one value, and to expand it changes nothing."""
-    return all(
-        isinstance(each, Literal) or isinstance(each, Parameter) and _is_settled(each, state) for each in word.parts
-    )
+    for each in word.parts:
+        if not isinstance(each, Literal) and not (isinstance(each, Parameter) and _is_settled(each, state)):
+            return False
+    return True
 
 
 def _is_settled(part: Parameter, state: State) -> bool:
@@ -174,7 +190,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             interpreter.emit(programs.output_of(invocation), scope)
         if interpreter.silent:
             return state
-        if programs.run_program(interpreter, invocation, scope):
+        if ("/" in name or name in programs.SHELLS) and programs.run_program(interpreter, invocation, scope):
             return state
     elif state.files and not interpreter.silent and programs.file_name(invocation.argv[0]) in state.files:
         state.status = None

@@ -1,6 +1,7 @@
 """`declare`, `local`, `export`, `readonly`, `typeset` and `unset`."""
 
 import re
+from functools import lru_cache
 
 from sbatchlint.bash.expansion.assignment import NAME, assign, unset_element, with_attributes
 from sbatchlint.bash.expansion.protocol import Scope
@@ -20,7 +21,7 @@ ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
 class Declared:
     """What the options of a declaration say about its names."""
 
-    def __init__(self, command: str, options: list[str], scope: Scope) -> None:
+    def __init__(self, command: str, options: tuple[str, ...], in_function: bool) -> None:
         on = "".join([each[1:] for each in options if each[0] == "-"])
         off = "".join([each[1:] for each in options if each[0] == "+"])
         self.command = command
@@ -29,12 +30,15 @@ class Declared:
         self.references = "n" in on and command in ("declare", "local", "typeset")
         self.unexported = command == "export" and "n" in on or "x" in off
         self.exported = (command == "export" or "x" in on) and not self.unexported
-        self.local = command in ("local", "declare", "typeset") and "g" not in on and scope.state.restored is not None
+        self.local = command in ("local", "declare", "typeset") and "g" not in on and in_function
         self.flags = "".join([each for each in "Ailru" if each in on and command != "export"])
         if command == "readonly" and not self.functions and "r" not in self.flags:
             self.flags += "r"
         self.removed = "".join([each for each in "ilu" if each in off])
         self.array = "a" in on or "A" in on
+
+
+_declared = lru_cache(maxsize=64)(Declared)  # nearly all are alike
 
 
 def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
@@ -48,7 +52,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             if text is None or not OPTIONS.fullmatch(text):
                 break
             options.append(text)
-    declared = Declared(command, options, scope)
+    declared = _declared(command, tuple(options), state.restored is not None)
     state.status = 0
     seen = 0
     for word in node.words[1:]:

@@ -218,7 +218,7 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
             state.variables[name] = Variable(())
         for name, field in spawn.variables:
             state.variables[name] = Variable((Alternative((field,)),), exported=True)
-    context = scope.context.in_shell("program", invocation.span).replace(parent=invocation, phase=phase)
+    context = scope.context.in_shell("program", invocation.span, parent=invocation, phase=phase)
     return Scope(state, scope.text, context)
 
 
