@@ -186,12 +186,17 @@ def cut(field: Pieces, start: int, end: int) -> Pieces:
     """Characters `start` to `end` of a field, counted as in `shown_text` (an unknown piece is one character)."""
     out: list[Piece] = []
     at = 0
-    for piece in field:
+    for piece in field if start < end else ():
+        if at >= end:
+            break
         size = 1 if piece.text is None else len(piece.text)
-        low, high = max(start - at, 0), min(end - at, size)
+        low, high = start - at, end - at
         at += size
-        if low < high:
-            out.append(piece if low == 0 and high == size else part_of(piece, low, high))
+        if low <= 0 and high >= size:
+            if size:
+                out.append(piece)
+        elif low < size:
+            out.append(part_of(piece, max(low, 0), min(high, size)))
     return tuple(out)
 
 
@@ -294,7 +299,7 @@ class Text:
         )
 
     def _piece_at(self, index: int) -> int:
-        return max(bisect_right(self._starts, index) - 1, 0)
+        return bisect_right(self._starts, index) - 1 if index > 0 else 0
 
     def offset(self, index: int) -> int:
         """Where character `index` stands in the file; the end of the text maps behind its last character."""
@@ -342,5 +347,5 @@ class Text:
         low, high = start - self._starts[first], end - self._starts[first]
         piece = self.field[first]
         if piece.expansion is None and piece.text is not None and high < len(piece.text):
-            return (part_of(piece, low, high),)
+            return (Piece(piece.text[low:high], piece.start + low, piece.start + high, None, piece.open),)
         return cut(self.field[first : self._piece_at(end - 1) + 1], low, high)

@@ -57,6 +57,8 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
         return second
     if not second:
         return first
+    if second <= first:
+        return first
     both = first | second
     return both if len(dict(both)) == len(both) else None
 
@@ -180,12 +182,6 @@ class LayeredDict(MutableMapping[str, Named]):
         new._is_alone = True
         return new
 
-    def _change(self, name: str, value: Named | None) -> None:
-        if not self._is_alone:
-            self._own = self._own.copy()
-            self._is_alone = True
-        self._own[name] = value
-
     def _merged(self) -> Mapping[str, Named]:
         if not self._own:
             return self._shared
@@ -209,13 +205,17 @@ class LayeredDict(MutableMapping[str, Named]):
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name: str, value: Named) -> None:
-        self._change(name, value)
+    def __setitem__(self, name: str, value: Named | None) -> None:
+        """Sets one; None: it is deleted."""
+        if not self._is_alone:
+            self._own = self._own.copy()
+            self._is_alone = True
+        self._own[name] = value
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
-        self._change(name, None)
+        self[name] = None
 
     def __contains__(self, name: object) -> bool:
         if name in self._own:

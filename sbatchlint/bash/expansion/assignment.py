@@ -166,7 +166,9 @@ def assign(
     else:
         array = array or node.index is not None or "A" in flags
         found = expander.assignment_value(node.value, scope)
-        values = [_new(Alternative, ((field,), guards, None)) for field, guards in found]
+        values = []
+        for field, guards in found:
+            values.append(_new(Alternative, ((field,), guards, None)))
         index: int | str | None = "0" if "A" in flags else 0
         if node.index is not None:
             index = subscript(expander, node.index, flags, scope)
@@ -180,9 +182,13 @@ def assign(
             values = with_attributes(expander, values, flags, scope)
     if local and state.restored is not None:
         state.restored.setdefault(node.name, old)
-    is_exported = exported or bool(old and old.exported) or bool(state.option("allexport"))
-    if is_exported is False and node.name in ENVIRONMENT_NAMES:
-        is_exported = True  # a variable from the environment stays exported
+    is_exported = (
+        exported
+        or old is not None
+        and old.exported
+        or node.name in ENVIRONMENT_NAMES  # a variable from the environment stays exported
+        or bool(state.option("allexport"))
+    )
     alternatives = widen(values, node.name, span, scope.context.phase)
     size = 0
     for each in alternatives:

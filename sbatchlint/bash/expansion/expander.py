@@ -20,7 +20,7 @@ from sbatchlint.bash.expansion.field_splitting import (
 from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
-from sbatchlint.bash.limits import MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES, fits
+from sbatchlint.bash.limits import MOST_CHARACTERS, MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -57,7 +57,8 @@ def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list
                 if merged is not None:
                     extended.append((segments + more, merged))
         if len(extended) > limit and len(each) > 1:
-            extended = [(segments + _widened(each), guards) for segments, guards in results]
+            widened = _widened(each)
+            extended = [(segments + widened, guards) for segments, guards in results]
         results = extended
     return results
 
@@ -125,6 +126,9 @@ class WordExpander:
         if at == len(parts):
             return [((tuple(pieces),), NO_GUARDS)]
         found = self._segments(parts, at, pieces, scope, True, "argument")
+        if len(found) == 1:
+            segments, guards = found[0]
+            return [(split_fields(segments, scope.state), guards)]
         return [(split_fields(segments, scope.state), guards) for segments, guards in found]
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
@@ -151,11 +155,17 @@ class WordExpander:
 
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
         """The pieces of a value, but for empty ones, and at most so many."""
-        field = tuple([piece for piece in pieces if piece.text != ""])
-        if fits(field, most):
-            return field
+        kept: list[Piece] = []
+        size = 0
+        for piece in pieces:
+            text = piece.text
+            if text != "":
+                kept.append(piece)
+                size += 1 if text is None else len(text)
+        if size <= MOST_CHARACTERS and len(kept) <= most:
+            return tuple(kept)
         span = scope.text.span(word.start, word.end)
-        return self.substituter.limits.bounded(field, most, span, scope.context.phase)
+        return self.substituter.limits.bounded(tuple(kept), most, span, scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
         """The only value of a word; unknown where there are several."""
@@ -311,7 +321,7 @@ class WordExpander:
                     continue
                 field: Pieces | None = self.literal(part, scope)
             elif isinstance(part, Parameter) and (part.quoted or not split):
-                field = self.parameters.settled(part, scope)
+                field = self.parameters.settled(part, scope, False)
             else:
                 return pieces, number
             if not field:
@@ -344,9 +354,11 @@ class WordExpander:
                 alone.append((pieces, loose and not part.quoted))
                 continue
             if isinstance(part, Parameter):
-                field = self.parameters.settled(part, scope)
+                splitting = split and not part.quoted
+                field = self.parameters.settled(part, scope, splitting)
                 if field is not None:
-                    alone.append((field, split and not part.quoted))
+                    if field:
+                        alone.append((field, splitting))
                     continue
                 found = self.parameters.expand(part, scope, split)
             elif isinstance(part, Piece):

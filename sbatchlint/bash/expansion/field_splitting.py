@@ -24,6 +24,8 @@ def segments_of(pieces: Pieces, split: bool) -> Segments:
 
 def joined(segments: Segments) -> Pieces:
     """The pieces of all segments."""
+    if len(segments) == 1:
+        return segments[0][0] or ()
     return tuple(chain.from_iterable([pieces for pieces, _ in segments if pieces is not None]))
 
 

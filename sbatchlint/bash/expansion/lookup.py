@@ -28,7 +28,7 @@ def alternatives(
 ) -> Sequence[Alternative]:
     """The alternatives of a variable, as the shell holds it; `fields` None: not set."""
     if found is None:
-        return (_new(Alternative, (_inherited(environment, name, scope, span), NO_GUARDS, None)),)
+        return (_new(Alternative, (inherited(environment, name, scope, span), NO_GUARDS, None)),)
     if not found.alternatives:
         return (Alternative(None),)
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
@@ -38,7 +38,7 @@ def alternatives(
         if merge_guards(scope.context.guards, each.guards) is None:
             continue
         if each.fields is None:
-            each = each._replace(fields=_inherited(environment, name, scope, span))
+            each = each._replace(fields=inherited(environment, name, scope, span))
         results.append(each)
     return results or [Alternative((unknown(name, scope, span),))]
 
@@ -71,7 +71,7 @@ def elements(
     return results
 
 
-def _inherited(environment: Environment, name: str, scope: Scope, span: Span) -> Fields | None:
+def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> Fields | None:
     """The value from the environment; None where the variable is certainly not set."""
     value = environment.lookup(name, scope.context)
     if value is False:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import NAME, set_alternatives, subscript
 from sbatchlint.bash.expansion.field_splitting import BREAK, Segment, Segments, joined, segments_of, separators_of
-from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset, unknown
+from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, inherited, note_unset, unknown
 from sbatchlint.bash.expansion.protocol import Choice, Expander, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.syntax.tree import Parameter, Word
@@ -45,19 +45,32 @@ class ParameterExpander:
     def __init__(self, expander: Expander) -> None:
         self.expander = expander
 
-    def settled(self, part: Parameter, scope: Scope) -> Pieces | None:
-        """The value of `$NAME` where there is just one, which is not empty; None where more is to be asked."""
+    def settled(self, part: Parameter, scope: Scope, splitting: bool) -> Pieces | None:
+        """The value of `$NAME` where there is just one; None where more is to be asked."""
         name = part.name
         if part.operator or part.index is not None or not name[0].isalpha() or name == "PIPESTATUS":
             return None
         found = scope.state.variables.get(name)
-        if found is None or found.array or len(found.alternatives) != 1:
+        fields: Fields | None
+        if found is None:
+            span = scope.text.span(part.start, part.end)
+            fields = inherited(self.expander.substituter.environment, name, scope, span)
+        elif found.array or len(found.alternatives) != 1:
             return None
-        fields, guards, _ = found.alternatives[0]
-        if guards or not fields or not fields[0]:
-            return None
-        self._record(name, "", found, part, scope)
-        return fields[0]
+        else:
+            fields, guards, _ = found.alternatives[0]
+            if guards or fields is None:
+                return None
+        trace = self.expander.substituter.trace
+        trace.record_read(name, part.start, part.end, "", found, scope.text, scope.context)
+        if fields and fields[0]:
+            return fields[0]
+        if fields is None:
+            note_unset(scope)
+        if splitting:
+            return ()
+        start = scope.text.span(part.start, part.end).start
+        return (Piece("", start, start),)
 
     def expand(self, part: Parameter, scope: Scope, split: bool) -> list[Choice]:
         """The alternatives of `${…}` as segments. `split`: whether the word is split into fields."""

@@ -40,7 +40,7 @@ def _key(interpreter: Interpreter, kind: str, source: str, scope: Scope) -> Hash
         elif name in state.functions or name in CHANGING_NAMES:
             return interpreter.new_key(kind)
     interpreter.kept_alive.extend(found)
-    return (kind, source, *(each if isinstance(each, int) else id(each) for each in found))
+    return (kind, source, *[each if isinstance(each, int) else id(each) for each in found])
 
 
 def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) -> Hashable:

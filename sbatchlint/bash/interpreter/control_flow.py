@@ -1,6 +1,7 @@
 """Control flow: joining branches, subshells, `exit`, `return` and `break`, and where output goes."""
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import NoReturn
 
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame, T
@@ -45,26 +46,23 @@ class ControlFlow(Interpreter):
         if not cost:
             return
         if not self.silent:
-            self.work(cost, scope, node)
+            self.charge(cost, scope.text.span(node.start, node.end))
         else:
             self.silent = max(self.silent - cost, 0)
             if not self.silent:
                 raise LoopBudgetExceeded
 
-    def work(self, cost: int, scope: Scope, node: Statement | Assignment) -> None:
-        """Charges so many statements. Raises WorkBudgetExceeded where the budget is spent."""
-        self.limits.work += cost
-        if self.limits.work > MOST_WORK:
-            self.limits.note("work", scope.text.span(node.start, node.end))
-            raise WorkBudgetExceeded
+    def exhaust(self, span: Span) -> NoReturn:
+        """Ends the evaluation, as the budget is spent."""
+        self.limits.note("work", span)
+        raise WorkBudgetExceeded
 
     def charge(self, cost: int, span: Span) -> None:
         """Charges work that a statement does besides: a whole one for each statement, an eighth in a silent replay."""
         if not self.silent:
             self.limits.work += cost
             if self.limits.work > MOST_WORK:
-                self.limits.note("work", span)
-                raise WorkBudgetExceeded
+                self.exhaust(span)
         elif cost >= 8:
             self.silent = max(self.silent - cost // 8, 0)
             if not self.silent:

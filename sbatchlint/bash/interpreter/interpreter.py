@@ -16,7 +16,7 @@ from sbatchlint.bash.interpreter.control_flow import ControlFlow, LoopBudgetExce
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.protocol import Hooks, Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects
-from sbatchlint.bash.limits import WORK_OF, WorkBudgetExceeded
+from sbatchlint.bash.limits import MOST_WORK, WORK_OF, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
@@ -138,7 +138,9 @@ class ScriptInterpreter(ControlFlow):
             if not self.silent:
                 raise LoopBudgetExceeded
         else:
-            self.work(cost, scope, statement)
+            self.limits.work += cost
+            if self.limits.work > MOST_WORK:
+                self.exhaust(scope.text.span(statement.start, statement.end))
         result = walk(self, statement, scope)
         if (
             result is not None
