@@ -16,7 +16,7 @@ import pytest
 
 import sbatchlint
 from conftest import HEAD, ROOT, Command
-from sbatchlint import engine
+from sbatchlint import documents, engine
 from sbatchlint.cli import cache
 from sbatchlint.source import lookups
 
@@ -81,6 +81,29 @@ def test_a_changed_script_is(command: Command, folder: Path, evaluated: list[str
     assert evaluated == ["job3.sbatch", "job9.sbatch"]
     assert result == command("--no-cache")
     assert f"in {FILES - 1} of {FILES} scripts" in result.out
+
+
+def test_documents(
+    command: Command, folder: Path, evaluated: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their scripts are not evaluated again either, unless what reads Markdown is another one."""
+    monkeypatch.setattr(documents, "inspect", engine.inspect)  # that which notes
+    command.write("sbatchlint.toml", "include = ['*.md', '*.py']")
+    command.write("page.md", f"# Page\n\n```bash\n{HEAD}echo WRONG 1\n```\n")
+    command.write("run.py", f"open('job.sh', 'w').write('''{HEAD}echo WRONG 2\n''')\n")
+    first = command()
+    assert {"page.md", "run.py"} < set(evaluated)
+    assert all(name in first.out for name in ("page.md:", "run.py:"))
+    evaluated.clear()
+    assert command() == first
+    assert evaluated == []
+    reader = tmp_path / "reader" / "markdown_it"
+    reader.mkdir(parents=True)
+    (reader / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(reader.parent)
+    monkeypatch.delitem(sys.modules, "markdown_it", raising=False)
+    command("job0.sbatch", *(f"job{number}.sbatch" for number in range(FILES)))
+    assert len(evaluated) == FILES
 
 
 def test_files_beside_the_script(command: Command, folder: Path, evaluated: list[str]) -> None:

@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import sbatchlint
@@ -256,10 +257,15 @@ def _clean(folder: str) -> None:
 
 
 def _state() -> str | None:
-    """What this sbatchlint is: version, Python, size and time of each of its files; None if one was just written."""
+    """What this sbatchlint is: version, Python, size and time of each of its files; None if one was just written.
+
+    So is what reads Markdown.
+    """
     parts: list[object] = [sbatchlint.__version__, sys.version]
     newest = 0
     folders = [os.path.dirname(os.path.abspath(sbatchlint.__file__)), folder_of_checks()]
+    reader = find_spec("markdown_it")
+    folders += reader.submodule_search_locations or () if reader is not None else ()
     for folder in folders:
         parts.append(folder)
         with os.scandir(folder) as listed:

@@ -91,7 +91,7 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
         text=Source.encode(source.text) if mode.standard_input else b"",
         faults=tuple(inspection.faults),
         origin=settings.origin or "",
-        asked=record.answers if record is not None and record.lasting and not document else None,
+        asked=record.answers if record is not None and record.lasting else None,
         ignored=inspection.ignored,
     )
 

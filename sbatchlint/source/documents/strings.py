@@ -7,6 +7,7 @@ Only what is plainly constant is read: a string, or a variable that is set to on
 import ast
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,8 +43,7 @@ def scripts_in_strings(source: Source) -> list[Snippet]:
         return []
     try:
         tree = ast.parse(source.text)
-        uses = _Uses()
-        uses.visit(tree)
+        uses = _Uses(tree)
         found = {}
         for use in uses.found():
             snippet = _snippet(source, uses, use)
@@ -54,38 +54,54 @@ def scripts_in_strings(source: Source) -> list[Snippet]:
     return [snippet for _, snippet in sorted(found.items(), key=lambda item: item[0])]
 
 
-class _Uses(ast.NodeVisitor):
+_SCOPES = frozenset((ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+# What sets variables, beside an assignment of a value.
+_BINDING = frozenset((ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr, ast.comprehension))
+# What holds nothing that is looked for: two thirds of what is in a tree.
+_LEAVES = frozenset((int, str, bool, type(None), ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias))
+
+
+class _Uses:
     """What the variables of a program are set to, and its calls, each with the innermost `with` or function."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.AST) -> None:
         self.values: dict[str, list[ast.expr | None]] = {}
         self._calls: list[tuple[ast.Call, ast.AST | None]] = []
-        self._scope: ast.AST | None = None
-
-    def generic_visit(self, node: ast.AST) -> None:
-        before = self._scope
-        if isinstance(node, ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            self._scope = node
-        if isinstance(node, ast.Call):
-            self._calls.append((node, self._scope))
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                self._set(target, node.value)
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            self._set(node.optional_vars, node.context_expr)
-        elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.NamedExpr | ast.comprehension):
-            self._set(node.target, None)
-        elif isinstance(node, ast.arg):
-            self.values.setdefault(node.arg, []).append(None)
-        super().generic_visit(node)
-        self._scope = before
+        left: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
+        while left:  # each node before what is inside, in the order of the program
+            node, scope = left.pop()
+            kind = type(node)
+            if kind in _SCOPES:
+                scope = node
+            elif kind in _BINDING:
+                self._set(node.target, None)  # type: ignore[attr-defined]
+            elif isinstance(node, ast.Call):
+                self._calls.append((node, scope))
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._set(target, node.value)
+            elif isinstance(node, ast.AnnAssign):
+                self._set(node.target, node.value)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._set(node.optional_vars, node.context_expr)
+            elif isinstance(node, ast.arg):
+                self.values.setdefault(node.arg, []).append(None)
+            inner: list[tuple[ast.AST, ast.AST | None]] = []
+            for value in vars(node).values():
+                if type(value) is list:
+                    inner += [(each, scope) for each in value if type(each) not in _LEAVES]
+                elif type(value) not in _LEAVES:
+                    inner.append((value, scope))
+            inner.reverse()
+            left += inner
 
     def _set(self, target: ast.AST, value: ast.expr | None) -> None:
-        plain = isinstance(target, ast.Name)
+        if isinstance(target, ast.Name):
+            self.values.setdefault(target.id, []).append(value)
+            return
         for each in ast.walk(target):
             if isinstance(each, ast.Name):
-                self.values.setdefault(each.id, []).append(value if plain else None)
+                self.values.setdefault(each.id, []).append(None)
 
     def value(self, node: ast.expr) -> ast.expr | None:
         """What an expression is, where it is a variable that is set once; itself where it is none."""
@@ -96,16 +112,12 @@ class _Uses(ast.NodeVisitor):
 
     def found(self) -> Iterator[_Use]:
         """The strings that are written or given away."""
-        writes: dict[tuple[str, int], int] = {}
+        writes: Counter[tuple[str, int]] = Counter()  # by file and scope; counted where a script is written
         for call, scope in self._calls:
             file = self._written_to(call)
             if file is not None:
-                key = (ast.dump(file), id(scope))
-                writes[key] = writes.get(key, 0) + 1
-        for call, scope in self._calls:
-            file = self._written_to(call)
-            if file is not None:
-                if call.args and self._is_script_file(file):
+                if call.args and self._may_be_script(call.args[0]) and self._is_script_file(file):
+                    writes = writes or self._writes()
                     yield _Use(call.args[0], writes[ast.dump(file), id(scope)] == 1)
                 continue
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -117,6 +129,18 @@ class _Uses(ast.NodeVisitor):
                 yield _Use(call.args[0], False, command=True)
             elif name in _STARTERS and call.args and "input" in arguments and _starts_sbatch(call.args[0]):
                 yield _Use(arguments["input"], True)
+
+    def _writes(self) -> Counter[tuple[str, int]]:
+        """How often each file is written to, within one scope."""
+        files = ((self._written_to(call), scope) for call, scope in self._calls)
+        return Counter((ast.dump(file), id(scope)) for file, scope in files if file is not None)
+
+    def _may_be_script(self, node: ast.expr) -> bool:
+        """Whether an expression is neither put together nor plainly another text."""
+        value = self.value(node)
+        if isinstance(value, ast.Constant):
+            return isinstance(value.value, str) and "#!" in value.value
+        return isinstance(value, ast.Name | ast.Call)
 
     @staticmethod
     def _written_to(call: ast.Call) -> ast.expr | None:
