@@ -24,6 +24,7 @@ from sbatchlint.settings import Overrides, Settings
 from sbatchlint.source import lookups
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.lookups import Answer, Question, digest
+from sbatchlint.source.secrets import covered_source
 from sbatchlint.source.text import Source, Span
 
 # One file of results, and all of them.
@@ -56,10 +57,10 @@ class Cache:
         self._state = state
         run = digest(repr((os.getcwd(), overrides)).encode("utf-8", "surrogateescape"))
         self._path = os.path.join(folder, f"results-{run}.json")
-        self._settings: dict[int, tuple[Settings, bytes]] = {}
+        self._settings: dict[int, tuple[Settings, bytes]] = {}  # with their digest
         self._answers: dict[Question, Answer] = {}  # of this run
         self._data: dict[str, bytes] = {}  # files beside scripts
-        self._holding: dict[int, bool] = {}
+        self._holding: set[int] = set()  # the questions that are answered as they were
         self._asked: list[tuple[Question, Answer]] = []
         self._entries: dict[str, Entry] = {}
         self._used: set[str] = set()
@@ -94,7 +95,9 @@ class Cache:
     def find(self, path: str, data: bytes, settings: Settings) -> Outcome | None:
         """The result of a file; None where none is kept that holds."""
         entry = self._entries.get(path)
-        if entry is None or entry[0] != self._key(data, settings) or not all(map(self._holds, entry[1])):
+        if entry is None or entry[0] != self._key(data, settings):
+            return None
+        if not all(map(self._holds, set(entry[1]) - self._holding)):
             return None
         outcome = self._outcome(path, data, settings, entry)
         if outcome is not None:
@@ -104,24 +107,22 @@ class Cache:
     def _key(self, data: bytes, settings: Settings) -> str:
         known = self._settings.get(id(settings))
         if known is None:
-            known = self._settings[id(settings)] = (settings, settings.fingerprint.encode("utf-8", "surrogateescape"))
-        return digest(digest(known[1]).encode() + data)
+            mark = digest(settings.fingerprint.encode("utf-8", "surrogateescape"))
+            known = self._settings[id(settings)] = (settings, mark.encode())
+        return digest(known[1] + data)
 
     def _holds(self, number: int) -> bool:
         """Whether a question is answered as it was; each is asked once in a run."""
-        known = self._holding.get(number)
-        if known is None:
-            question, answer = self._asked[number]
-            known = self._holding[number] = self._answer(question) == answer
-        return known
-
-    def _answer(self, question: Question) -> Answer:
+        question, answer = self._asked[number]
         if question not in self._answers:
             self._answers[question] = lookups.ask_again(question)
-        return self._answers[question]
+        if self._answers[question] != answer:
+            return False
+        self._holding.add(number)
+        return True
 
     def _outcome(self, path: str, data: bytes, settings: Settings, entry: Entry) -> Outcome | None:
-        _, asked, hidden, failing, ignored, found = entry
+        _, asked, hidden, failing, ignored, found, plain = entry
         sources: dict[str | None, Source] = {}
         diagnostics = []
         for code, severity, message, start, end, related, fix, reached, shown in found:
@@ -130,6 +131,7 @@ class Cache:
                 if content is None:
                     return None
                 sources[shown] = Source.from_bytes(content, path if shown is None else shown)
+                sources[shown].is_plain = shown is None and plain
             check = registry().find(code)
             assert check is not None
             diagnostics.append(
@@ -181,7 +183,9 @@ class Cache:
             ]
             for each in outcome.diagnostics
         ]
-        entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found]
+        own = next((each.source for each in outcome.diagnostics if not each.reached), None)
+        plain = own is not None and covered_source(own) is own  # reports ask that of each file that they show
+        entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found, plain]
         self._added[outcome.path] = (entry, outcome.asked)
 
     def write(self) -> None:

@@ -88,16 +88,16 @@ class _Run:
         """Every batch script in or below the paths, with its content."""
         existing = []
         for path in paths:
-            if os.path.lexists(path) and not os.path.exists(path):
+            if os.path.exists(path):
+                existing.append(path)
+            elif os.path.lexists(path):
                 self.error(f"cannot read {path}: it is a link to nothing")
-            elif not os.path.exists(path):
+            else:
                 hint = did_you_mean(path, (*VERBS, "--help")) if path == paths[0] else ""
                 if self.options.add_ignore == "":
                     self.is_meant_otherwise = True
                     hint = " (a reason is written --add-ignore=REASON)"
                 self.error(f"there is no file or folder {path or repr(path)}{hint}")
-            else:
-                existing.append(path)
 
         def excluded(path: str, is_folder: bool) -> bool:
             return self.resolver.settings(path).excluded(path, is_folder)

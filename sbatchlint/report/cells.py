@@ -63,11 +63,14 @@ LONGEST_CODE = 40
 
 def wrap(text: str, room: int, first: int | None = None) -> list[str]:
     """Breaks a text at spaces into lines of at most `room` cells (the first: `first`); long words stay whole."""
+    measure = len if text.isascii() and text.isprintable() else width
+    if measure(text) <= (room if first is None else min(room, first)) and text[:1] != " ":
+        return [text]
     lines: list[str] = []
     line = ""
     used = 0
     for word in _words(text, min(room, LONGEST_CODE)):
-        size = width(word)
+        size = measure(word)
         limit = room if lines or first is None else first
         if line and used + 1 + size > limit:
             lines.append(line)
@@ -84,10 +87,12 @@ def _words(text: str, longest: int) -> list[str]:
     words: list[str] = []
     code = ""
     for word in text.split(" "):
-        joined = f"{code} {word}"
-        if code and width(joined) <= longest:
+        if code and width(joined := f"{code} {word}") <= longest:
             words[-1] = joined
         else:
             words.append(word)
+            if "`" not in word:
+                code = ""
+                continue
         code = words[-1] if words[-1].count("`") % 2 else ""
     return words

@@ -30,9 +30,14 @@ class Line:
     def __init__(self, text: str, labels: list[Label], room: int) -> None:
         self.room = room
         text, labels = _around(text, labels, 4 * room)
+        is_plain = text.isascii() and text.isprintable()
+        if is_plain and len(text) <= room:  # as most are: all is shown, each character in a cell
+            self.text = text
+            self._labels = [_shown_as(label, label.start, label.end, len(text)) for label in labels]
+            return
         drawn: Sequence[str] = text
         columns: Sequence[int] = range(len(text) + 1)
-        if not (text.isascii() and text.isprintable()):
+        if not is_plain:
             cells = [shown(character) for character in text]
             drawn, columns = [cell for cell, _ in cells], [0, *accumulate(size for _, size in cells)]
         total = columns[-1]
@@ -57,8 +62,8 @@ class Line:
         self._labels = []
         for label in labels:
             start, end = min(label.start, len(drawn)), min(label.end, len(drawn))
-            left, right = min(cell_of(start, start), end_of_text), cell_of(end, max(end - 1, start))
-            self._labels.append(label._replace(start=left, end=max(right, left + 1)))
+            left, right = cell_of(start, start), cell_of(end, max(end - 1, start))
+            self._labels.append(_shown_as(label, left, right, end_of_text))
 
     def _windows(self, labels: list[Label], columns: Sequence[int], total: int) -> list[tuple[int, int]]:
         """The ranges of cells that are shown: one, or one around each label where they are too far apart."""
@@ -112,9 +117,9 @@ class Line:
         marks = [" "] * size
         styles = [""] * size
         for label in sorted(self._labels, key=lambda label: label.primary):
-            for column in range(label.start, label.end):
-                marks[column] = "^" if label.primary else "-"
-                styles[column] = "error" if label.primary else "related"
+            columns = label.end - label.start
+            marks[label.start : label.end] = ("^" if label.primary else "-") * columns
+            styles[label.start : label.end] = ["error" if label.primary else "related"] * columns
         line = _styled(marks, styles, terminal)
         said = sorted((label for label in self._labels if label.text), key=lambda label: (label.start, label.end))
         if said and said[-1].end == size and size + 1 + width(said[-1].text) <= self.room:
@@ -146,6 +151,12 @@ class Line:
         return out
 
 
+def _shown_as(label: Label, left: int, right: int, most: int) -> Label:
+    """A label in the cells of a line of `most` cells; it has one at least."""
+    left = min(left, most)
+    return Label(left, max(min(right, most), left + 1), label.text, label.primary)
+
+
 def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]]:
     """What stands around the labels of a line, with so many characters more on both sides: some have no width.
 
@@ -170,6 +181,8 @@ def _around(text: str, labels: list[Label], more: int) -> tuple[str, list[Label]
 
 
 def _styled(marks: list[str], styles: list[str], terminal: Terminal) -> str:
+    if not terminal.colour:
+        return "".join(marks)
     out = ""
     at = 0
     while at < len(marks):

@@ -6,6 +6,7 @@ what .gitignore excludes.
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,20 +117,36 @@ def candidates(
     `unreadable` is told of each folder that cannot be looked into.
     """
     seen: set[str] = set()
+    folders: dict[str, str] = {}
     for path in paths:
-        if os.path.isdir(path):
+        if stat.S_ISDIR(_mode(path)):
             found: Iterator[tuple[str, bool]] = ((each, False) for each in _walk(path, excluded, unreadable))
-        elif os.path.exists(path):
-            if force_exclude and excluded(path, False):
-                continue
-            found = iter([(path, True)])
+        elif force_exclude and excluded(path, False):
+            continue
         else:
-            raise FileNotFoundError(path)
+            found = iter([(path, True)])
         for each, named in found:
-            key = os.path.realpath(each)
+            key = _real_path(each, folders)
             if key not in seen:
                 seen.add(key)
                 yield Candidate(each, named)
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        raise FileNotFoundError(path) from None
+
+
+def _real_path(path: str, folders: dict[str, str]) -> str:
+    """The path of a file with all links followed. `folders`: those of folders, as most files stand beside others."""
+    folder, name = os.path.split(path)
+    if name in ("", ".", "..") or os.path.islink(path):
+        return os.path.realpath(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return os.path.join(folders[folder], name)
 
 
 def _walk(folder: str, excluded: Excluded, unreadable: Unreadable) -> Iterator[str]:

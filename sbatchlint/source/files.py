@@ -23,6 +23,8 @@ def reason(error: OSError) -> str:
 
 # No script is larger; a file that is named may be.
 LARGEST = 64 << 20
+# Most scripts are smaller; to ask for more takes memory for all that is asked for.
+_USUAL = 1 << 16
 # Where the shell puts what `<(command)` prints, and standard input.
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
@@ -30,7 +32,9 @@ _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 def content(path: str) -> bytes:
     """The bytes of a file. Raises `OSError` where it cannot be read; of a device or FIFO, too: it may never end."""
     with open(path, "rb", opener=_opened) as file:
-        data = file.read(LARGEST + 1)
+        data = file.read(_USUAL)
+        if len(data) == _USUAL:
+            data += file.read(LARGEST + 1 - _USUAL)
     if len(data) > LARGEST:
         raise OSError(errno.EFBIG, "it is larger than 64 MB")
     return data

@@ -163,5 +163,8 @@ def covered(text: str) -> str:
 
 def covered_source(source: Source) -> Source:
     """A source as reports show it."""
+    if source.is_plain:
+        return source
     text = covered(source.text)
-    return source if text == source.text else source.with_text(text)
+    source.is_plain = text == source.text
+    return source if source.is_plain else source.with_text(text)

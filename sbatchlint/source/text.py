@@ -60,15 +60,17 @@ class Source:
     """One file: its decoded text, and how to get its bytes back.
 
     Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte. `is_fragment`: it is a piece
-    of a script, and what is missing in it may stand elsewhere.
+    of a script, and what is missing in it may stand elsewhere. `is_plain`: it is known to have no secrets, so that
+    reports show it as it is.
     """
 
-    __slots__ = ("_line_starts", "is_fragment", "newline", "path", "text")
+    __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "path", "text")
 
     def __init__(self, text: str, path: str = "<stdin>") -> None:
         self.text = text
         self.path = path
         self.is_fragment = False
+        self.is_plain = False
         self._line_starts = [0, *accumulate([len(line) + 1 for line in text.split("\n")[:-1]])]
         lines = len(self._line_starts)
         self.newline = "\r\n" if "\r\n" in text and text.count("\r\n") * 2 > lines - 1 else "\n"
