@@ -74,12 +74,15 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
     faults: list[Fault] = []
     jobs = job.with_submitted()
     entries = settings.checks(source.path)
+    prepared = _prepared(settings)
 
     def run(chosen: Iterable[Entry]) -> list[Diagnostic]:
         found: list[Diagnostic] = []
         for entry in chosen:
             try:
-                found.extend(_findings(entry, jobs, source, settings))
+                check = prepared[entry]
+                if check is not None:
+                    found += _findings(check, jobs, source, settings)
             except Exception as error:
                 if raising:
                     raise
@@ -129,21 +132,30 @@ class _Prepared:
         self.severity = settings.severities.get(check.entry.code)
 
 
-@lru_cache(maxsize=1024)  # the same for all files of a run
-def _prepared(entry: Entry, settings: Settings) -> _Prepared | None:
-    """None where a check was not selected by its name, as it must be."""
-    if entry.module in STAGES and entry.code not in settings.named:
-        return None
-    check = registry().load(entry)
-    if check.card.stage != "stable" and entry.code not in settings.named:
-        return None  # a check that the index does not know yet
-    return _Prepared(check, settings)
+class _AllPrepared(dict[Entry, _Prepared | None]):
+    """The checks that were asked for so far; None for one that was not selected by its name, as it must be."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def __missing__(self, entry: Entry) -> _Prepared | None:
+        named = entry.code in self.settings.named
+        prepared = None
+        if named or entry.module not in STAGES:
+            check = registry().load(entry)
+            if named or check.card.stage == "stable":  # the index may not know a check yet
+                prepared = _Prepared(check, self.settings)
+        self[entry] = prepared
+        return prepared
 
 
-def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
-    prepared = _prepared(entry, settings)
-    if prepared is None:
-        return ()
+@lru_cache(maxsize=16)  # the same for all files of a run
+def _prepared(settings: Settings) -> _AllPrepared:
+    return _AllPrepared(settings)
+
+
+def _findings(prepared: _Prepared, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
     found: dict[tuple[Span, str], Diagnostic] = {}
     for job in jobs:
         if prepared.whole_script and job.limits.exhausted:
@@ -157,10 +169,10 @@ def _findings(entry: Entry, jobs: list[Job], source: Source, settings: Settings)
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
                 if callable(finding.fix):
-                    shown = settings.shows(entry.code, severity or finding.severity or card.severity)
+                    shown = settings.shows(prepared.check.entry.code, severity or finding.severity or card.severity)
                     finding = finding._replace(fix=finding.fix() if shown else None)
                 placed, where, reached = _placed(finding, job.source)
-                if not reached or _is_wanted(entry, where.path, settings):
+                if not reached or _is_wanted(prepared.check.entry, where.path, settings):
                     found[key] = _diagnostic(placed, where, reached, prepared.check, severity)
     return found.values()
 

@@ -6,7 +6,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Program, Word
+from sbatchlint.bash.syntax.tree import Heredoc, Literal, Node, Parameter, Program, Word
 
 Kind = TypeVar("Kind", bound=Node)
 
@@ -48,27 +48,32 @@ def forget() -> None:
 def _collected(tree: object) -> dict[type[Node], list[Any]]:
     words: list[Any] = []
     literals: list[Any] = []
-    found: defaultdict[Any, list[Any]] = defaultdict(list, {Word: words, Literal: literals})
-    pending: list[object] = [tree]
+    parameters: list[Any] = []
+    found: defaultdict[Any, list[Any]] = defaultdict(
+        list, {Word: words, Literal: literals, Parameter: parameters}
+    )
+    pending: list[Any] = [tree]
     while pending:
         each = pending.pop()
         kind = type(each)
         if kind is Word:
             words.append(each)
-            for part in each.parts:  # type: ignore[attr-defined]
+            for part in each.parts:
                 if type(part) is Literal:  # half of all nodes
                     literals.append(part)
+                elif type(part) is Parameter and not part.arguments and part.index is None:
+                    parameters.append(part)
                 else:
                     pending.append(part)
         elif kind is tuple:
-            pending.extend(each)  # type: ignore[arg-type]
-        elif each is not None and isinstance(each, Node):
+            pending += each
+        elif isinstance(each, Node):
             found[kind].append(each)
             if kind not in _inside:
                 _inside[kind] = _reader(kind)
             inside = _inside[kind]
             if inside is not None:
-                pending.extend(inside(each))
+                pending.extend(filter(None, inside(each)))
     return found
 
 
