@@ -1,7 +1,6 @@
 """Reads configuration files: where they are, how they extend one another, and how tables are merged."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from sbatchlint.source.regex import Regex
 
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
 LEVELS = ("info", "warning", "error")
-_VERSION = re.compile(r"\d\d\.\d\d(?:-\d\d\.\d\d)?")
+_VERSION = Regex(r"\d\d\.\d\d(?:-\d\d\.\d\d)?")
 
 
 class Layer(NamedTuple):

@@ -49,12 +49,10 @@ class Trigger:
     `SLURM_*` stands for all words with that beginning, `*_KEY` for all with that end.
     """
 
-    __slots__ = ("exact", "patterns", "words")
+    __slots__ = ("words",)
 
     def __init__(self, *words: str) -> None:
         self.words = words
-        self.exact = frozenset(word for word in words if "*" not in word)
-        self.patterns = tuple(word for word in words if "*" in word)
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         """The words that fit a job; None is one that is not known."""
@@ -64,7 +62,7 @@ class Trigger:
         found = frozenset(self.words_of(job))
         if not self.words:
             return bool(found)
-        return not self.exact.isdisjoint(found) or any(_is_like(word, each) for each in self.patterns for word in found)
+        return any(word in found or any(_is_like(each, word) for each in found) for word in self.words)
 
     def __or__(self, other: "Trigger") -> "AnyOf":
         return AnyOf(self, other)
@@ -75,7 +73,7 @@ class Trigger:
 
 
 def _is_like(word: str | None, pattern: str) -> bool:
-    if word is None:
+    if word is None or "*" not in pattern:
         return False
     return word.startswith(pattern[:-1]) if pattern[-1] == "*" else word.endswith(pattern[1:])
 
@@ -320,7 +318,9 @@ class Index:
         self._kinds: dict[type[Trigger], _Kind] = {}
         for name, trigger in triggers.items():
             for each in trigger.triggers if isinstance(trigger, AnyOf) else (trigger,):
-                self._kinds.setdefault(type(each), _Kind(each)).add(name, each)
+                if type(each) not in self._kinds:
+                    self._kinds[type(each)] = _Kind(each)
+                self._kinds[type(each)].add(name, each)
 
     def holding(self, job: "Job") -> set[str]:
         """The names of the triggers that hold for a job."""
@@ -340,10 +340,8 @@ class _Kind:
     def add(self, name: str, trigger: Trigger) -> None:
         if not trigger.words:
             self.any.append(name)
-        for word in trigger.exact:
-            self.exact.setdefault(word, []).append(name)
-        for pattern in trigger.patterns:
-            self.patterns.setdefault(pattern, []).append(name)
+        for word in trigger.words:
+            (self.patterns if "*" in word else self.exact).setdefault(word, []).append(name)
 
     def holding(self, job: "Job") -> list[str]:
         if not self.exact and not self.patterns:

@@ -6,6 +6,7 @@ SPANK plugins add are data too (data/plugins.json), because they are legal where
 
 import json
 import os.path
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
@@ -100,17 +101,19 @@ def plugin_options() -> Mapping[str, Option]:
 
 
 class Table:
-    """The options of one command in one release, by long name (in the table's order) and by letter.
+    """The options of one command in one release, by long name (in the table's order) and by letter."""
 
-    `beginnings`: what may abbreviate one of the long names.
-    """
-
-    __slots__ = ("beginnings", "letters", "names")
+    __slots__ = ("_sorted", "letters", "names")
 
     def __init__(self, names: Mapping[str, Option], letters: Mapping[str, Option]) -> None:
         self.names = names
         self.letters = letters
-        self.beginnings = frozenset(name[:end] for name in names for end in range(len(name) + 1))
+        self._sorted = sorted(names)
+
+    def may_be_short(self, name: str) -> bool:
+        """Whether one of the long names begins so."""
+        at = bisect_left(self._sorted, name)
+        return at < len(self._sorted) and self._sorted[at].startswith(name)
 
 
 @cache
@@ -146,7 +149,7 @@ def matches(name: str, command: str, version: str) -> list[Option]:
     exact = options.names.get(name)
     if exact is not None:
         return [exact]
-    if name in options.beginnings:
+    if options.may_be_short(name):
         found = [option for long, option in options.names.items() if long.startswith(name)]
         first = found[0]
         argument = first.argument(version)

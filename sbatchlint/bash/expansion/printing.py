@@ -261,7 +261,7 @@ def ansi_unquoted(text: str) -> str:
     out = []
     at = 0
     while at < len(text):
-        match = ansi_escape(text, at) if text[at] == "\\" else None
+        match = ansi_escape.match(text, at) if text[at] == "\\" else None
         if match is None:
             out.append(text[at])
             at += 1

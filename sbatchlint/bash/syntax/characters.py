@@ -6,6 +6,7 @@ Every pattern stops at `END`, which follows the last character of a text that is
 import re
 
 from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
 
 END = "\0"
 
@@ -35,13 +36,14 @@ ansi_run = re.compile(r"[^'\\\0]+").match
 
 parameter = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]").match
 braced_parameter = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}").match
-parameter_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]").match
-parameter_operator = re.compile(r":[-=?+]|[-=?+:]|##?|%%?|/[/#%]?|\^\^?|,,?|@").match
-ansi_escape = re.compile(
+# What short scripts do without.
+parameter_name = Regex(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+parameter_operator = Regex(r":[-=?+]|[-=?+:]|##?|%%?|/[/#%]?|\^\^?|,,?|@")
+ansi_escape = Regex(
     r"\\(?:[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|x\{[0-9A-Fa-f]*\}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|c.|[^\0])", re.S
-).match
-backquote_escape = re.compile(r"\\[$`\\]").search
-quoted_backquote_escape = re.compile(r"\\[$`\\\"]").search
+)
+backquote_escape = Regex(r"\\[$`\\]")
+quoted_backquote_escape = Regex(r"\\[$`\\\"]")
 ansi_characters = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",

@@ -5,9 +5,10 @@ import re
 from sbatchlint.bash.syntax.characters import END
 from sbatchlint.bash.syntax.tree import Heredoc, Literal, Part, Word
 from sbatchlint.bash.syntax.word_lexer import WordLexer
+from sbatchlint.source.regex import Regex
 
-_quotes = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.S)
-_indent = re.compile(r"\n\t+")
+_quotes = Regex(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.S)
+_indent = Regex(r"\n\t+")
 
 
 def delimiter_of(written: str) -> tuple[str, bool]:

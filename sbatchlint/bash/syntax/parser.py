@@ -31,13 +31,14 @@ from sbatchlint.bash.syntax.tree import (
     While,
     Word,
 )
+from sbatchlint.source.regex import Regex
 
 # A text with more errors is no script, and the rest of it is not parsed.
 _MOST_ERRORS = 40
 
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
 _any_name = re.compile(r"[^ \t\r\n;&|()<>\0]+").match
-_time_option = re.compile(r"(?:[ \t]+(?:-p|--)" + EDGE + ")+").match
+_time_option = Regex(r"(?:[ \t]+(?:-p|--)" + EDGE + ")+")
 
 _FI = frozenset(("fi",))
 _THEN = frozenset(("then",))
@@ -185,7 +186,7 @@ class Parser(SimpleCommands):
                 negated = not negated
             end = match.end()
             if match[0] == "time":
-                option = _time_option(text, end)
+                option = _time_option.match(text, end)
                 end = option.end() if option else end
             timed = True
             self.at = end

@@ -49,9 +49,7 @@ def _collected(tree: object) -> dict[type[Node], list[Any]]:
     words: list[Any] = []
     literals: list[Any] = []
     parameters: list[Any] = []
-    found: defaultdict[Any, list[Any]] = defaultdict(
-        list, {Word: words, Literal: literals, Parameter: parameters}
-    )
+    found: defaultdict[Any, list[Any]] = defaultdict(list, {Word: words, Literal: literals, Parameter: parameters})
     pending: list[Any] = [tree]
     while pending:
         each = pending.pop()

@@ -216,7 +216,7 @@ class WordLexer:
                 if len(parts) == count:
                     parts.append(Literal("", at, at, True))
                 return at + 1
-            match = ansi_escape(text, at)
+            match = ansi_escape.match(text, at)
             if not match:
                 raise ShellSyntaxError(start, "end")
             parts.append(Literal(unescape(match[0]), at, match.end(), True))
@@ -300,7 +300,7 @@ class WordLexer:
                 raise ShellSyntaxError(at, "end")
             end += 2 if text[end] == "\\" and text[end + 1] != END else 1
         # removing these backslashes shifts the positions of the rest
-        moved = quoted_backquote_escape(text, at, end) if quoted else backquote_escape(text, at, end)
+        moved = (quoted_backquote_escape if quoted else backquote_escape).search(text, at, end)
         body = None if moved else self.whole(at + 1, end)
         parts.append(CommandSubstitution((Unparsed(at + 1, end),) if body is None else body, at, end + 1, quoted, True))
         return end + 1
@@ -316,7 +316,7 @@ class WordLexer:
         elif text[at] == "!" and text[at + 1] not in "}:=+%/^,-":
             prefix = "indirect"
             at += 1
-        match = parameter_name(text, at)
+        match = parameter_name.match(text, at)
         if not match:
             return self.broken(start, parts, quoted)
         name = match[0]
@@ -334,7 +334,7 @@ class WordLexer:
         if prefix == "indirect" and index is None and text[at] in "*@" and text[at + 1] == "}":
             parts.append(Parameter(name, "prefix", (), None, start, at + 2, quoted))
             return at + 2
-        match = parameter_operator(text, at)
+        match = parameter_operator.match(text, at)
         if not match or prefix:
             return self.broken(start, parts, quoted)
         operator = match[0]
