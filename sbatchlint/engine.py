@@ -87,7 +87,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
                 if raising:
                     raise
                 faults.append(_fault(source, entry.name, error))
-        return found
+        return without_secrets(found)
 
     try:
         silent = INDEX.names.difference(*map(INDEX.holding, jobs))
@@ -223,25 +223,42 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         fix = None
     if fix is not None and fix.safe and drops_comment(source.text, fix):
         fix = fix._replace(safe=False)
-    # With dots for what is not known, and without secrets: reports show what a fix writes, too.
-    shown = [text.replace(UNKNOWN_CHARACTER, "…") for text in (finding.message, *(each[1] for each in finding.related))]
-    written = [] if fix is None else [each.content for each in fix.edits]
-    together = "\n\n".join((*shown, *written))
-    if covered(together) != together:
-        shown = [*map(covered, shown)]
-        fix = fix if written == [*map(covered, written)] else None
     return Diagnostic(
         check.entry.code,
         check.entry.name,
         severity or finding.severity or check.card.severity,
-        shown[0],
+        _with_dots(finding.message),
         Span(*finding.span),
-        tuple([Related(Span(*span), label) for (span, _), label in zip(finding.related, shown[1:], strict=True)]),
+        tuple([Related(Span(*span), _with_dots(label)) for span, label in finding.related]),
         fix,
         source,
         check.entry.url,
         reached,
     )
+
+
+def _with_dots(text: str) -> str:
+    """A text with dots for what is not known."""
+    return text.replace(UNKNOWN_CHARACTER, "…") if UNKNOWN_CHARACTER in text else text
+
+
+def without_secrets(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings with covered texts, and without fixes that write a secret: reports show these, too."""
+    texts: list[str] = []
+    for each in diagnostics:
+        texts.append(each.message)
+        texts += [related.label for related in each.related]
+        texts += [edit.content for edit in each.fix.edits] if each.fix is not None else ()
+    together = "\n\n".join(texts)  # nearly always there is none in all of them
+    return diagnostics if covered(together) == together else [*map(_without_secrets, diagnostics)]
+
+
+def _without_secrets(found: Diagnostic) -> Diagnostic:
+    related = tuple([each._replace(label=covered(each.label)) for each in found.related])
+    fix = found.fix
+    if fix is not None and any(covered(each.content) != each.content for each in fix.edits):
+        fix = None
+    return found._replace(message=covered(found.message), related=related, fix=fix)
 
 
 def _fills_in(text: str, fix: Fix) -> bool:

@@ -102,9 +102,11 @@ def test_each_text_of_a_finding_is_covered(message: str, label: str, content: st
     place = Span(0, 1)
     fix = Fix("write it", [Edit(place, content)])
     check = registry().load(registry().entries[0])
-    found = engine._diagnostic(
-        Finding(place, message, related=[(place, label)], fix=fix), Source("ab"), "", check, None
-    )
+    finding = Finding(place, message, related=[(place, label)], fix=fix)
+    others = [engine._diagnostic(Finding(place, "is x"), Source("ab"), "", check, None)] * 2
+    made = engine._diagnostic(finding, Source("ab"), "", check, None)
+    first, found, last = engine.without_secrets([others[0], made, others[1]])
+    assert [first, last] == others
     assert (found.message, found.related[0].label) == (covered(message), covered(label))
     assert (found.fix is None) == (content == TOKEN)
 

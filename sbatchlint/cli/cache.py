@@ -24,7 +24,6 @@ from sbatchlint.settings import Overrides, Settings
 from sbatchlint.source import lookups
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.lookups import Answer, Question, digest
-from sbatchlint.source.secrets import covered_source
 from sbatchlint.source.text import Source, Span
 
 # One file of results, and all of them.
@@ -183,8 +182,7 @@ class Cache:
             ]
             for each in outcome.diagnostics
         ]
-        own = next((each.source for each in outcome.diagnostics if not each.reached), None)
-        plain = own is not None and covered_source(own) is own  # reports ask that of each file that they show
+        plain = any(each.source.is_plain and not each.reached for each in outcome.diagnostics)
         entry = [self._key(data, settings), [], outcome.hidden, outcome.failing, outcome.ignored, found, plain]
         self._added[outcome.path] = (entry, outcome.asked)
 

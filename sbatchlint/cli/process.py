@@ -80,6 +80,10 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
         except InputError as error:
             return Outcome(path, [], faults=tuple(inspection.faults), error=str(error))
     shown = [each for each in inspection.diagnostics if settings.shows(each.code, each.severity)]
+    if shown:
+        from sbatchlint.source.secrets import covered_source  # with the engine
+
+        covered_source(source)  # as reports ask it, while the answer for its text is at hand
     return Outcome(
         path,
         shown,
