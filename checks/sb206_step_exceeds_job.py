@@ -63,8 +63,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:
     """A step on more nodes than the job has; where there are fewer tasks, these count."""
     option, request = step.option("nodes"), step.request
-    asked, held = None if option is None else fixed_nodes(option.text), job_nodes(request)
-    if option is None or asked is None or held is None or step.elsewhere or not step.certain or request.heterogeneous:
+    if option is None:
+        return None
+    asked, held = fixed_nodes(option.text), job_nodes(request)
+    if asked is None or held is None or step.elsewhere or not step.certain or request.heterogeneous:
         return None
     tasks = step.option("ntasks")
     least = asked.minimum
@@ -177,21 +179,20 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
 
 def _launchers_with_too_many_nodes(job: Job) -> Iterator[Finding]:
     """Launchers whose step has fewer nodes than they wait for, and nothing else of the script starts the others."""
-    if job.phase is not Phase.BATCH:
+    nodes = job.request.exact_nodes()
+    if job.phase is not Phase.BATCH or not job.launches or nodes is None:
         return
     worlds = find_worlds(job)
     for group in by_place(worlds):
         world = group[0]
-        step, launcher, asked = world.step, world.launcher, world.asked
-        if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None:
-            continue
+        step, launcher = world.step, world.launcher
+        if len(group) > 1 or step is None or world.mpi is not None or world.nodes is None or world.nodes >= nodes:
+            continue  # as large as the job: another fault
         if not launcher.spawns or launcher.kind == "mpi" or not world.certain:
             continue
+        asked = world.asked
         if asked.least is None or asked.least <= world.nodes or launcher.standalone or world.starts_per_node != 1:
             continue
-        nodes = job.request.exact_nodes()
-        if nodes is None or world.nodes >= nodes:
-            continue  # as large as the job: another fault
         if world.apart not in ("", "part") or _has_companions(world, worlds):
             continue
         place = launcher.span if asked.setting is None else place_of(launcher, asked.setting)

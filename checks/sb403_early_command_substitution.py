@@ -30,7 +30,15 @@ from sbatchlint.analysis.expansion.early import (
     worst_by_place,
 )
 from sbatchlint.analysis.expansion.escapes import left_to_tasks
-from sbatchlint.analysis.expansion.varying import NODE, PLACE_VARIABLES, of_task, variation, variation_of_output
+from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.analysis.expansion.varying import (
+    NODE,
+    PLACE_VARIABLES,
+    VARYING_OUTPUTS,
+    of_task,
+    variation,
+    variation_of_output,
+)
 from sbatchlint.bash.values import Expansion, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.once import once
@@ -64,9 +72,9 @@ def _is_of_place(expansion: Expansion) -> bool:
 
 @once
 def _may_have_places(job: Job) -> bool:
-    if any(each.name in PLACE_VARIABLES for each in job.trace.reads):
+    if not PLACE_VARIABLES.isdisjoint(read_names(job)):
         return True
-    substituted = (each for each in job.invocations if each.context.captured)
+    substituted = [each for each in job.invocations if each.name in VARYING_OUTPUTS and each.context.captured]
     known = ([word for field in each.argv if (word := text_of(field)) is not None] for each in substituted)
     return any(map(variation_of_output, known))
 

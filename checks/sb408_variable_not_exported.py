@@ -19,8 +19,6 @@ It is safe: nothing but the environment of programs changes. An array cannot be 
 prime-rl pull request 3225; `export` in the bash manual.
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -31,7 +29,6 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
-from sbatchlint.job.once import once
 from sbatchlint.job.steps import step_around
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -47,6 +44,7 @@ _FOR_PROGRAMS = Regex(
 )
 # Beginnings of a command after which an assignment may be a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
+_WORD_SIGN = Regex(r"\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -147,6 +145,8 @@ def _is_for_programs(name: str) -> bool:
 
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs look for, set and not exported, and the first program that is started without."""
+    if not job.steps and not job.launches:
+        return
     candidates = [
         each
         for each in job.assignments
@@ -167,15 +167,20 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             if starter is None or variable is None or index < each.order or variable.span != each.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                if _words(job)[each.name] == 1:
+                if _stands_once(each.name, job.source.text):
                     yield each, starter
                 break
 
 
-@once
-def _words(job: Job) -> Counter[str]:
-    """How often each word stands in the script."""
-    return Counter(re.findall(r"\w+", job.source.text))
+def _stands_once(name: str, text: str) -> bool:
+    """Whether a name is just one of the words of a text."""
+    found = 0
+    start = text.find(name)
+    while start >= 0 and found < 2:
+        end = start + len(name)
+        found += _WORD_SIGN.match(text, end) is None and (not start or _WORD_SIGN.match(text, start - 1) is None)
+        start = text.find(name, end)
+    return found == 1
 
 
 def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:

@@ -199,6 +199,11 @@ class LayeredDict(MutableMapping[str, Named]):
         found = self._own[name]
         return default if found is None else found
 
+    def among(self, names: frozenset[str]) -> list[tuple[str, Named]]:
+        """Those of these names: of many names few are there."""
+        there = (names & self._own.keys()) | (names & self._shared.keys())
+        return [(name, each) for name in sorted(there) if (each := self.get(name)) is not None]
+
     def __getitem__(self, name: str) -> Named:
         found = self.get(name)
         if found is None:

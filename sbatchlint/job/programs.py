@@ -1,6 +1,7 @@
 """The commands of a job by the programs that they call, and by the options that they are told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
@@ -26,9 +27,15 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
 
 
 @once
+def _words(job: Job) -> Iterable[str]:
+    """The words of all commands, each once."""
+    return dict.fromkeys(chain.from_iterable([each.words for each in job.invocations]))
+
+
+@once
 def _options(job: Job) -> frozenset[str]:
     """The words of all commands that begin with a dash, or hold a `=`."""
-    return frozenset([word for each in job.invocations for word in each.words if word[:1] == "-" or "=" in word])
+    return frozenset([word for word in _words(job) if word[:1] == "-" or "=" in word])
 
 
 def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
@@ -39,5 +46,5 @@ def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
 
 @once
 def all_words(job: Job) -> str:
-    """The words of all commands, with a newline between them."""
-    return "\n".join([word for each in job.invocations for word in each.words])
+    """The words of all commands, each once, with a newline between them."""
+    return "\n".join(_words(job))

@@ -29,6 +29,8 @@ _OTHERWISE = (
     "ntasks-per-gpu", "ntasks-per-tres", "tres-per-task", "mem-per-cpu", "mem-per-gpu",
 )  # fmt: skip
 _GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres")
+# By these srun is told of the CPUs of a task.
+_VARIABLES = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_TRES_PER_TASK")
 
 
 class CpusOfTask(NamedTuple):
@@ -111,12 +113,15 @@ def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
     held = cpus_in_all(step.request)
     if held is None or "overcommit" in step.options or is_set(step.invocation, "SLURM_OVERCOMMIT"):
         return None
-    if any(name in step.options for name in _OTHERWISE[2:]):
+    if not step.options.keys().isdisjoint(_OTHERWISE[2:]):
         return None
     number, setting = held
     tasks = tasks or 1
     if own is None and tasks > number:
         return MissingCpus(step, tasks, number, tasks, 1, False, None, setting)
+    if own is None and tasks * (whole(step.request.text("cpus-per-task")) or 0) <= number:
+        if not any(map(step.invocation.state.variables.get, _VARIABLES)):
+            return None  # it has the job's number at most
     wanted = {version: cpus_per_task(step, version) for version in versions.majors}
     refusing = [each for each, cpus in wanted.items() if not cpus.conflict and tasks * (cpus.number or 0) > number]
     if not refusing:
@@ -130,10 +135,11 @@ def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
 
 def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
     """The CPUs of a job in all, and what says so; whole cores are given, so that an odd number is one more."""
-    if not request.directives.certain or any(request.asked(name) for name in _OTHERWISE):
+    given = request.values().keys()
+    if not request.directives.certain or not given.isdisjoint(_OTHERWISE):
         return None
-    each = whole(request.text("cpus-per-task")) if request.asked("cpus-per-task") else 1
-    if each is None or any(request.asked(name) for name in _GPUS) and not request.asked("cpus-per-task"):
+    each = whole(request.text("cpus-per-task")) if "cpus-per-task" in given else 1
+    if each is None or "cpus-per-task" not in given and not given.isdisjoint(_GPUS):
         return None  # a site may give CPUs with each GPU
     names = ("ntasks", "ntasks-per-node", "cpus-per-task")
     setting = next((found for name in names if (found := request.given(name))), None)
@@ -149,8 +155,11 @@ def too_much_memory(step: Step) -> tuple[StepOption, Setting] | None:
 
     0 is all memory of the node, or of the job.
     """
-    option, held, setting = step.option("mem"), step.request.memory, step.request.given("mem")
-    if option is None or setting is None or held is None or held.per != "node" or not held.megabytes:
+    option, setting = step.option("mem"), step.request.given("mem")
+    if option is None or setting is None:
+        return None
+    held = step.request.memory
+    if held is None or held.per != "node" or not held.megabytes:
         return None
     asked = megabytes(option.text)
     if asked is None or asked <= held.megabytes or not step.certain or step.elsewhere or step.request.heterogeneous:

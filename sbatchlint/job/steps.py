@@ -148,9 +148,11 @@ def lacking_nodes(step: Step) -> tuple[int, int] | None:
     heterogeneous job they run on the nodes of its components.
     """
     request = step.request
+    if len(step.parts) == 1 or request.heterogeneous:
+        return None
     held = job_nodes(request)
     asked = sum(each.nodes or 1 for each in step.parts)
-    if len(step.parts) == 1 or request.heterogeneous or held is None or asked <= held:
+    if held is None or asked <= held:
         return None
     return None if any(each.elsewhere or not each.certain for each in step.parts) else (asked, held)
 

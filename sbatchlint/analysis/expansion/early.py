@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
-from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around
+from sbatchlint.analysis.expansion.reads import PRINTING, TESTS, assignment_around, read_names
 from sbatchlint.analysis.expansion.varying import of_task, right_everywhere, tells_own_place, tells_rank, variation
 from sbatchlint.bash.interpreter.programs import read_file
 from sbatchlint.bash.syntax.parser import parse
@@ -63,7 +63,7 @@ class Question(NamedTuple):
 
 @once
 def _reads_of_tasks(job: Job) -> bool:
-    return any(each.name in TASK_VARIABLES for each in job.trace.reads)
+    return not TASK_VARIABLES.isdisjoint(read_names(job))
 
 
 RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES, _reads_of_tasks)
@@ -202,14 +202,15 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
 
 @once
 def _expanded(job: Job, command: Invocation) -> list[tuple[int, Pieces]]:
-    """The words of a command into which something was expanded, with their numbers."""
-    return [(number, field) for number, field in enumerate(command.argv) if expansions(field)]
+    """The words of a command into which something may have been expanded, with their numbers."""
+    words = enumerate(command.argv)
+    return [(number, field) for number, field in words if len(field) != 1 or field[0].expansion is not None]
 
 
 def _exports_to(step: Step, question: Question, names: frozenset[str]) -> Iterator[EarlyUse]:
     before = step.invocation.state.variables
     given = [(name, field) for name, field in step.invocation.variables if name in names]
-    held = [(name, each) for name in names if (each := before.get(name)) is not None]
+    held = before.among(names)
     if not given and not held:
         return  # most steps
     for command in step.program:
@@ -321,9 +322,8 @@ def _own_exports(command: Invocation, step: Step, question: Question) -> list[st
     """Variables of the question that the program in the task exports itself before this command."""
     before = step.invocation.state.variables
     found = []
-    for name in question.variables:
-        now = command.state.variables.get(name)
-        if now is None or not now.alternatives:
+    for name, now in command.state.variables.among(question.variables):
+        if not now.alternatives:
             continue
         old = before.get(name)
         if (old is None or now.span != old.span) and not any(name == variable for variable, _ in command.variables):

@@ -60,11 +60,16 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     launchers = {launch.invocation.index: launch.invocation for launch in job.launches}
     found = []
     escapes: dict[int, set[Span]] = {}
-    told = commands_of(job, _takes_dollars if "$" in all_words(job) else _is_python)
+    in_words = "$" in all_words(job)
+    told = commands_of(job, _takes_dollars if in_words else _is_python)
     for index, command in sorted(({each.index: each for each in told} | launchers).items()):
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
-        fields = _fields(command, index in launchers)
+        if index not in launchers and not _takes_dollars(command.name or ""):
+            continue  # it may be another program of that name
+        fields = _fields_of_words(command) if in_words else []
+        if command.name not in _PLAIN:
+            fields += _fields_of_variables(command)
         if not fields:
             continue
         if any(">" in redirect.operator and redirect.fd in (None, "1") for redirect in command.redirects):
@@ -99,22 +104,23 @@ def _takes_dollars(name: str) -> bool:
     return name in _PLAIN or _is_python(name)
 
 
-def _fields(command: Invocation, is_launcher: bool) -> list[tuple[Pieces, bool]]:
-    """What a program gets as it is with a dollar: its words, its rank variables; and whether it is no message."""
-    name, words = command.name or "", command.words
-    if name in _PLAIN:
+def _fields_of_words(command: Invocation) -> list[tuple[Pieces, bool]]:
+    """The words with a dollar that a program gets as they are, and whether they are no message."""
+    words = command.words
+    if command.name in _PLAIN:
         return [(field, False) for field, word in zip(command.argv[1:], words[1:], strict=True) if "$" in word]
-    python = _is_python(name)
-    if not python and not is_launcher:
-        return []
+    python = _is_python(command.name or "")
     end = words.index("-c") + 1 if python and "-c" in words else len(words)  # what follows is Python
-    found = [(field, True) for field, word in zip(command.argv[1:end], words[1:end], strict=True) if "$" in word]
+    return [(field, True) for field, word in zip(command.argv[1:end], words[1:end], strict=True) if "$" in word]
+
+
+def _fields_of_variables(command: Invocation) -> list[tuple[Pieces, bool]]:
+    """The values with a dollar that a program gets by rank variables, or for itself alone."""
     values = [field for _, field in command.variables]
-    for variable in RANK_VARIABLES:
-        known = command.state.variables.get(variable)
-        if known is not None and known.exported and len(known.alternatives) == 1 and known.alternatives[0].fields:
+    for _, known in command.state.variables.among(RANK_VARIABLES):
+        if known.exported and len(known.alternatives) == 1 and known.alternatives[0].fields:
             values.append(known.alternatives[0].fields[0])
-    return found + [(field, False) for field in values if "$" in shown_text(field)]
+    return [(field, False) for field in values if "$" in shown_text(field)]
 
 
 def _dollars(field: Pieces) -> Iterator[tuple[Piece, str, bool, int]]:

@@ -9,7 +9,13 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, assignment_around, guarded_names
+from sbatchlint.analysis.expansion.reads import (
+    DEFAULTS,
+    assigned_names,
+    assignment_around,
+    guarded_names,
+    read_names,
+)
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For
@@ -62,8 +68,8 @@ def set_names(job: Job) -> frozenset[str]:
     for each in outer_jobs(job):
         names |= assigned_names(each)
         for _, program in programs(each):
-            names.update(node.name for node in nodes_of(program, For))
-            names.update(node.name for node in nodes_of(program, Assignment))
+            names.update([node.name for node in nodes_of(program, For)])
+            names.update([node.name for node in nodes_of(program, Assignment)])
     return frozenset(names)
 
 
@@ -84,11 +90,13 @@ def unset_reads(job: Job) -> list[VariableRead]:
 
     Usual names are left out, but for those that run on from one of Slurm's.
     """
+    names = frozenset(filter(_is_odd, read_names(job)))
+    odd = [each for each in job.trace.reads if each.variable is None and each.name in names] if names else []
+    spoken = spoken_of(job) if odd else ()
     found: dict[Span, VariableRead] = {}
-    for read in job.trace.reads:
-        if read.variable is None and read.operator not in DEFAULTS and _is_odd(read.name):
-            if read.name not in spoken_of(job) and not read.context.handler:
-                found.setdefault(read.span, read)
+    for read in odd:
+        if read.name not in spoken and read.operator not in DEFAULTS and not read.context.handler:
+            found.setdefault(read.span, read)
     return list(found.values())
 
 
@@ -130,21 +138,33 @@ class Glued(NamedTuple):
 def glued_name(job: Job, read: VariableRead) -> Glued | None:
     """The variable that was meant where an unset one is read without braces; None where the name may be one itself."""
     name = read.name
-    if read.operator or job.source.slice(read.span) != f"${name}" or name in known_names():
+    parts = () if read.operator else _parts(name)
+    if not parts or job.source.slice(read.span) != f"${name}":
         return None
-    prefix = glued_to(name)
-    if prefix is not None or misspelling_of(name) is not None:
-        return None if prefix is None else Glued(prefix, True)
-    if is_usual(name):
-        return None
-    for found in sorted(_BREAK.finditer(name), key=lambda each: -each.start()):
-        prefix, rest = name[: found.start()], name[found.start() :]
-        other_case = _is_other_case(prefix, rest)
-        if prefix in set_names(job) or prefix in _LOGIN and other_case:
-            if other_case or not rest.strip("_"):
+    for prefix, rest, certain in parts:
+        if certain or prefix in set_names(job):
+            if certain or _is_other_case(prefix, rest) or not rest.strip("_"):
                 return Glued(prefix, True)
-            return Glued(prefix, False) if found[0] == "_" and is_stranger(job, read) else None
+            return Glued(prefix, False) if rest[0] == "_" and is_stranger(job, read) else None
     return None
+
+
+@lru_cache(maxsize=1024)  # most scripts read the same names
+def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
+    """The names that may run on into other text in this one, the longest first: each with that text.
+
+    The last says whether the longer name can be nobody's. None where it is known, or another one was meant.
+    """
+    if name in known_names():
+        return ()
+    prefix = glued_to(name)
+    if prefix is not None:
+        return ((prefix, name[len(prefix) :], True),)
+    if misspelling_of(name) is not None or is_usual(name):
+        return ()
+    starts = sorted((each.start() for each in _BREAK.finditer(name)), reverse=True)
+    parts = [(name[:start], name[start:]) for start in starts]
+    return tuple([(each, rest, each in _LOGIN and _is_other_case(each, rest)) for each, rest in parts])
 
 
 def is_stranger(job: Job, read: VariableRead) -> bool:

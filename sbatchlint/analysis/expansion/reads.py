@@ -30,6 +30,12 @@ _AHEAD = 12
 _NESTED = 4
 
 
+@once
+def read_names(job: Job) -> frozenset[str]:
+    """The variables that the script reads."""
+    return frozenset([each.name for each in job.trace.reads])
+
+
 class Use(NamedTuple):
     """A read of a variable, and what it is for.
 
@@ -124,9 +130,10 @@ def _may_be_unset(name: str) -> bool:
 
 def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[VariableRead]:
     """The same for other names."""
+    meant = frozenset(filter(is_meant, read_names(job)))
     found: dict[Span, VariableRead] = {}
-    for read in job.trace.reads:
-        if read.variable is not None or not is_meant(read.name) or read.operator in DEFAULTS:
+    for read in job.trace.reads if meant else ():
+        if read.variable is not None or read.name not in meant or read.operator in DEFAULTS:
             continue
         if read.name in assigned_names(job) or read.name in guarded_names(job):
             continue

@@ -22,6 +22,8 @@ _OF_NODE = frozenset(
 )
 _NODE_NAMES = frozenset({"hostname", "hostnamectl", "uname", "cat", "ip", "ifconfig"})
 _OF_PROCESS = frozenset({"mktemp", "uuidgen", "shuf"})
+# The commands whose output `variation_of_output` may know to differ; it may be an argument of one without a name, too.
+VARYING_OUTPUTS: frozenset[str | None] = _OF_NODE | _OF_PROCESS | {"uname", "cat", None}
 # Commands that ask Slurm, which says the same everywhere; what they are given does not matter then.
 _OF_JOB = frozenset({"scontrol", "squeue", "sinfo", "sacct", "srun", "nodeset"})
 _PROCESS_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM"})

@@ -54,9 +54,9 @@ def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
 
 def _too_many(job: Job, step: Step) -> TooManyGpus | None:
     request = job.request
-    asked = [each for each in (step.option(name) for name in FORMS) if each is not None]
-    if not asked:
+    if step.options.keys().isdisjoint(FORMS):
         return None
+    asked = [each for each in map(step.option, FORMS) if each is not None]
     if request.asks_for_gpus is False:
         for option in asked:
             number = _count(job, option)
@@ -127,9 +127,11 @@ def _count(job: Job, option: StepOption) -> int | None:
 def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     """A step on some of the job's nodes that inherits `--gpus`: it asks for all of them there."""
     request = job.request
-    total, nodes = request.gpus.total, request.exact_nodes()
     setting = request.given("gpus")
-    if total is None or setting is None or nodes is None or step.nodes is None or not 0 < step.nodes < nodes <= total:
+    if setting is None or step.nodes is None:
+        return None
+    total, nodes = request.gpus.total, request.exact_nodes()
+    if total is None or nodes is None or not 0 < step.nodes < nodes <= total:
         return None
     others = ("gpus-per-node", "gpus-per-task", "gres", "tres-per-task", "ntasks-per-gpu")
     own = [name for name in ("gpus", "gpus-per-node", "tres-per-task", "ntasks-per-gpu") if name in step.options]

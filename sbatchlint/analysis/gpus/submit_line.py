@@ -9,7 +9,8 @@ from sbatchlint.job import Job
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
-_WITH_GPUS = Regex(r"^\s*#.*\bsbatch\b.*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)", re.MULTILINE)
+# The word comes first, so that the rest of a text is passed by quickly.
+_WITH_GPUS = Regex(r"sbatch\b(?<=\bsbatch).*(?:--gpus|--gres|-G\s*\d|--partition|-p\s)")
 _CALL = r"\bsbatch\b(?:[^\n]|\\\n)*?(?:--gpus|--gres|-G\s*\d)(?:[^\n]|\\\n)*"
 # So many files of its folder, and so much of each, are searched for the command that submits a script.
 _MOST_FILES = 20
@@ -24,7 +25,12 @@ def is_submitted_with_gpus(job: Job) -> bool:
 
 @lru_cache(maxsize=1)  # for all jobs in a file
 def _shows_gpus(text: str) -> bool:
-    return "sbatch" in text and _WITH_GPUS.search(text) is not None
+    return any(_is_comment(text, match.start()) for match in _WITH_GPUS.finditer(text))
+
+
+def _is_comment(text: str, at: int) -> bool:
+    """Whether a place stands in a line that is a comment."""
+    return text[text.rfind("\n", 0, at) + 1 : at].lstrip()[:1] == "#"
 
 
 def is_submitted_with_gpus_elsewhere(job: Job) -> bool:

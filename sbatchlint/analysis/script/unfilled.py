@@ -12,6 +12,7 @@ from sbatchlint.bash.values import Piece, Pieces, shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import all_words
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
@@ -85,8 +86,7 @@ def unfilled(job: Job) -> list[Unfilled]:
     if not job.is_shell or not _may_have_signs(_code(job)):
         return []
     found: dict[tuple[int, int], Unfilled] = {}
-    words = "\n".join([word for command in job.invocations for word in command.words])
-    for command in job.invocations if _speaks_of_signs(words) else ():
+    for command in job.invocations if _speaks_of_signs(all_words(job)) else ():
         if not any(map(_has_signs, command.words)):
             continue
         certain, image = not command.context.conditional, _image(command)
