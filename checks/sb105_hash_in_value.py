@@ -38,6 +38,10 @@ WITHOUT_HASH = frozenset({
 
 
 def check(job: Job) -> Iterator[Finding]:
+    settings: dict[int, list[Setting]] = {}
+    for each in job.directives.settings:
+        if each.line.comment is not None and each.versions is None:
+            settings.setdefault(id(each.line), []).append(each)
     for line in job.directives.lines:
         if line.comment is None:
             continue
@@ -46,9 +50,8 @@ def check(job: Job) -> Iterator[Finding]:
             yield _pasted(job, line, parts)
         elif line.tokens:
             yield from _missing(job, line)
-            for setting in job.directives.settings:
-                if setting.line is line and setting.versions is None:
-                    yield from _cut(job, line, setting)
+            for setting in settings.get(id(line), ()):
+                yield from _cut(job, line, setting)
 
 
 def _directives_in(job: Job, line: DirectiveLine) -> list[int]:

@@ -129,8 +129,8 @@ def _reads_arguments(job: Job, shell: Invocation) -> bool:
 def _named(command: Invocation, start: int, end: int, names: frozenset[str]) -> list[int]:
     """Indices of words that are long options with one of these names, or one of pyxis."""
     found = []
-    for at in range(start, end):
-        if command.words[at][:2] == "--":
+    for at, word in enumerate(command.words[start:end], start):
+        if word[:2] == "--":
             name = known_prefix(command.argv[at])[2:].partition("=")[0]
             if name in names or is_pyxis_option(name):
                 found.append(at)

@@ -110,16 +110,16 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
     context = command.context
     if context.restricted or context.conditional or context.background or context.captured or command.children:
         return None
-    if not command.argv or any(each.phase is Phase.TASK for field in command.argv for each in expansions(field)):
-        return None
+    name = command.name or ""
+    rule = _TOOLS.get("blockMesh" if name[-4:] == "Foam" and _SOLVER.fullmatch(name) else name)
     program = python_program(job, command)
+    if program is None and rule is None or _is_told_by_task(command):
+        return None
     if program is not None:
         call = written_file(program) if is_serial(program) else None
         if call is None:
             return None
         return program.path, f"write the same files ({program.path}, line {call.node.lineno})"
-    name = command.name or ""
-    rule = _TOOLS.get("blockMesh" if _SOLVER.fullmatch(name) else name)
     if rule is None or not rule.fullmatch(" ".join(command.words[1:])):
         return None
     if step.tasks_per_node == 1:
@@ -127,6 +127,10 @@ def _what(job: Job, step: Step, command: Invocation) -> tuple[str, str] | None:
     if step.tasks_per_node is None and (container_of(command) is not None or not _is_shared(job, command)):
         return None
     return f"`{command.name}`", "they trip over each other's files"
+
+
+def _is_told_by_task(command: Invocation) -> bool:
+    return any(each.phase is Phase.TASK for field in command.argv for each in expansions(field))
 
 
 def _is_shared(job: Job, command: Invocation) -> bool:

@@ -24,6 +24,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
+from sbatchlint.job.programs import commands_told
 from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
@@ -41,13 +42,12 @@ _MOST_BYTES = 1 << 16
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if "json" not in job.source.text:
-        return
+    told = {each.index for each in commands_told(job, _may_name_config)}
     seen: set[Span] = set()
-    for world in find_worlds(job):
+    for world in find_worlds(job) if told else ():
         size = world.size
         for command in (world.invocation, *world.invocation.descendants()):
-            found = _config(job, command) if size and size > 1 else None
+            found = _config(job, command) if size and size > 1 and command.index in told else None
             if found is None or found[0] in seen:
                 continue
             seen.add(found[0])
@@ -56,8 +56,6 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
     """The configuration that a program is told: where, the file's name, and its batch sizes."""
-    if not any(word.endswith(".json") for word in command.words):
-        return None
     for _, value, _ in program_options(command.argv[1:], _names_config):
         if value is None or not shown_text(value).endswith(".json"):
             continue
@@ -80,6 +78,11 @@ def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] |
 @lru_cache(maxsize=1024)  # programs are told the same options again and again
 def _names_config(option: str) -> bool:
     return _OPTION.fullmatch(option) is not None
+
+
+@lru_cache(maxsize=1024)
+def _may_name_config(word: str) -> bool:
+    return _names_config(word.partition("=")[0])
 
 
 def _mismatch(world: World, size: int, place: Span, file: str, sizes: dict[str, int]) -> Iterator[Finding]:

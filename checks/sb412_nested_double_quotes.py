@@ -23,6 +23,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
@@ -102,19 +103,18 @@ def _parts(program: Program, string: str) -> list[Part]:
     parts: list[Part] = []
     if string.count('"') < 4:
         return parts  # only to be quick: two strings have four
-    commands = [each for each in nodes_of(program, Simple) if string.count('"', each.start, each.end) > 1]
-    for command in sorted(commands, key=lambda each: each.start):
+    count = string.count
+    commands = [each for each in nodes_of(program, Simple) if count('"', each.start, each.end) > 1]
+    for command in sorted(commands, key=attrgetter("start")):
         for word in (*command.assignments, *command.words):
             value = word.value if isinstance(word, Assignment) else word
-            if isinstance(value, Word) and not _is_whole(value, string):
+            if not isinstance(value, Word):
+                continue
+            quotes = count('"', value.start, value.end)
+            # in a word that is one string nothing bare touches a string
+            if quotes and not (quotes == 2 and string[value.start] == '"' == string[value.end - 1]):
                 parts.extend(_parts_of(value, string, isinstance(word, Assignment)))
     return parts
-
-
-def _is_whole(word: Word, string: str) -> bool:
-    """Whether a word has no double quotes, or is one string: then nothing bare touches a string."""
-    quotes = string.count('"', word.start, word.end)
-    return not quotes or (quotes == 2 and string[word.start] == '"' == string[word.end - 1])
 
 
 def _parts_of(word: Word, string: str, assigned: bool) -> Iterator[Part]:

@@ -254,7 +254,8 @@ class Invocation:
         found = []
         for child in self.children:
             found.append(child)
-            found.extend(child.descendants())
+            if child.children:
+                found.extend(child.descendants())
         return found
 
     def leaves(self) -> "list[Invocation]":

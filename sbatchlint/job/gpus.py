@@ -36,6 +36,9 @@ _VARIABLES = {
 _OTHERS = (
     "SLURM_GPUS_PER_SOCKET", "SLURM_STEP_GRES", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU",
 )  # fmt: skip
+_TELLING = frozenset((*_VARIABLES.values(), *_OTHERS))
+# Options that say how tasks share GPUs.
+_REASONS = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
 # Options by their names.
 Told = dict[str, StepOption]
 # GPUs and tasks of a node are not looked at one by one where there are more.
@@ -337,21 +340,26 @@ def _has_no_gpu(request: Request, version: str) -> bool:
 
 def told(step: Step) -> Told:
     """The options of a step that bear on GPUs: those of its srun, and those that the script sets by a variable."""
+    if not step.invocation.state.variables.among(_TELLING):
+        return step.options
     found = {name: each for name, variable in _VARIABLES.items() if (each := step.variable(name, variable)) is not None}
     return {**found, **step.options}
 
 
 def _inherits(step: Step, name: str) -> bool:
     """Whether srun finds what the job says of an option in its environment."""
+    if not step.request.asked(name):
+        return False
     variable = _VARIABLES.get(name)
-    own = variable is not None and own_variable(step.invocation, variable).how
-    return step.request.asked(name) and not own
+    return variable is None or not own_variable(step.invocation, variable).how
 
 
 def _is_unclear(step: Step) -> bool:
     """Whether its options are not known, or the script sets a variable for srun in a way that is not known here."""
     if not step.certain or not step.request.directives.certain or not step.is_placed:
         return True
+    if not step.invocation.state.variables.among(_TELLING):
+        return False
     if any(own_variable(step.invocation, name).how for name in _OTHERS):
         return True
     return any(own_variable(step.invocation, name).how == "unknown" for name in _VARIABLES.values())
@@ -415,8 +423,9 @@ def read_binding(name: str, text: str | None) -> Binding | None:
 
 def binding_reason(step: Step) -> tuple[Span, str] | None:
     """The option or directive that says how tasks share GPUs: where it is, and as one would write it."""
-    names = (*BINDINGS, "ntasks-per-gpu", "gpus-per-task", "tres-per-task")
-    for name in names:
+    if step.options.keys().isdisjoint(_REASONS) and step.request.values().keys().isdisjoint(_REASONS):
+        return None
+    for name in _REASONS:
         option = step.option(name)
         if option is not None:
             return option.span, option.as_written

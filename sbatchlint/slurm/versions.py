@@ -95,18 +95,18 @@ def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Itera
     It is asked once for all releases that it cannot tell apart, so it has to tell them apart by `is_before` and
     `is_release` alone, and must not remember what it was asked earlier.
     """
-    before: str | None = None
     answer: Answer
-    changes: set[int] = set()
+    first = end = 0  # the releases of the last answer
     for version in versions:
         at = _INDEX[version]
-        if before is None or any((_INDEX[before] < change) != (at < change) for change in changes):
+        if not first <= at < end:
             outer = _asked.copy()
             _asked.clear()
             answer = question(version)
-            changes = {_INDEX[each] for each in _asked}
+            changes = [_INDEX[each] for each in _asked]
+            first = max([each for each in changes if each <= at], default=0)
+            end = min([each for each in changes if each > at], default=len(MAJORS))
             _asked.update(outer)
-            before = version
         yield version, answer
 
 

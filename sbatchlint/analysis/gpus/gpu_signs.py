@@ -85,7 +85,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     if launcher is not None:
         signs.extend(_of_launcher(launcher))
     name = basename(argv[0]) if argv else None
-    if name is None or launcher is None and not _tells(name):
+    if name is None or launcher is None and not tells(name):
         return signs
     span = span_of(argv[0])
     tool = _TOOLS.get(name)
@@ -111,7 +111,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
 
 
 @lru_cache(maxsize=1024)  # the same programs are asked about again and again
-def _tells(name: str) -> bool:
+def tells(name: str) -> bool:
     """Whether a command of this name may give a sign by itself."""
     known = name in _TOOLS or name in _MODULE_COMMANDS or name in _ENGINES or is_interpreter(name)
     return known or _COLLECTIVE_TEST.fullmatch(name) is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, tells
 from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.work import Weight, weight
@@ -132,8 +132,10 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
 
     Hints are enough there: nobody takes whole nodes and sets NCCL's variables, or counts GPUs, for anything else.
     """
+    if _signs_without_request(job) is None:
+        return None
     working = [step for step in job.steps if weight(job, step.invocation) is Weight.STEP]
-    if not working or _signs_without_request(job) is None:
+    if not working:
         return None
     found: tuple[Step, Sign] | None = None
     for step in working:
@@ -157,7 +159,7 @@ def _hints_of_step(step: Step) -> Iterator[Sign]:
     """What in an srun and its program's words says that GPUs are there."""
     for command in (step.invocation, *step.program):
         for field in command.argv:
-            for each in expansions(field):
+            for each in expansions(field) if len(field) != 1 or field[0].expansion is not None else ():
                 if _COUNT_NAME.fullmatch(each.name):
                     yield Sign(_HINT, f"{each.name} counts GPUs", span_of(field))
         container = container_of(command)
@@ -190,8 +192,11 @@ def _signs(job: Job) -> Iterator[Sign]:
     for command in job.invocations:
         if command.phase is Phase.SUBMIT or not command.argv:
             continue
+        launcher, container = by_command.get(id(command)), container_of(command)
+        if launcher is None and container is None and command.name is not None and not tells(command.name):
+            continue  # so it is with most commands
         looking = command.name in LOOKING
-        for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
+        for sign in gpu_signs(command.argv, launcher, container):
             yield sign._replace(strength=_LOOK) if looking and sign.strength == STRONG else sign
     for each in job.assignments:
         if each.exported and len(each.alternatives) == 1 and each.alternatives[0].fields:

@@ -66,8 +66,9 @@ def lone_ranks(job: Job) -> list[LoneRank]:
             continue
         if context.background and context.looped or is_spread(job, step):
             continue
-        gpus, meant = step_gpus(job, step).each, step_gpus(job, step).meant
-        if gpus is None or gpus < 2 or meant is not None and meant < gpus:
+        sharing = step_gpus(job, step)
+        gpus = sharing.each
+        if gpus is None or gpus < 2 or (meant := sharing.meant) is not None and meant < gpus:
             continue
         for each in step.program:
             sign = sign_of_rank(job, each, step)

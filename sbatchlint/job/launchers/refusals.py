@@ -16,7 +16,7 @@ from sbatchlint.job.argv import CommandOption, Syntax, is_unknown
 from sbatchlint.job.launchers import accelerate, composer, deepspeed, mpi, torchrun
 from sbatchlint.job.launchers.model import Launcher, Setting
 from sbatchlint.slurm.edit_distance import edit_distance
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
 
@@ -144,7 +144,7 @@ def _as_written(launcher: Launcher, setting: Setting) -> str:
 
 
 def _whole(text: str) -> str | None:
-    return None if re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", text) else "is no whole number; write one"
+    return None if is_number(text) or re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", text) else "is no whole number; write one"
 
 
 def _process_count(text: str) -> str | None:
