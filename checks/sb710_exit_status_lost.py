@@ -45,6 +45,7 @@ from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.commands.wrappers import WRAPPERS
+from sbatchlint.job.programs import by_program
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 
@@ -208,8 +209,8 @@ def _is_element(job: Job, loss: Loss) -> bool:
 def _giving_up(job: Job, found: Fates) -> Iterator[Finding]:
     """`exit`s before the work that follow on a message of an error, and give 0."""
     end = max((each.index for each in found.work), default=0)
-    exits = [(job.invocations[each.index - 1], each) for each in job.invocations[1:end] if each.name == "exit"]
-    exits = [(message, each) for message, each in exits if _gives_up(message, each)]
+    called = [each for each in by_program(job).get("exit", ()) if 0 < each.index < end]
+    exits = [(message, each) for each in called if _gives_up(message := job.invocations[each.index - 1], each)]
     if not exits:
         return
     message, first = exits[0]

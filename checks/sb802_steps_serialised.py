@@ -48,6 +48,7 @@ CARD = Card(
 # What ends, or awaits, something in the background.
 ENDING = frozenset({"wait", "kill", "pkill", "killall", "scancel"})
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
+_OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
 _MOST = 8  # steps at the same time that are compared with each other
 # A loop over the nodes of the job, one step on each.
 _OVER_NODES = re.compile(r"(?i)node|host")
@@ -150,31 +151,33 @@ def _finding(job: Job, room: Room, started: Iterable[Started], *, only_last: boo
         if only_last and at < len(group) - 1:
             continue
         for first in group[: at + 1] if later.again else group[:at]:
-            releases = {
-                version: reasons
-                for version in job.versions.majors
-                if (reasons := _reasons(job, first, later, group, room, version))
-            }
+            releases = _reasons(job, first, later, group, room)
             if releases:
                 reasons = set.union(*releases.values())
                 yield _report(job, room, group, first, later, tuple(releases), reasons)
                 return
 
 
-def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: Room, version: str) -> set[str]:
-    """Why one step has to wait for another in a release; none where it has not, or that is not known."""
+def _reasons(job: Job, first: Started, later: Started, group: list[Started], room: Room) -> dict[str, set[str]]:
+    """Why one step has to wait for another, for each release in which it has for certain."""
     same = first.step is later.step
-    if any("overlap" in each.step.options for each in (first, later)):
-        return set()
+    if "overlap" in first.step.options or "overlap" in later.step.options:
+        return {}
     if not same and merge_guards(first.step.invocation.guards, later.step.invocation.guards) is None:
-        return set()
-    claims = [claim_of(job, each.step, room, version) for each in (first, later)]
-    if claims[0] is None or claims[1] is None:
-        return set()
-    reasons = clash(claims[0], claims[1], room)
-    if reasons and (_is_one_node(job, room, first, later) or _is_crowded(job, room, group, later, version)):
-        return reasons
-    return set()
+        return {}
+    releases: dict[str, set[str]] = {}
+    for version in job.versions.majors:
+        one, other = claim_of(job, first.step, room, version), claim_of(job, later.step, room, version)
+        reasons = None if one is None or other is None else clash(one, other, room)
+        if reasons:
+            releases[version] = reasons
+    if not releases or _is_one_node(job, room, first, later):
+        return releases
+    together = group[: group.index(later) + 1]
+    turns = _turns(job, group, together) if room.nodes > 1 else []
+    if sum(number * (each.step.nodes or 0) for number, each in zip(turns, together)) <= room.nodes:
+        return {}
+    return {version: each for version, each in releases.items() if _would_fit(job, room, together, turns, version)}
 
 
 def _is_one_node(job: Job, room: Room, first: Started, later: Started) -> bool:
@@ -200,24 +203,33 @@ def _headers(job: Job, started: Started) -> list[str]:
     return [job.source.slice(each).partition("\n")[0].partition(";")[0] for each in loops]
 
 
-def _is_crowded(job: Job, room: Room, group: list[Started], later: Started, version: str) -> bool:
-    """Whether more steps run than the job has nodes when the last one starts, though all would fit by their needs."""
-    if room.nodes < 2 or any(name in each.step.options for each in group for name in (*PLACING, "overlap")):
-        return False
-    nodes, cpus = 0, 0
-    for each in group[: group.index(later) + 1]:
-        needed = claim_of(job, each.step, room, version, exact=True)
-        if each.step.nodes is None or needed is None or not needed.cpus:
-            return False
-        turns = 1
+def _turns(job: Job, group: list[Started], together: list[Started]) -> list[int]:
+    """How many times each of these steps runs when the last one starts; none where their nodes are not known."""
+    if not all(_OF_OTHER_NODES.isdisjoint(each.step.options) for each in group):
+        return []
+    turns: list[int] = []
+    for each in together:
+        if each.step.nodes is None:
+            return []
+        number = 1
         if each.again:
             header = "".join(_headers(job, each))
             if "SLURM_NTASKS" not in header or "PER_NODE" in header:
-                return False
-            turns = job.request.effective_tasks() or 0
-        nodes += turns * each.step.nodes
-        cpus += turns * needed.cpus
-    return nodes > room.nodes and 0 < cpus <= room.cpus
+                return []
+            number = job.request.effective_tasks() or 0
+        turns.append(number)
+    return turns
+
+
+def _would_fit(job: Job, room: Room, together: list[Started], turns: list[int], version: str) -> bool:
+    """Whether the job has enough CPUs for what these steps need."""
+    cpus = 0
+    for number, each in zip(turns, together):
+        needed = claim_of(job, each.step, room, version, exact=True)
+        if needed is None or not needed.cpus:
+            return False
+        cpus += number * needed.cpus
+    return 0 < cpus <= room.cpus
 
 
 def _report(
@@ -269,9 +281,7 @@ def _never_ends(job: Job, step: Step) -> bool:
     if any(_ENDLESS.match(" ".join(each.words)) for each in leaves):
         return True
     inside = [
-        each
-        for each in leaves
-        if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in each.context.loops)
+        each for each in leaves if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in each.context.loops)
     ]
     return bool(inside) and all(each.name in _LOOKING for each in inside)
 

@@ -42,8 +42,10 @@ class DeadEnd(NamedTuple):
 
 def dead_ends(found: Fates) -> Iterator[DeadEnd]:
     """The branches in which nothing of the job's main work runs, though it does in others; the job ends well."""
-    top = max((weight for _, weight in found.met), default=Weight.NONE)
-    if top < Weight.PROGRAM or not found.choices:
+    if not found.choices:
+        return
+    top = max([weight for _, weight in found.met], default=Weight.NONE)
+    if top < Weight.PROGRAM:
         return
     heavy = [number for number, (_, weight) in enumerate(found.met) if weight is top]
     # a server in the background is not what the script is for

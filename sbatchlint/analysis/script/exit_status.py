@@ -5,13 +5,13 @@ does the script end? A status is carried by `$?` until that of another command r
 something looks at it, where the shell ends by it (errexit), or where it is that of the script's last command.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from sbatchlint.analysis.script.status_ledger import Ledger
-from sbatchlint.analysis.script.status_records import Arm, Fates, Process, Status, awaited, joined
-from sbatchlint.analysis.script.status_uses import PATIENT, assigned_status
+from sbatchlint.analysis.script.status_records import GOOD, Arm, Fates, Process, Status, awaited, joined
+from sbatchlint.analysis.script.status_uses import CHOOSY, PATIENT, RISKY, assigned_status
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -39,14 +39,6 @@ from sbatchlint.job.once import once
 from sbatchlint.source.text import Span
 
 _MOST_STEPS, _MOST_CALLS = 20_000, 6
-# Commands that answer or prepare: under errexit the job could end by them, though nothing is wrong.
-_RISKY_NAMES = (
-    ". [ [[ ack activate bc cmp comm conda deactivate diff egrep expr fgrep fuser grep kill killall let ls lsof mamba"
-    " micromamba ml module mountpoint nvidia-smi pgrep pidof pkill read rg source spack test type umount wait which"
-)
-_RISKY = frozenset(_RISKY_NAMES.split())
-# Filters that fail, or stop what writes into them, though nothing is wrong.
-_CHOOSY = frozenset({"head", "grep", "egrep", "fgrep", "rg"})
 # Commands that succeed whatever happens.
 _SURE = frozenset({":", "echo", "printf", "true"})
 _DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
@@ -72,9 +64,6 @@ def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
     return found
 
 
-_GOOD = Status()
-
-
 class _TooLong(Exception):
     pass
 
@@ -86,13 +75,7 @@ class _Walk(Ledger):
         self.steps = 0
         self.risky = False
         self.last: Invocation | None = None
-        self.at = -1  # the index of the command that was met last
-        self.places: dict[Span, list[Invocation]] = {}
-        for each in job.invocations:
-            if not each.kind:
-                self.places.setdefault(each.span, []).append(each)
-        self.runs: dict[Span, PipelineRun] = {each.span: each for each in job.pipelines}
-        self.may_leave = any(each.errexit is not False for each in job.pipelines)  # by errexit, which few scripts set
+        self.may_leave = bool({each.errexit for each in job.pipelines} - {False})  # by errexit, which few scripts set
         self.process = Process()
         self.returns: list[list[Invocation]] = []
         self.loops: list[tuple[int, int]] = []
@@ -105,7 +88,7 @@ class _Walk(Ledger):
     def fates(self) -> Fates:
         found = self.enter(self.job.text, self.job.program)
         try:
-            status = self.body(found, _GOOD)
+            status = self.body(found, GOOD)
         except (_TooLong, RecursionError):
             return Fates([], [], [], [], None, list(self.empty.values()), list(self.late.values()), True, [], [])
         decisive = [*self.process.exits, *(status.carried if status is not None else ())]
@@ -113,16 +96,17 @@ class _Walk(Ledger):
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
         decided = set(map(id, decisive))
         self.seen.update(key for key, each in self.lost.items() if each.how == "ignored" and key in decided)
-        lost, awaited = (
+        lost, awaited = [
             [each for key, each in losses.items() if key not in self.seen and each.weight >= least]
             for losses in (self.lost, self.awaited)
-        )
+        ]
         decisive = [each for each in decisive if self.weights[id(each)] >= least]
         decisive.extend(self.process.inner)
-        self.risky |= any(each.name in _CHOOSY and each.context.captured for each in self.job.invocations)
-        work = [each for each in self.met if self.weights[id(each)] >= least > Weight.NONE]
-        lost.sort(key=lambda each: each.command.index)
+        if not self.risky:
+            self.risky = True in {each.context.captured for each in self.job.invocations if each.name in CHOOSY}
         met = [(each, self.weights[id(each)]) for each in self.met]
+        work = [each for each, weight in met if weight >= least] if least > Weight.NONE else []
+        lost.sort(key=lambda each: each.command.index)
         choices = [each for each in self.choices if each.last > self.judged]
         empty, late = list(self.empty.values()), list(self.late.values())
         return Fates(lost, awaited, decisive, work, self.last, empty, late, self.risky, met, choices)
@@ -131,19 +115,19 @@ class _Walk(Ledger):
 
     def body(self, body: Iterable[Statement], status: Status) -> Status | None:
         """Statements in order. Returns the status after them; None where none goes on."""
-        result: Status | None = status
         for each in body:
+            result = self.statement(each, status)
             if result is None:
                 return None
-            result = self.statement(each, result)
-        return result
+            status = result
+        return status
 
     def statement(self, node: Statement, status: Status) -> Status | None:
         self.steps += 1
         if self.steps > _MOST_STEPS:
             raise _TooLong
         method = _METHODS.get(type(node))
-        return _GOOD if method is None else method(self, node, status)
+        return GOOD if method is None else method(self, node, status)
 
     def apart(self, node: Statement, status: Status) -> list[Invocation]:
         """A statement in a process of its own: the commands of whose failure its status tells."""
@@ -158,10 +142,16 @@ class _Walk(Ledger):
     def ended(self, commands: Iterable[Invocation]) -> Status:
         """The status of a statement that fails with these commands, under errexit or not."""
         found = tuple(commands)
-        if found and not self.tested and self.errexit:
+        if not found:
+            return GOOD
+        if self.errexit and not self.tested:
             self.process.exits.extend(found)
-            return _GOOD
+            return GOOD
         return Status(found)
+
+    @cached_property
+    def runs(self) -> dict[Span, PipelineRun]:
+        return {each.span: each for each in self.job.pipelines}
 
     def note_options(self, span: Span) -> PipelineRun | None:
         """Takes over the options of the shell as they were at a statement."""
@@ -171,9 +161,13 @@ class _Walk(Ledger):
         return run
 
     def on_simple(self, node: Simple, status: Status) -> Status | None:
-        if not node.words or isinstance(node.words[0], Assignment):
+        words = node.words
+        if not words or isinstance(words[0], Assignment):
+            if status is GOOD and self.process.started is None:
+                if not self.uses.has_reads or not self.uses.reads(node.start, node.end):
+                    return status  # so it is with nearly all
             return self.on_assignments(node, status)
-        invocation = self.invocation(self.text.span(node.words[0].start, node.words[-1].end))
+        invocation = self.invocation(self.text.span(words[0].start, words[-1].end))
         if invocation is None:
             # a declaration, which the trace does not hold, or what never runs
             return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
@@ -188,64 +182,57 @@ class _Walk(Ledger):
         if name in ("break", "continue"):
             self.see(status.carried)
             return None
-        self.read(node, status)
-        if not invocation.context.conditional and not self.branches:
+        if self.uses.has_reads:
+            self.read(node, status)
+        if not self.branches and not invocation.context.conditional:
             self.last = invocation
         if name is not None and name.startswith("-"):
             self.judge((*self.lost, *map(id, status.carried)), len(self.met))  # the rest of a broken line, which fails
-            return _GOOD
+            return GOOD
         if name in self.uses.functions and name not in self.calls and len(self.calls) < _MOST_CALLS:
             return self.on_call(name, status)
-        self.replace(node, status)
+        if status.carried:
+            self.replace(node, status)
         if name == "wait":
             return self.on_wait(node, invocation)
-        self.inside(invocation)
+        if invocation.children or invocation.text is not None:
+            self.inside(invocation)
         if name == "exec" and len(invocation.argv) > 1:
             self.weight(invocation)
             self.process.exits.append(invocation)
             return None
         if self.weight(invocation) is Weight.NONE:
-            self.risky = self.risky or not self.tested and (name is None or name in _RISKY)
-            return self.behind(node, status) if name in _SURE and invocation.text is None else _GOOD
+            self.risky = self.risky or not self.tested and (name is None or name in RISKY)
+            return self.behind(node, status) if name in _SURE and invocation.text is None else GOOD
         return self.ended((invocation,))
 
-    def invocation(self, span: Span) -> Invocation | None:
-        """The command that is recorded for a place, behind those that were met."""
-        found = self.places.get(span)
-        if not found:
-            return None
-        result = found[-1]
-        if result.index > self.at and len(found) > 1:
-            result = found[bisect_right(found, self.at, key=lambda each: each.index)]
-        self.at = max(self.at, result.index)
-        return result
-
     def on_assignments(self, node: Simple, status: Status) -> Status:
-        if status == _GOOD and self.process.started is None and not self.uses.reads(node.start, node.end):
-            return status  # so it is with nearly all
         pairs = [each for each in (*node.assignments, *node.words) if isinstance(each, Assignment)]
-        for each in pairs:
-            self.process.note_id(each)
-        reading = [each for each in pairs if self.uses.reads(each.start, each.end)]
+        if self.process.started is not None:
+            for each in pairs:
+                self.process.note_id(each)
+        reading = [each for each in pairs if self.uses.reads(each.start, each.end)] if self.uses.has_reads else []
         if reading:
             names = [each.name for each in reading]
             self.kept.update(names)
             self.read(node, status, quiet=True)  # for what is in the background
             if not any(map(self.uses.looked_at, names)):
                 self.lose(status.carried, "told", self.span(node))
-                return _GOOD
+                return GOOD
             self.read(node, status)
             if self.loops and all(assigned_status(self.uses, each) for each in reading):
                 loop = self.loops[-1]
                 if not any(self.uses.looked_at(name, loop) for name in names):
                     self.seen.difference_update(map(id, status.carried))
                     self.lose(status.carried, "kept", self.span(node))
-            return _GOOD
-        if status == _GOOD:
-            return status
-        self.replace(node, status)
-        substitutes = any("$(" in (text := self.text.string[each.start : each.end]) or "`" in text for each in pairs)
-        return _GOOD if substitutes else self.behind(node, status)
+            return GOOD
+        if status.carried:
+            self.replace(node, status)
+        for each in pairs:
+            text = self.written(each)
+            if "$(" in text or "`" in text:
+                return GOOD
+        return self.behind(node, status)
 
     def on_exit(self, node: Simple, invocation: Invocation, status: Status) -> None:
         ends = self.returns[-1] if invocation.name == "return" and self.returns else self.process.exits
@@ -259,9 +246,10 @@ class _Walk(Ledger):
             ends.extend(status.carried)
         else:
             self.see(status.carried)
-            names = {each.name for each in nodes_of(node, Parameter)}
-            if not self.branches and not (names and names <= self.kept):
-                self.judge((*self.lost, *self.awaited), len(self.met))
+            if not self.branches:
+                names = {each.name for each in nodes_of(node, Parameter)}
+                if not (names and names <= self.kept):
+                    self.judge((*self.lost, *self.awaited), len(self.met))
         if not self.branches and invocation.name == "exit":
             self.last = invocation
 
@@ -286,21 +274,22 @@ class _Walk(Ledger):
         if not words:
             self.process.background = []
             self.lose(waiting, "wait", self.span(node))
-            return _GOOD
+            return GOOD
         several = len([word for word in words if not word.startswith("-")]) > 1
         written = self.text.string[node.start : node.end]
         if several or "[@]" in written or "[*]" in written:
             self.process.background = []
             if len(waiting) > 1 or waiting and waiting[0].context.looped:
                 self.lose(waiting, "waits", self.span(node))
-            return Status(tuple(waiting))
+            return Status(tuple(waiting)) if waiting else GOOD
         return self.ended(waiting)
 
     def on_test(self, node: Statement, status: Status) -> Status:
         self.read(node, status)
-        self.replace(node, status)
+        if status.carried:
+            self.replace(node, status)
         self.risky = self.risky or isinstance(node, ArithmeticCommand) and not self.tested
-        return _GOOD
+        return GOOD
 
     def on_pipeline(self, node: Pipeline, status: Status) -> Status | None:
         tested = self.tested
@@ -310,10 +299,10 @@ class _Walk(Ledger):
             self.tested = tested
             if node.negated and end is not None and not self.telling:
                 self.see(end.carried)
-                return _GOOD
+                return GOOD
             return end
         self.tested = tested or node.negated
-        found = [self.apart(each, _GOOD if number else status) for number, each in enumerate(node.commands)]
+        found = [self.apart(each, GOOD if number else status) for number, each in enumerate(node.commands)]
         span = self.span(node)
         run = self.note_options(span)
         before = tuple(each for carried in found[:-1] for each in carried)
@@ -327,8 +316,9 @@ class _Walk(Ledger):
         self.tested = tested
         if node.negated and not self.telling:
             self.see(found[-1])
-            return _GOOD
-        return self.ended(found[-1])._replace(piped=before)
+            return GOOD
+        end = self.ended(found[-1])
+        return Status(end.carried, before) if before else end
 
     def on_andor(self, node: AndOr, status: Status) -> Status | None:
         tested, self.tested = self.tested, True
@@ -344,20 +334,21 @@ class _Walk(Ledger):
             if isinstance(node.right, Simple) and self.uses.name(node.right) in ("break", "exit", "return"):
                 self.see(left.carried)
             arms: list[Arm] = []
-            end = self.arm(right, _GOOD, self.written(node.left), arms)
+            end = self.arm(right, GOOD, self.written(node.left), arms)
             self.choose(node, arms)
             if judging:
                 self.judge(before, ran)
-            return Status((*left.carried, *(end.carried if end is not None else ())))
+            carried = (*left.carried, *(end.carried if end is not None else ()))
+            return Status(carried) if carried else GOOD
         if self.uses.fails(right) or not self.uses.only_tells(right):
             self.see(left.carried)
         else:
             how = "ignored" if self.uses.does_nothing(node.right) else "told"
             self.lose(left.carried, how, self.span(node.right))
-        end = self.arm(right, _GOOD)
+        end = self.arm(right, GOOD)
         if judging:
             self.judge(before, ran)
-        return end if end is not None else _GOOD
+        return end if end is not None else GOOD
 
     def arm(
         self, body: Sequence[Statement], status: Status, test: str = "", arms: list[Arm] | None = None
@@ -372,9 +363,10 @@ class _Walk(Ledger):
         return end
 
     def on_background(self, node: Background, status: Status) -> Status:
-        self.replace(node, status)
+        if status.carried:
+            self.replace(node, status)
         tested, self.tested = self.tested, False
-        carried = self.apart(node.statement, _GOOD)
+        carried = self.apart(node.statement, GOOD)
         self.tested = tested
         self.process.start(carried)
         return Status(started=self.span(node))
@@ -396,19 +388,19 @@ class _Walk(Ledger):
         for condition, body in node.branches:
             outer = self.tested, self.telling
             self.tested, self.telling = True, telling
-            current = self.body(condition, current or _GOOD)
+            current = self.body(condition, current or GOOD)
             self.tested, self.telling = outer
             if current is None:
                 break
             if telling and condition:
                 self.lose(current.carried, "told", self.span(condition[-1]))
             self.see(() if telling else current.carried)
-            current = _GOOD
+            current = GOOD
             if condition and self.uses.looks_at_results(condition[-1]):
                 judging = judging or self.uses.fails((*body, *(node.otherwise or ())))
-            ends.append(self.arm(body, _GOOD, " && ".join(map(self.written, condition)), arms))
+            ends.append(self.arm(body, GOOD, " && ".join(map(self.written, condition)), arms))
         if current is not None:
-            ends.append(self.arm(node.otherwise or (), _GOOD, "", arms))
+            ends.append(self.arm(node.otherwise or (), GOOD, "", arms))
         if arms:
             self.choose(node, arms)
         if judging:
@@ -424,10 +416,10 @@ class _Walk(Ledger):
         ends = []
         for patterns, body, _ in node.items:
             is_default = any(self.written(each) == "*" for each in patterns)
-            ends.append(self.arm(body, _GOOD, "" if is_default else f"{self.written(node.word)} = ", arms))
+            ends.append(self.arm(body, GOOD, "" if is_default else f"{self.written(node.word)} = ", arms))
         if arms:
             self.choose(node, arms)
-        return joined([*ends, _GOOD])
+        return joined([*ends, GOOD])
 
     def on_for(self, node: For | ArithmeticFor | While, status: Status) -> Status | None:
         if isinstance(node, While):
@@ -439,13 +431,13 @@ class _Walk(Ledger):
         elif status.carried:
             self.replace(node, status)
         self.loops.append((node.start, node.end))
-        end = self.arm(node.body, _GOOD)
+        end = self.arm(node.body, GOOD)
         self.loops.pop()
         if end is None:
-            return _GOOD
+            return GOOD
         if not (isinstance(node, For) and self.is_one(node)):
             self.lose(end.carried, "turns", self.span(node))
-        return Status(end.carried)
+        return Status(end.carried) if end.carried else GOOD
 
     def is_one(self, node: For) -> bool:
         """Whether a loop has one turn."""
@@ -471,7 +463,7 @@ class _Walk(Ledger):
         outer = self.text, self.uses, self.process, self.returns, self.loops, self.calls, self.branches
         last, tested, errexit = self.last, self.tested, self.errexit
         self.process, self.returns, self.loops, self.calls, self.tested = Process(), [], [], (), False
-        end = self.body(self.enter(text, self.job.parsed(text.string)), _GOOD)
+        end = self.body(self.enter(text, self.job.parsed(text.string)), GOOD)
         carried = [*self.process.exits, *(end.carried if end is not None else ())]
         self.text, self.uses, self.process, self.returns, self.loops, self.calls, self.branches = outer
         self.last, self.tested, self.errexit = last, tested, errexit

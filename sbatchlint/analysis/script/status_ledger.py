@@ -1,12 +1,14 @@
 """The books of `sbatchlint.analysis.script.exit_status`: what has become of each command's status so far."""
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sbatchlint.analysis.script.status_records import Arm, Choice, EmptyStatus, LateRead, Loss, Status
 from sbatchlint.analysis.script.status_uses import StatusUses
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.syntax.tree import Case, For, Program, Simple, Statement, Word
+from sbatchlint.bash.syntax.tree import Assignment, Case, For, Program, Simple, Statement, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text
 from sbatchlint.job import Job
@@ -28,10 +30,27 @@ class Ledger:
         self.met: list[Invocation] = []
         self.choices: list[Choice] = []
         self.judged = 0  # how many commands ran when something looked at results last
+        self.at = -1  # the index of the command that was met last
+        self.places: defaultdict[Span, list[Invocation]] = defaultdict(list)
+        for each in job.invocations:
+            if not each.kind:
+                self.places[each.span].append(each)
 
     def enter(self, text: Text, program: Program) -> Sequence[Statement]:
         self.text, self.uses = text, StatusUses(program, text.string)
         return program.statements
+
+    def invocation(self, span: Span) -> Invocation | None:
+        """The command that is recorded for a place, behind those that were met."""
+        found = self.places.get(span)
+        if found is None:
+            return None
+        result = found[-1]
+        if result.index > self.at:
+            if len(found) > 1:
+                result = found[bisect_right(found, self.at, key=lambda each: each.index)]
+            self.at = result.index
+        return result
 
     def lose(self, commands: Iterable[Invocation], how: str, by: Span, last: Invocation | None = None) -> None:
         for each in commands:
@@ -54,7 +73,7 @@ class Ledger:
     def span(self, node: Statement | Word) -> Span:
         return self.text.span(node.start, node.end)
 
-    def written(self, node: Statement | Word) -> str:
+    def written(self, node: Statement | Word | Assignment) -> str:
         return self.text.string[node.start : node.end]
 
     def read(self, node: Any, status: Status, quiet: bool = False) -> bool:
@@ -80,8 +99,6 @@ class Ledger:
 
     def replace(self, node: Statement, status: Status) -> None:
         """Another command's status takes the place of this one."""
-        if not status.carried:
-            return
         tests = not isinstance(node, Simple) or self.uses.name(node) in ("[", "test")
         told = tests and not isinstance(node, (Case, For)) and self.uses.reads(node.start, node.end)
         self.lose(status.carried, "told" if told else "later", self.span(node))

@@ -92,16 +92,26 @@ class Fates(NamedTuple):
     choices: list[Choice]
 
 
-class Status(NamedTuple):
+class Status:
     """What `$?` is: `carried`: the commands of whose failure it tells. `piped`: those of which PIPESTATUS tells
     as well. `started`: the statement in the background whose start gave it. `hidden`: the commands whose status was
     replaced by that of a command that cannot fail, `by`."""
 
-    carried: tuple[Invocation, ...] = ()
-    piped: tuple[Invocation, ...] = ()
-    started: Span | None = None
-    hidden: tuple[Invocation, ...] = ()
-    by: Span | None = None
+    __slots__ = ("by", "carried", "hidden", "piped", "started")
+
+    def __init__(
+        self, carried: tuple[Invocation, ...] = (), piped: tuple[Invocation, ...] = (), started: Span | None = None,
+        hidden: tuple[Invocation, ...] = (), by: Span | None = None,
+    ) -> None:  # fmt: skip
+        self.carried = carried
+        self.piped = piped
+        self.started = started
+        self.hidden = hidden
+        self.by = by
+
+
+# That of what does no work.
+GOOD = Status()
 
 
 class Process:
@@ -153,4 +163,5 @@ def joined(ends: Sequence[Status | None]) -> Status | None:
     live = [each for each in ends if each is not None]
     if not live:
         return None
-    return Status(tuple(dict.fromkeys(each for end in live for each in end.carried)))
+    carried = dict.fromkeys([each for end in live for each in end.carried])
+    return Status(tuple(carried)) if carried else GOOD

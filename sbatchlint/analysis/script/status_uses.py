@@ -33,6 +33,14 @@ _PATIENT_NAMES = (
     " unbuffer uniq xz zstd"
 )
 PATIENT = frozenset(_PATIENT_NAMES.split())
+# Commands that answer or prepare: under errexit the job could end by them, though nothing is wrong.
+_RISKY_NAMES = (
+    ". [ [[ ack activate bc cmp comm conda deactivate diff egrep expr fgrep fuser grep kill killall let ls lsof mamba"
+    " micromamba ml module mountpoint nvidia-smi pgrep pidof pkill read rg source spack test type umount wait which"
+)
+RISKY = frozenset(_RISKY_NAMES.split())
+# Filters that fail, or stop what writes into them, though nothing is wrong.
+CHOOSY = frozenset({"head", "grep", "egrep", "fgrep", "rg"})
 # Commands that tell something, or do nothing.
 _TELLING_NAMES = (
     ": cat date echo free local logger mail mailx mpack printf sacct scontrol sendmail set sleep squeue sstat true"
@@ -48,18 +56,22 @@ _NAMES = Regex(r"[A-Za-z_]\w*|\$\?")
 
 
 class StatusUses:
-    """The uses of exit statuses in a program. Ranges are those of its text."""
+    """The uses of exit statuses in a program. Ranges are those of its text.
+
+    `has_reads`: whether it reads `$?` or PIPESTATUS at all.
+    """
 
     def __init__(self, program: Program, string: str) -> None:
         self.string = string
         # Most scripts have neither functions nor a look at a status: their trees need not be searched.
-        has_functions = "()" in string or "( )" in string or "function" in string
+        has_functions = "(" in string or "function" in string
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
         self._quiet = _NOWHERE
         self._choosing: list[tuple[int, int]] = []
         self._reads: list[int] = []
         self._named: dict[str, list[int]] = {}
-        if "$?" in string or "${?" in string or "PIPESTATUS" in string:
+        self.has_reads = False
+        if "?" in string and ("$?" in string or "${?" in string) or "PIPESTATUS" in string:
             self._search(program)
 
     def _search(self, program: Program) -> None:
@@ -82,6 +94,7 @@ class StatusUses:
                 word = match.group()
                 (reads if word == "$?" else named.setdefault(word, [])).append(match.start())
         self._reads = sorted(reads)
+        self.has_reads = bool(reads)
         self._named = {name: sorted(at for at in found if at not in self._quiet) for name, found in named.items()}
 
     def name(self, node: Simple) -> str | None:
@@ -93,7 +106,7 @@ class StatusUses:
 
     def reads(self, start: int, end: int) -> list[int]:
         """Where a range reads `$?` or PIPESTATUS."""
-        if not self._reads:
+        if not self.has_reads:
             return []
         return self._reads[bisect_left(self._reads, start) : bisect_left(self._reads, end)]
 

@@ -6,6 +6,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.grammar.signals import early_signal
 
 # What a trap does before it leaves, and mostly succeeds.
@@ -42,7 +43,7 @@ def traps_of(job: Job) -> list[Trap]:
 def leaving_trap(job: Job) -> Invocation | None:
     """The command of a trap by which failures end the script, or that decides the script's status at its end."""
     ends: list[str | None] = []
-    for each in job.invocations:
+    for each in job.invocations if "trap" in by_program(job) else ():
         if each.name == "trap":
             ends = [text_of(field) for field in each.argv[2:]]
             if "ERR" in ends and text_of(each.argv[1]) != "-":

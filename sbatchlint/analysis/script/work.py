@@ -90,9 +90,11 @@ def weight(job: Job, command: Invocation) -> Weight:
         return Weight.NONE  # what it holds is run later
     if _is_given(command):
         return Weight.STEP
+    below = command.descendants() if command.children else _called(job, command) if command.state.functions else []
+    if not below and command.name in _MINOR:
+        return Weight.NONE  # most commands; none of these names is a launcher's
     starters = _steps_and_launchers(job)
     starts = id(command) in starters or command.name == "srun"
-    below = command.descendants() if command.children else _called(job, command) if command.state.functions else []
     leaves = [each for each in below if not each.children]
     if not leaves:
         return Weight.STEP if starts else _of_leaf(command)
