@@ -110,10 +110,13 @@ def _not_mounted(job: Job) -> Iterator[Finding]:
     """One finding for each container and what it lacks."""
     uses: dict[tuple[Span, Span], list[Use]] = {}
     for command in job.invocations:
-        container, started = container_of(command), entered(command)
         if command.phase is Phase.SUBMIT:
             continue
-        found = [] if container is None or command.name in SKIPPED else list(_paths(command, container))
+        found: list[Use] = []
+        if command.context.parent is not None and command.name not in SKIPPED:
+            container = container_of(command)
+            found.extend(_paths(command, container) if container is not None else ())
+        started = entered(command) if command.spawn.info is not None else None
         if started is not None and started.workdir and _is_path_of_host(started.workdir, command):
             found.append(Use(started.workdir, "workdir", command, started))
         for use in found:
@@ -328,6 +331,11 @@ def _left_behind(job: Job) -> Iterator[Finding]:
                 )
 
 
+def _may_hold_brought(target: str) -> bool:
+    """Whether a folder of the container is one of those that images bring along, or lies around them."""
+    return target == "/" or BROUGHT.match(target) is not None
+
+
 @once
 def _named(job: Job) -> frozenset[str]:
     """The paths in words of commands that may make files or folders."""
@@ -338,10 +346,11 @@ def _named(job: Job) -> frozenset[str]:
 def _used_outside(job: Job) -> Iterator[Finding]:
     """Paths that only containers have, for all that the script tells, in commands of the host."""
     containers = [each for each in map(entered, job.invocations) if each is not None]
-    mounts = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
+    moved = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
+    mounts = [(mount, each) for mount, each in moved if _may_hold_brought(key(mount.target))]
     if not mounts:
         return
-    known = {key(mount.source) for mount, _ in mounts}
+    known = {key(mount.source) for mount, _ in moved}
     for command in job.invocations:
         if command.phase is not Phase.BATCH or command.name in SKIPPED or command.children or entered(command):
             continue
@@ -355,7 +364,7 @@ def _used_outside(job: Job) -> Iterator[Finding]:
                 continue
             for mount, container in mounts:
                 target = key(mount.target)
-                if target.startswith("/") and under(path, target):
+                if under(path, target):
                     instead = key(mount.source).rstrip("/") + path[len(target.rstrip("/")) :]
                     yield Finding(
                         use.span,

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
-from sbatchlint.analysis.storage.made_folders import folders_made, log_folders, may_be_there, resolved
+from sbatchlint.analysis.storage.made_folders import folders_made, log_folders, makers, may_be_there, resolved
 from sbatchlint.analysis.storage.project_folders import (
     comments,
     is_started_by_maker,
@@ -50,6 +50,7 @@ from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key, under
+from sbatchlint.job.programs import by_program
 from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.directives import UNKNOWN, Setting
@@ -74,6 +75,7 @@ _FILLED_IN = Regex(r"[$~{}<>`\\]|\A(?:none|/dev/.*)\Z")
 _RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
 _NEW_DAY = Regex(r"%-?[scFDxN]|(?=.*%[-^]?[mbBh])(?=.*%-?[de])|%-?j")
 _OF_ANOTHER_DAY = Regex(r"-[a-zA-Z]*[drf]|--(?:date|reference|file)")
+_WANTED = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
 _WORD = Regex(r"(?:\"[^\"\n]*\"?|[\w./${}:@%+,=-]+)$")
 _PLAIN = Regex(r"(?:[\w./:@%+,=-]|\$\{\w+\}|\$\w+|\$\$)+")
 
@@ -155,10 +157,10 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
     if UNKNOWN in folder:
         return _of_heredoc(job, setting, old)
-    if any(each.name == "sbatch" for each in job.invocations):
+    if any(each.name == "sbatch" for each in by_program(job).get("sbatch", ())):
         return None
     names = log_folders(job, folder)
-    maker = next((each for each in job.invocations if not names.isdisjoint(folders_made(job, each))), None)
+    maker = next((each for each in makers(job) if not names.isdisjoint(folders_made(job, each))), None)
     if maker is not None:
         if maker.context.handler or container_of(maker) is not None or maker.phase is Phase.SUBMIT:
             return None
@@ -183,10 +185,11 @@ def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
 
 def _logs_of_submits(job: Job) -> Iterator[Finding]:
     """The logs that are named by the options of an sbatch, in a script that submits."""
+    commands = [each for each in by_program(job).get("sbatch", ()) if each.name == "sbatch"]
     inside = {id(each.submission.command) for each in job.submits if each.submission is not None}
     places: set[Span] = set()
-    for each in job.invocations:
-        if each.name != "sbatch" or each.span in places or each.context.handler:
+    for each in commands:
+        if each.span in places or each.context.handler:
             continue
         places.add(each.span)
         options = options_of(each, "sbatch", job.versions, job.site)
@@ -256,12 +259,13 @@ def _is_made_outside(job: Job, folder: str) -> bool:
     """Whether the folder is there for what is known, or somebody makes it before the job is submitted."""
     outer = job.outer
     while outer is not None:
-        for each in outer.invocations:
+        for each in makers(outer):
             for path in (*folders_made(outer, each), *(operands(each) if each.name == "mkdir" else ())):
                 if "$" in path or under(path, folder):
                     return True
         outer = outer.outer
-    if any(posixpath.basename(folder) in line and "mkdir" in line for line in comments(job)):
+    name = posixpath.basename(folder)
+    if any("mkdir" in line and name in line for line in comments(job)):
         return True
     start = job.request.text("chdir") or ""
     if folder.startswith("/") or start.startswith("/"):
@@ -279,9 +283,9 @@ def _is_announced(job: Job, folder: str) -> bool:
     """Whether the job starts elsewhere, or a comment says that the folder has to be there."""
     if job.request.asked("chdir"):
         return True
-    mentioned = Regex(rf"\b{re.escape(posixpath.basename(folder))}\b")
-    wanted = Regex(r"(?i)\b(?:exist|creat|make|mkdir|folder|director)")
-    return any(mentioned.search(line) and wanted.search(line) for line in comments(job))
+    name = posixpath.basename(folder)
+    lines = [line for line in comments(job) if name in line and _WANTED.search(line)]
+    return any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)
 
 
 def _is_folder(job: Job, path: str) -> bool:
@@ -309,10 +313,10 @@ class Opening(NamedTuple):
 
 
 def _logs_of_script(job: Job) -> Iterator[Finding]:
-    commands = [each for each in job.invocations if each.name in ("mkdir", "install") and not each.context.handler]
+    commands = [each for each in makers(job) if not each.context.handler]
     if not commands and not any(each.option(name) for each in job.steps for name in ("output", "error")):
         return
-    makers = _makers(job, commands)
+    by_folder = _by_folder(job, commands)
     seen: set[str] = set()
     for opening in _openings(job):
         if opening.folder in seen:
@@ -323,7 +327,7 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             message = f"srun{old} makes no folder `{opening.folder}`, and where it is missing the step fails"
             yield Finding(opening.span, f"{message}; run `mkdir -p {opening.folder}` before", "warning")
             continue
-        maker = next((each for each in makers.get(opening.folder, ()) if _is_too_late(each, opening)), None)
+        maker = next((each for each in by_folder.get(opening.folder, ()) if _is_too_late(each, opening)), None)
         if maker is None or may_be_there(job, opening.folder, opening.start, maker.index):
             continue
         if maker.phase is Phase.BATCH and maker.context.shell.kind == "pipeline" and container_of(maker) is None:
@@ -361,6 +365,8 @@ def _openings(job: Job) -> Iterator[Opening]:
                 starts.update((each.index, first) for each in element)
     own = {id(step.invocation): step for step in job.steps}
     for each in job.invocations:
+        if not each.redirects and each.name != "tee" and id(each) not in own:
+            continue
         if each.phase is not Phase.BATCH or each.alternatives > 1 or each.context.handler:
             continue
         if step_around(each.context) is not None or container_of(each) is not None and id(each) not in own:
@@ -400,7 +406,7 @@ def _opening(
         yield Opening(command, found, span, start, effect, option)
 
 
-def _makers(job: Job, commands: list[Invocation]) -> dict[str, list[Invocation]]:
+def _by_folder(job: Job, commands: list[Invocation]) -> dict[str, list[Invocation]]:
     """Those of some commands that make a folder, or one in it, in order."""
     found: dict[str, list[Invocation]] = {}
     for each in commands:

@@ -28,6 +28,7 @@ from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
@@ -52,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if job.phase is Phase.SUBMIT or not job.directives.certain or request.heterogeneous:
         return
-    if not (request.asked("output") or request.asked("error")) or any(_takes_over(each) for each in job.invocations):
+    if not (request.asked("output") or request.asked("error")):
         return
     asked = indexes(request.array)
     if asked is None or asked.tasks < 2:
@@ -62,6 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
         if not shows_array(job):
             return
         asked = None
+    if any(map(_takes_over, by_program(job).get("exec", ()))):
+        return
     by_path: dict[str, list[Setting]] = {}
     for setting, path in plain_paths(job, "output", "error"):
         by_path.setdefault(path, []).append(setting)
@@ -146,9 +149,11 @@ def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
 
 def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
     parts = _PATTERN.split(posixpath.basename(path))
-    if job.source.text.count(max(parts, key=len)) <= times:
+    longest = max(parts, key=len)
+    if job.source.text.count(longest) <= times:
         return False  # only to be quick
-    return sum(_is_name(word, parts) for word in re.split(r"[\s/\"']+", job.source.text)) > times
+    words = re.split(r"[\s/\"']+", job.source.text)
+    return sum(_is_name(word, parts) for word in words if longest in word) > times
 
 
 def _is_name(word: str, parts: list[str]) -> bool:

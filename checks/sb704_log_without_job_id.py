@@ -30,6 +30,7 @@ from sbatchlint.bash.trace import PipelineRun
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.paths import classify
+from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.rewriting import replacement
@@ -94,7 +95,7 @@ def _is_read(job: Job, path: str) -> bool:
 
 
 def _logs_of_work(job: Job) -> Iterator[Finding]:
-    for ran in job.pipelines:
+    for ran in job.pipelines if "tee" in by_program(job) else ():
         if len(ran.elements) < 2:
             continue
         command = next((each for each in ran.elements[-1] if each.name == "tee" and not each.kind), None)

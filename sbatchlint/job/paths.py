@@ -88,16 +88,20 @@ def key(path: Pieces) -> str:
     `$(pwd)` is `${PWD}`.
     """
     if len(path) == 1 and path[0].text is not None:
-        text = path[0].text
-    else:
-        parts = []
-        for piece in path:
-            if piece.text is not None:
-                parts.append(piece.text)
-            else:
-                name = piece.expansion.name if piece.expansion is not None else ""
-                parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
-        text = "".join(parts)
+        return _tidy(path[0].text)
+    parts = []
+    for piece in path:
+        if piece.text is not None:
+            parts.append(piece.text)
+        else:
+            name = piece.expansion.name if piece.expansion is not None else ""
+            parts.append("${" + ("PWD" if name in _PRINTED_FOLDER else name) + "}")
+    return _tidy("".join(parts))
+
+
+@lru_cache(maxsize=4096)  # most scripts have the same words
+def _tidy(text: str) -> str:
+    """A path without doubled or final slashes, and with the name of the home folder's variable."""
     if "//" in text or "/./" in text:
         text = re.sub(r"/(?:\./|/)+", "/", text)
     if text[:1] == "~" and (text == "~" or text[1] == "/"):

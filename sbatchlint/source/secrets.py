@@ -26,11 +26,8 @@ class Secret(NamedTuple):
 
 # A text without any of these has no token; see the forms below. A pattern stands where several begin alike, or where
 # ordinary words begin so.
-_SIGNS = (
-    *("_pat_", "glpat-", "nvapi-", "xox", "npm_", "pypi-", "_v1_", "=local-", "r8_", "gsk_", "eyJ", "PRIVATE KEY"),
-    "hooks.slack.com",
-)
-_MORE_SIGNS = tuple(map(Regex, (r"hf_[A-Za-z0-9]{30}", r"gh[opsur]_", r"A(?:KIA|SIA|Iza)", r"""sk-(?<=[="' ]sk-)""")))
+_SIGNS = (*("_pat_", "glpat-", "nvapi-", "xox", "pypi-", "_v1_", "=local-", "eyJ", "PRIVATE KEY", "hooks.slack.com"),)
+_MORE_SIGNS = tuple(map(Regex, (r"_[A-Za-z0-9]{30}", r"A(?:KIA|SIA|Iza)", r"""sk-(?<=[="' ]sk-)""")))
 _TOKENS = Regex(
     r"(?<![\w-])(?:hf_[A-Za-z0-9]{30,}|gh[opsur]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}"
     r"|sk-(?:proj|ant|or|svcacct|lf)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|nvapi-[\w-]{40,}|(?:AKIA|ASIA)[A-Z0-9]{16}"
@@ -54,6 +51,11 @@ _OTHERS = (
     ("earer", Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})")),
     ("://", Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@")),
 )
+# Words that end so, by their beginnings, and others that stand for a secret. One pattern for all of them takes longer.
+_WORDS = [
+    *((each, Regex(rf"{each}\b")) for each in ("token", "key", "secret", "pw", "jwt", "pat", "login")),
+    *(("pass", Regex(r"pass(?:w(?:or)?d|phrase)?\b")), ("credential", Regex(r"credentials?\b"))),
+]
 # Words that no random text has, and what stands for a value.
 _MADE_UP = Regex(
     r"(?i)your|example|dummy|fake|sample|placeholder|replace|change|insert|token|secret|passw|here|todo|fixme|test|xxx|\.\.\."
@@ -105,13 +107,40 @@ def _values(pattern: Regex, text: str) -> Iterator[tuple[str, Span]]:
             yield name[0], Span(*match.span("value"))
 
 
+_in_small_letters = lru_cache(maxsize=8)(str.lower)  # that of a script is asked by several
+
+
+@lru_cache(maxsize=8)
+def _beginnings(text: str) -> frozenset[str]:
+    """How those words begin that end the names of secrets, as far as a text has such beginnings, in letters of any
+    case: token, key, secret, pass, credential, jwt, _pa, pw."""
+    small = _in_small_letters(text)
+    return frozenset([begin for begin, _ in _ENDS if begin in small])
+
+
 @lru_cache(maxsize=8)
 def _ends_of_names(text: str) -> list[int]:
     """Where something may be the end of the name of a secret, in no order."""
-    lowered = text.lower()
+    begun = _beginnings(text)
+    if not begun:
+        return []
+    lowered = _in_small_letters(text)
     lowered = lowered if len(lowered) == len(text) else text
-    signs = [sign for begin, sign in _SIGNS_OF_NAMES if begin in lowered]
+    signs = [sign for begin, sign in _SIGNS_OF_NAMES if begin in begun]
     return [found.start() for sign in signs for found in sign.finditer(lowered)]
+
+
+def speaks_of_secrets(text: str) -> bool:
+    """Whether a text has a word that ends as the name of a secret may, in letters of any case, or speaks of a login."""
+    small = text.lower()
+    return any(word.search(small) is not None for _, word in _WORDS)
+
+
+@lru_cache(maxsize=1)  # for all jobs in a file
+def script_speaks_of_secrets(text: str) -> bool:
+    """The same of a whole script, which is asked for the beginnings of such words anyway."""
+    begun, small = _beginnings(text) | {"pat", "login"}, _in_small_letters(text)
+    return any(word.search(small) is not None for begin, word in _WORDS if begin in begun)
 
 
 def _owner(text: str, at: int) -> str:

@@ -2,6 +2,8 @@
 
 import os.path
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 
 from sbatchlint.job import Job
@@ -32,11 +34,23 @@ def shows_array(job: Job) -> bool:
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
-    names = (each for each in lookups.names_in(folder) if each.endswith(_TELLING) and each != name)
-    for each in islice(names, _MOST_FILES):
-        data = lookups.read(os.path.join(folder, each), _MOST_BYTES)
-        if data is None or b"sbatch" not in data or name.encode() not in data:
+    sought = name.encode()
+    own = os.path.join(folder, name)
+    paths = (path for path in _telling(folder, lookups.names_in(folder)) if path != own)
+    for path in islice(paths, _MOST_FILES):
+        data = lookups.read(path, _MOST_BYTES)
+        if data is None or sought not in data or b"sbatch" not in data:
             continue
         if re.search(rf"{_ARRAY}(?:[^\n]|\\\n)*{re.escape(name)}", data.decode("utf-8", "replace")):
             return True
     return False
+
+
+@lru_cache(maxsize=16)  # the scripts of a folder look at the same files
+def _telling(folder: str, names: Sequence[str]) -> list[str]:
+    """The files of a folder that may show a submission: one more than are searched, for the script itself."""
+    return [os.path.join(folder, each) for each in islice(filter(_tells, names), _MOST_FILES + 1)]
+
+
+def _tells(name: str) -> bool:
+    return name.endswith(_TELLING)

@@ -18,6 +18,7 @@ from sbatchlint.source.regex import Regex
 # The variables in which the script has what a pattern stands for.
 _VARIABLES = {"j": "SLURM_JOB_ID", "A": "SLURM_ARRAY_JOB_ID", "a": "SLURM_ARRAY_TASK_ID", "x": "SLURM_JOB_NAME",
               "u": "USER", "N": "SLURMD_NODENAME"}  # fmt: skip
+_HERE = HERE - {"."}
 _UNKNOWN = Regex(r"\$\{(?:[^\w$]?|\d+)\}|[*?]")
 # Commands that make no folder, unless for what their words name.
 _HARMLESS_NAMES = (
@@ -46,8 +47,10 @@ def log_folders(job: Job, folder: str) -> set[str]:
 
 def _folder_of_shell(job: Job, command: Invocation) -> str | None:
     """The folder in which a command runs: '' for that in which the job starts, None where it is not known."""
-    shells = set(map(id, command.context.shell.around()))
     moves = _moves(job)
+    if not moves:
+        return ""
+    shells = set(map(id, command.context.shell.around()))
     for each in reversed(moves[: bisect_left(moves, command.index, key=lambda move: move.index)]):
         if id(each.context.shell) in shells:
             if each.name == "popd" or len(each.argv) != 2:
@@ -73,12 +76,18 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
     start = _folder_of_shell(job, command)
     if not path.startswith(("/", "${")):
         return None if start is None else posixpath.normpath(posixpath.join(start, path))
-    for here in HERE - {"."}:
+    for here in _HERE:
         if under(path, here):
             if start is None or start and here == "${PWD}" or job.request.asked("chdir") and here != "${PWD}":
                 return None
             return posixpath.normpath(path[len(here) :].lstrip("/") or ".")
     return posixpath.normpath(path)
+
+
+@once
+def makers(job: Job) -> list[Invocation]:
+    """The commands that may make folders, in order."""
+    return [each for each in job.invocations if each.name in ("mkdir", "install")]
 
 
 def folders_made(job: Job, command: Invocation) -> list[str]:

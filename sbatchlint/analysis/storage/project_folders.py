@@ -1,7 +1,8 @@
 """The folders of the project in which a script lies, and what beside it makes folders for its jobs."""
 
 import os.path
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 
 from sbatchlint.job import Job
@@ -52,14 +53,19 @@ def _is_named_by_maker(job: Job, name: str, most: int | None = None) -> bool:
     not for a job of its own; a report of findings makes none."""
     sought = name.encode("utf-8", "surrogateescape")
     for folder in project_folders(job)[:most]:
-        names = lookups.names_in(folder)
-        visible = (each for each in names if not each.startswith(".") and not each.endswith(".sarif"))
-        for path in map(partial(os.path.join, folder), islice(visible, _MOST_FILES)):
+        for path in _searched(folder, lookups.names_in(folder)):
             data = lookups.read(path, _MOST_BYTES)
             if data is not None and _makes_folders(data) and sought in data:
                 if not lookups.is_same_file(path, job.source.path):
                     return True
     return False
+
+
+@lru_cache(maxsize=16)  # the scripts of a folder look at the same files
+def _searched(folder: str, names: Sequence[str]) -> list[str]:
+    """The files of a folder, and the folders in it, that are searched."""
+    visible = (each for each in names if not each.startswith(".") and not each.endswith(".sarif"))
+    return [os.path.join(folder, each) for each in islice(visible, _MOST_FILES)]
 
 
 @lru_cache(maxsize=256)  # the scripts of a folder look at the same files

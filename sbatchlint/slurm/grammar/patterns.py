@@ -27,6 +27,7 @@ class Use(NamedTuple):
     end: int
 
 
+@lru_cache(maxsize=64)
 def letters(version: str) -> frozenset[str]:
     """The letters that a release knows."""
     return frozenset(letter for letter, since in LETTERS.items() if not is_before(version, since))
