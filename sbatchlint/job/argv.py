@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, span_of, text_of
+from sbatchlint.bash.values import (
+    UNKNOWN_CHARACTER,
+    Piece,
+    Pieces,
+    cut,
+    is_open,
+    known_prefix,
+    part_of,
+    shown_text,
+    span_of,
+    text_of,
+)
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -195,21 +206,31 @@ def names_program(field: Pieces) -> bool:
 
 def is_unknown(field: Pieces) -> bool:
     """Whether nothing at all is known of a field."""
-    return bool(field) and all(piece.text is None for piece in field)
+    for piece in field:
+        if piece.text is not None:
+            return False
+    return bool(field)
 
 
 def split(field: Pieces, separator: str) -> list[Pieces]:
     """The parts of a field between single characters; unknown pieces stay whole."""
-    text = shown_text(field)
     parts: list[Pieces] = []
-    start = 0
-    while True:
-        at = text.find(separator, start)
-        if at < 0:
-            parts.append(cut(field, start, len(text)))
-            return parts
-        parts.append(cut(field, start, at))
-        start = at + len(separator)
+    part: list[Piece] = []
+    for piece in field:
+        text = piece.text
+        if text is None or separator not in text:
+            if text != "":
+                part.append(piece)
+            continue
+        start = 0
+        while (at := text.find(separator, start)) >= 0:
+            if start < at:
+                part.append(part_of(piece, start, at))
+            parts.append(tuple(part))
+            part, start = [], at + 1
+        if start < len(text):
+            part.append(part_of(piece, start, len(text)))
+    return [*parts, tuple(part)]
 
 
 def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
@@ -268,20 +289,18 @@ class _Reader:
         self.given: list[CommandOption] = []
         self.certain = True
 
-    def option(self) -> bool:
-        """Reads the option at the current word; False where the word is not known to be an option at all."""
-        field = self.argv[self.at]
-        text = shown_text(field)
+    def option(self, field: Pieces, text: str) -> None:
+        """Reads the option at the current word."""
+        known = self.known
         if text.startswith("--"):
             self._long(field, text, 2)
-            return True
-        if self.known.single_dash or not self.known.clusters:
+            return
+        if known.single_dash or not known.clusters:
             name = text[1:].partition("=")[0]
-            if len(name) > 1 and (_canonical(name, self.known) is not None or not self.known.clusters):
+            if len(name) > 1 and (not known.clusters or _canonical(name, known) is not None):
                 self._long(field, text, 1)
-                return True
+                return
         self._letters(field, text)
-        return True
 
     def _value(self, name: str, field: Pieces, index: int, *, optional: bool = False) -> None:
         """Takes the next word as the value of the option at `index`."""
@@ -360,7 +379,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
         if not text:
             # An empty word: a program would take it for its operand; most often a quoted variable that is empty.
             return Reading(tuple(reader.given), candidate if candidate is not None else index, reader.certain)
-        if is_unknown(field):
+        if text[0] == UNKNOWN_CHARACTER and is_unknown(field):
             if names_program(field) or trusting and not hides_options(field):
                 return Reading(tuple(reader.given), index, reader.certain)
             hidden = hides_options(field)
@@ -388,7 +407,7 @@ def read(argv: Argv, start: int, known: Syntax, *, one_word: bool = True, trusti
             name = text.lstrip("-").partition("=")[0]
             if _canonical(name, known) is None and (text.startswith("--") or _canonical(text[1], known) is None):
                 return Reading(tuple(reader.given), candidate, False, False)
-        reader.option()
+        reader.option(field, text)
     return Reading(tuple(reader.given), candidate, reader.certain, candidate is None)
 
 
@@ -426,7 +445,7 @@ def program_options(
         if fits is not None and not fits(name):
             continue
         if text_of(field) is None:
-            if equals and "\ue000" not in name:
+            if equals and UNKNOWN_CHARACTER not in name:
                 yield name, None, field
         elif equals:
             yield name, cut(field, len(name) + 1, len(text)), field

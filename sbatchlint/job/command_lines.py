@@ -8,6 +8,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.directives import UNKNOWN, Directives
 from sbatchlint.slurm.getopt import parse
 from sbatchlint.slurm.lines import DirectiveLine, Token
@@ -37,7 +38,11 @@ def option_blocks(job: Job) -> tuple[Directives, ...]:
 def _read(job: Job, command: Invocation, name: str) -> Directives:
     strings = command.words
     majors, extra = job.versions.majors, job.site.plugin_options
-    end = _program(strings[1:], name, majors, extra) + 1
+    step = command.spawn.info
+    if isinstance(step, Step) and step.certain:
+        end = step.command or len(strings)
+    else:
+        end = _program(strings[1:], name, majors, extra) + 1
     text = Text(join_fields(command.argv[:end]))
     line = DirectiveLine(text, name, 0, len(text.string), len(text.string), 0)
     words: list[tuple[DirectiveLine, Token]] = []

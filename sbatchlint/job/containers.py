@@ -122,8 +122,12 @@ def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
 
 def binds(field: Pieces, separator: str = ",") -> list[Mount]:
     """A list of binds; an unknown piece that is a whole element may be several mounts and gives none."""
+    return _binds(split(field, separator))
+
+
+def _binds(parts: list[Pieces]) -> list[Mount]:
     found = []
-    for each in split(field, separator):
+    for each in parts:
         if each and not _may_be_several(each):
             mount = bind(each)
             if mount is not None:
@@ -177,6 +181,7 @@ _PYXIS_VALUES = (
     *("container-image", "container-mounts", "container-workdir", "container-name", "container-save", "container-env"),
     *("container-unshare", "container-entrypoint-log"),
 )
+_PYXIS_VARIABLES = {name: "PYXIS_" + name.upper().replace("-", "_") for name in _PYXIS_VALUES}
 _PYXIS_OPPOSITES = {
     "container-mount-home": "no-container-mount-home",
     "container-remap-root": "no-container-remap-root",
@@ -229,11 +234,8 @@ def pyxis_container(
         CommandOption(name.lstrip("-"), value, -1, span, -1) for name, value, span in options if is_pyxis_option(name)
     ]
     told = [(each.name, each.value) for each in given]
-    told += [
-        (name, lookup("PYXIS_" + name.upper().replace("-", "_")) or None)
-        for name in _PYXIS_VALUES
-        if not any(each.name == name for each in given)
-    ]
+    names = {each.name for each in given}
+    told += [(name, lookup(variable) or None) for name, variable in _PYXIS_VARIABLES.items() if name not in names]
     values: dict[str, Pieces] = {}
     mounts: list[Mount] = []
     passed: dict[str, Pieces | None] = {}
@@ -242,8 +244,9 @@ def pyxis_container(
         if value is None:
             continue
         if option == "container-mounts":
-            certain = certain and not hides_binds(value)
-            mounts.extend(_pyxis_mounts(value))
+            parts = split(value, ",")
+            certain = certain and not any(map(_may_be_several, parts))
+            mounts += _pyxis_mounts(parts)
         elif option == "container-env":
             passed.update((text, None) for part in split(value, ",") if (text := text_of(part)))
         else:
@@ -270,10 +273,10 @@ def pyxis_container(
     )
 
 
-def _pyxis_mounts(value: Pieces) -> list[Mount]:
-    """`SRC[:DST[:FLAGS]]` in a comma list; `tmpfs:DST` and `umount:DST` have no source."""
+def _pyxis_mounts(parts: list[Pieces]) -> list[Mount]:
+    """`SRC[:DST[:FLAGS]]`, the parts of a comma list; `tmpfs:DST` and `umount:DST` have no source."""
     found = []
-    for mount in binds(value):
+    for mount in _binds(parts):
         kind = mount.source_text
         if kind == "umount":
             continue

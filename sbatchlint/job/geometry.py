@@ -44,17 +44,20 @@ def is_node_count(value: Pieces) -> bool:
     return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name in NODE_COUNTS
 
 
+# Options without which a job has one node.
+_SPREADING = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu")
+
+
 def job_nodes(request: Request) -> int | None:
     """The job's number of nodes, None where unknown; 1 without --nodes and without tasks that could spread."""
     if request.asked("nodes"):
         return request.exact_nodes()
     if not request.directives.certain:
         return None
-    spreading = ("ntasks", "gpus", "nodelist", "nodefile", "gpus-per-task", "ntasks-per-gpu")
     tasks = request.tasks
     if request.tasks_per_node is not None and tasks is not None:
         return -(-tasks // request.tasks_per_node)
-    if any(request.asked(name) for name in spreading) and (tasks is None or tasks > 1):
+    if (tasks is None or tasks > 1) and not request.values().keys().isdisjoint(_SPREADING):
         return None
     return 1
 
@@ -63,6 +66,11 @@ def _is_set(step: SrunWords, name: str) -> bool | None:
     """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
     how = own_variable(step.invocation, name).how
     return how == "" if how in ("", "unset") else None
+
+
+def _counts_tasks(request: Request) -> bool:
+    """Whether the job says how many tasks it has, in any way."""
+    return not request.values().keys().isdisjoint(COUNTING_OPTIONS)
 
 
 def _inherits_tasks(step: SrunWords) -> bool:
@@ -91,6 +99,7 @@ def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
 
 
 UNKNOWN = Geometry(None, None, None, None, None)
+_UNCLEAR = ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative")
 
 
 def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
@@ -103,14 +112,11 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
     # srun reads this variable, and not SLURM_NNODES.
     in_job = job_nodes(request) if _is_set(step, "SLURM_JOB_NUM_NODES") else None
     options = step.options
-    opt_nodes, opt_tasks, opt_each = (options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
+    opt_nodes, opt_tasks, opt_each = options.get("nodes"), options.get("ntasks"), options.get("ntasks-per-node")
     if opt_nodes is None and in_job is None:
         opt_nodes = _own_node_count(step, request)
     opt_each = opt_each or step.variable("ntasks-per-node", "SLURM_NTASKS_PER_NODE")
-    unclear: list[str] = [name for name in ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core",
-                                 "multi-prog", "relative") if name in options]  # fmt: skip
-    if not is_spread(step):
-        unclear.append("distribution")
+    unclear = not options.keys().isdisjoint(_UNCLEAR) or not is_spread(step)
     nodes = in_job
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)
@@ -146,7 +152,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
         "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative",
         "nodelist", "het-group", "distribution", "gpus-per-task", "gpus",
     }  # fmt: skip
-    inherits = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    inherits = _counts_tasks(request) and _inherits_tasks(step)
     if not step.certain or strange or not request.directives.certain:
         return UNKNOWN
     opt_nodes, opt_tasks = step.option("nodes"), step.option("ntasks")
@@ -170,7 +176,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
 
 def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
     """The script's own SLURM_NTASKS, which srun reads like its -n; SLURM_NPROCS counts only without it."""
-    slurm_sets_it = not request.directives.certain or any(request.asked(name) for name in COUNTING_OPTIONS)
+    slurm_sets_it = not request.directives.certain or _counts_tasks(request)
     from_slurm = True if slurm_sets_it and request.directives.certain else None
     for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
         own = own_variable(step.invocation, name, from_slurm)
@@ -245,7 +251,7 @@ def _with_tasks_per_node(
     reason = (option.span, option.as_written)
     if each is None:
         return Geometry(nodes, None, None, None, reason)
-    inherited = any(request.asked(name) for name in COUNTING_OPTIONS) and _inherits_tasks(step)
+    inherited = _counts_tasks(request) and _inherits_tasks(step)
     honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
     if not inherited:
         return honoured
@@ -347,9 +353,9 @@ def _inherited(
     without = not _inherits_tasks(step)
     per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
-        others = without and any(request.asked(name) for name in COUNTING_OPTIONS[2:])
+        others = without and not request.values().keys().isdisjoint(COUNTING_OPTIONS[2:])
         # requested by a #PBS or #BSUB line
-        others = others or counting is None and any(request.asked(name) for name in COUNTING_OPTIONS)
+        others = others or counting is None and _counts_tasks(request)
         # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
         unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:

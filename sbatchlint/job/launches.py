@@ -46,6 +46,8 @@ def by_step(launches: list[Launch]) -> dict[int, list[Launch]]:
 def entered(invocation: Invocation) -> Container | None:
     """The container that a command starts or enters; of an srun that of its step."""
     info = invocation.spawn.info
+    if info is None:
+        return None
     container = info.container if isinstance(info, Step) else info
     return container if isinstance(container, Container) else None
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from itertools import chain
+from operator import attrgetter
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_name
 from sbatchlint.job.once import once
+
+
+_index = attrgetter("index")
 
 
 @once
@@ -23,7 +27,7 @@ def by_program(job: Job) -> dict[str, list[Invocation]]:
 def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
     """The commands that call a program of a fitting name (without its folder), in order of running."""
     found = [each for name, commands in by_program(job).items() if fits(name) for each in commands]
-    return sorted(found, key=lambda each: each.index)
+    return sorted(found, key=_index) if len(found) > 1 else found
 
 
 @once

@@ -20,6 +20,7 @@ class JobEnvironment:
     def __init__(self, request: Request | None, unset: frozenset[str] = frozenset()) -> None:
         self.request = request
         self.unset = unset
+        self._in_batch: dict[str, str | bool | None] = {}
 
     def differs(self, name: str) -> bool:
         return name in TASK_VARIABLES
@@ -41,7 +42,9 @@ class JobEnvironment:
             return "0" if name in ZERO_IN_BATCH and context.phase is Phase.BATCH else None
         if context.phase is Phase.TASK:
             return self._in_task(name, context, request)
-        return self._of_job(name, request)
+        if name not in self._in_batch:
+            self._in_batch[name] = self._of_job(name, request)
+        return self._in_batch[name]
 
     def _of_job(self, name: str, request: Request) -> str | bool | None:
         """The value in the batch shell."""
@@ -57,7 +60,7 @@ class JobEnvironment:
         if name in TASK_COUNTS:
             return self._tasks(entry, request)
         if entry.when == "options":
-            if not any(request.asked(option) for option in entry.options):
+            if request.values().keys().isdisjoint(entry.options):
                 return False if request.directives.certain else None
             everywhere = entry.batch.issuperset(releases)
             return request.text(entry.option) if entry.option is not None and everywhere else None
@@ -72,7 +75,7 @@ class JobEnvironment:
         """The value of SLURM_NTASKS, which is set only where the job requests tasks (--nodes alone leaves it unset)."""
         if request.tasks is not None:
             return str(request.tasks)
-        if not any(request.asked(name) for name in entry.options):
+        if request.values().keys().isdisjoint(entry.options):
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
         if not request.asked("ntasks") and request.tasks_per_node is not None and nodes is not None:

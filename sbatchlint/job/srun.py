@@ -157,15 +157,16 @@ def options_of(invocation: Invocation, command: str, versions: Range, site: Site
 
 
 def _option(argv: tuple[Pieces, ...], given: getopt.ParsedOption) -> StepOption:
-    field = argv[given.word + 1]
+    word = value_word = given.word + 1
+    span = span_of(argv[word])
     value = None
-    value_word = given.word if given.value_word is None else given.value_word
     if given.value_word is not None and given.value_start is not None:
-        source = argv[given.value_word + 1]
+        value_word = given.value_word + 1
+        source = argv[value_word]
         value = cut(source, given.value_start, len(shown_text(source)))
-    start, end = span_of(field).start, span_of(argv[value_word + 1]).end
-    span = Span(start, end) if end >= start else span_of(field)
-    return StepOption(given.name, given.written, value, span, given.word + 1, value_word + 1)
+        if value_word != word and (end := span_of(source).end) >= span.start:
+            span = Span(span.start, end)
+    return StepOption(given.name, given.written, value, span, word, value_word)
 
 
 def component_after(argv: tuple[Pieces, ...], colon: int) -> tuple[Pieces, ...]:

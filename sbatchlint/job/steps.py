@@ -1,10 +1,11 @@
 """The job steps of a script: what each srun starts, on how many nodes, with how many tasks."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Piece, Pieces, expansions
-from sbatchlint.job.containers import Container, Triple, is_pyxis_option, pyxis_container
+from sbatchlint.job.containers import PYXIS_OPTIONS, Container, Triple, pyxis_container
 from sbatchlint.job.geometry import UNKNOWN, Geometry, geometry, geometry_apart, job_nodes
 from sbatchlint.job.request import Request
 from sbatchlint.job.srun import MOST_COMPONENTS, SrunWords, component_after
@@ -83,12 +84,14 @@ class Step(SrunWords):
         triples: list[Triple] = [
             (each.name, directive_value(each), each.span)
             for each in self.request.directives.settings
-            if is_pyxis_option(each.name)
+            if each.name in PYXIS_OPTIONS
         ]
-        triples += [(each.name, each.value, each.span) for each in self.given if is_pyxis_option(each.name)]
-        if not triples and not any(exported(self.invocation, name) for name in PYXIS_STARTS):
+        if not PYXIS_OPTIONS.isdisjoint(self.options):
+            triples += [(each.name, each.value, each.span) for each in self.given if each.name in PYXIS_OPTIONS]
+        lookup = partial(exported, self.invocation)
+        if not triples and not any(map(lookup, PYXIS_STARTS)):
             return None
-        container = pyxis_container(triples, site, lambda name: exported(self.invocation, name))
+        container = pyxis_container(triples, site, lookup)
         if container is not None and not any(container.span):
             container.span = self.invocation.name_span
         return container
