@@ -23,6 +23,7 @@ setup_env() in src/common/env.c, Slurm 20.11 to 26.05; seen on 22.05, 23.11, 24.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.expansion.early import (
     RANKS,
@@ -90,9 +91,10 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
         yield Finding(
             place_of(job, use.expansion),
             f"the batch shell expands ${use.expansion.name} to {value_in_batch(use.expansion.name)} before the srun on "
-            f"line {job.line(use.step.span.start)} starts, {luck}; {_repair(job, use)[0]}",
+            f"line {job.line(use.step.span.start)} starts, {luck}",
             "info",
             related=[(use.step.invocation.name_span, "the tasks start here")],
+            advice=partial(_advice, job, use),
         )
 
 
@@ -114,6 +116,10 @@ def _in_log_names(job: Job) -> Iterator[Finding]:
                 "warning",
                 fix=Fix(f"write {pattern}", [replace(place, pattern)]) if inside else None,
             )
+
+
+def _advice(job: Job, use: EarlyUse) -> str:
+    return _repair(job, use)[0]
 
 
 def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:

@@ -69,6 +69,7 @@ class Finding(NamedTuple):
     """One fault at one place. `severity` None means the card's.
 
     `fix`: or what makes it, which is asked only where the finding is reported: for repairs that take long to prove.
+    `advice`: what makes the end of the message, where that hangs on such a repair; asked likewise.
     """
 
     span: Span
@@ -76,6 +77,7 @@ class Finding(NamedTuple):
     severity: str | None = None
     related: Sequence[tuple[Span, str]] = ()
     fix: Fix | Callable[[], Fix | None] | None = None
+    advice: Callable[[], str] | None = None
 
 
 def corrected(span: Span, message: str, instead: str | None, edits: Sequence[Edit]) -> Finding:

@@ -157,6 +157,7 @@ def _prepared(settings: Settings) -> _AllPrepared:
 
 def _findings(prepared: _Prepared, jobs: list[Job], source: Source, settings: Settings) -> Iterable[Diagnostic]:
     found: dict[tuple[Span, str], Diagnostic] = {}
+    code = prepared.check.entry.code
     for job in jobs:
         if prepared.whole_script and job.limits.exhausted:
             continue
@@ -166,11 +167,13 @@ def _findings(prepared: _Prepared, jobs: list[Job], source: Source, settings: Se
             card, severity = prepared.check.card, prepared.severity
             if severity is None and (finding.severity or card.severity) != "info" and is_unfinished(job):
                 finding = finding._replace(severity="info")
+            level = severity or finding.severity or card.severity
+            if finding.advice is not None and settings.shows(code, level):
+                finding = finding._replace(message=f"{finding.message}; {finding.advice()}")
             key = (finding.span, finding.message)
             if key not in found:  # an inner script may be seen from more than one job
                 if callable(finding.fix):
-                    shown = settings.shows(prepared.check.entry.code, severity or finding.severity or card.severity)
-                    finding = finding._replace(fix=finding.fix() if shown else None)
+                    finding = finding._replace(fix=finding.fix() if settings.shows(code, level) else None)
                 placed, where, reached = _placed(finding, job.source)
                 if not reached or _is_wanted(prepared.check.entry, where.path, settings):
                     found[key] = _diagnostic(placed, where, reached, prepared.check, severity)

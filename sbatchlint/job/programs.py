@@ -9,7 +9,6 @@ from sbatchlint.job import Job
 from sbatchlint.job.argv import program_name
 from sbatchlint.job.once import once
 
-
 _index = attrgetter("index")
 
 
