@@ -42,6 +42,8 @@ _MOST_BYTES = 1 << 16
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if not job.source.mentions("json"):
+        return
     told = {each.index for each in commands_told(job, _may_name_config)}
     seen: set[Span] = set()
     for world in find_worlds(job) if told else ():

@@ -61,11 +61,11 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        if not step.several_nodes:
-            continue
+    steps = [step for step in job.steps if step.several_nodes]
+    told = bool(steps) and "cache" in all_words(job)
+    for step in steps:
         caches = list(cache_settings(step, job.site, CACHES))
-        if "cache" in all_words(job):
+        if told:
             caches += cache_options(step, job.site)
         shared = {each.name for each in caches if each.location.kind == SHARED}
         for cache in caches:

@@ -39,7 +39,7 @@ MEGATRON = Regex(r"megatron", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if "pretrain" not in job.source.text:
+    if not job.source.mentions("pretrain"):
         return
     if any("-e" in each.words and install_of(each) is not None for each in job.invocations):
         return

@@ -225,7 +225,7 @@ def _would_fit(job: Job, room: Room, together: list[Started], turns: list[int], 
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
     for number, each in zip(turns, together):
-        needed = claim_of(job, each.step, room, version, True)
+        needed = claim_of(job, each.step, room, version, exact=True)
         if needed is None or not needed.cpus:
             return False
         cpus += number * needed.cpus
@@ -296,7 +296,7 @@ def _advice(
         number = rounds if rounds > 1 else max(job.request.effective_tasks() or 0, 2)
     options = []
     if reasons & {"whole", "cpus"}:
-        claims = [claim_of(job, each.step, room, version, True) for each in (first, later)]
+        claims = [claim_of(job, each.step, room, version, exact=True) for each in (first, later)]
         needed = sum(each.cpus or 0 for each in claims if each is not None)
         if "cpus" in reasons or room.cpus and needed > room.cpus:
             return []

@@ -10,7 +10,8 @@ import pytest
 from sbatchlint.bash.values import text_of
 from sbatchlint.cli import main
 from sbatchlint.job import Job, Site
-from sbatchlint.source.text import Source
+from sbatchlint.source.text import Source, Span
+from sbatchlint.source.workspace import Workspace
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\n"
 EARLY = "torchrun --nnodes=2 --node_rank=$SLURM_NODEID --nproc_per_node=8 --master_addr=x train.py\n"
@@ -174,3 +175,10 @@ def test_more_files_than_are_read_are_told(project: Path) -> None:
     (project / "a.sbatch").write_text(HEAD + "".join(f"source {name}\n" for name in names))
     limit = job_of("a.sbatch").limits.met["files"]
     assert limit.span.start == len(HEAD) + sum(len(f"source {name}\n") for name in names[:20])
+
+
+def test_what_a_workspace_mentions_counts_attached_files() -> None:
+    workspace = Workspace(Source("echo one\n", "job.sh"))
+    assert workspace.mentions("one") and not workspace.mentions("two")
+    workspace.attach(Source("echo two\n", "env.sh"), Span(0, 0))
+    assert workspace.mentions("one") and workspace.mentions("two") and not workspace.mentions("three")

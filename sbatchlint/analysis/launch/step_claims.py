@@ -70,9 +70,13 @@ def _cpus_of(request: Request) -> int:
     return number + number % 2
 
 
-@once
 def claim_of(job: Job, step: Step, room: Room, version: str, exact: bool = False) -> Claim | None:
     """What a step claims in a release; None where that is not known. `exact`: as if it were told --exact."""
+    return _claim(job, step, room, version, exact)
+
+
+@once
+def _claim(job: Job, step: Step, room: Room, version: str, exact: bool) -> Claim | None:
     options, request, command = step.options, step.request, step.invocation
     if not step.certain or step.elsewhere or any(name in options or request.asked(name) for name in _UNCLEAR):
         return None
