@@ -55,12 +55,10 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
         return
+    if not request.values().keys().isdisjoint(UNCLEAR) or request.foreign_settings():
+        return
     by_variable = request.asked("cpus-per-task") and job.source.mentions("_NUM_THREADS")
     commands = job.invocations if by_variable else commands_told(job, _is_option)
-    if not commands:
-        return
-    if any(request.asked(name) for name in UNCLEAR) or request.foreign_settings():
-        return
     reported: set[Span] = set()
     for command in commands:
         step = step_around(command.context)

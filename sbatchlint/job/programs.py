@@ -1,6 +1,6 @@
 """The commands of a job by the programs that they call, and by the options that they are told."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from operator import attrgetter
 
@@ -30,15 +30,15 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
 
 
 @once
-def _words(job: Job) -> Iterable[str]:
+def _words(job: Job) -> dict[str, None]:
     """The words of all commands, each once."""
     return dict.fromkeys(chain.from_iterable([each.words for each in job.invocations]))
 
 
 @once
-def _options(job: Job) -> frozenset[str]:
-    """The words of all commands that begin with a dash, or hold a `=`."""
-    return frozenset([word for word in _words(job) if word[:1] == "-" or "=" in word])
+def _options(job: Job) -> list[str]:
+    """Those of them that begin with a dash, or hold a `=`."""
+    return [word for word in _words(job) if word[:1] == "-" or "=" in word]
 
 
 def commands_told(job: Job, fits: Callable[[str], object]) -> list[Invocation]:
