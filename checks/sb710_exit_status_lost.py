@@ -209,18 +209,20 @@ def _is_element(job: Job, loss: Loss) -> bool:
 def _giving_up(job: Job, found: Fates) -> Iterator[Finding]:
     """`exit`s before the work that follow on a message of an error, and give 0."""
     end = max((each.index for each in found.work), default=0)
-    called = [each for each in by_program(job).get("exit", ()) if 0 < each.index < end]
-    exits = [(message, each) for each in called if _gives_up(message := job.invocations[each.index - 1], each)]
-    if not exits:
+    places: dict[Span, tuple[Invocation, Invocation]] = {}  # a function may be called more than once
+    for each in by_program(job).get("exit", ()):
+        if 0 < each.index < end and _gives_up(message := job.invocations[each.index - 1], each):
+            places.setdefault(each.span, (message, each))
+    if not places:
         return
-    message, first = exits[0]
+    message, first = next(iter(places.values()))
     given = "0" if len(first.argv) > 1 else f"the status of `{message.name}`, which is 0"
-    plain = [each for _, each in exits if job.source.slice(each.span) in ("exit", "exit 0")]
+    plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
         f"the job gives up here, but ends with {given}, so it is COMPLETED; write `exit 1`",
-        related=[(message.span, "the message"), *((each.span, "here, too") for _, each in exits[1:])][:4],
-        fix=Fix("exit 1", [replace(each.span, "exit 1") for each in plain], safe=False) if plain else None,
+        related=[(message.span, "the message"), *((each, "here, too") for each in [*places][1:])][:4],
+        fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )
 
 
