@@ -7,7 +7,7 @@ lines, 20 files beside the script. What lies behind a bound counts as unknown, a
 mistakes there are not found. No real script that we know of is so large.
 
 A warning where statements or options were left out; where only a value was not followed to its end, or a file not
-read, advice.
+read, advice, which is shown all the same and does not fail the run.
 
 ## Fix
 
@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card(
-    "SB012", "evaluation-cut-short", severity="info", fix="never", since="0.1.0", seen="generated scripts",
+    "SB012", "evaluation-cut-short", severity="warning", fix="never", since="0.1.0", seen="generated scripts",
+    always_shown=True,
 )  # fmt: skip
 
 SAID = {
@@ -58,6 +59,21 @@ CASES = [
         srun ./a.out $A
         """,
         title="a value that doubles",
+        severity="info",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        all() { half; half; half; half; half; half; half; half; }
+        half() { third; third; third; third; third; third; third; third; }
+        third() { fourth; fourth; fourth; fourth; fourth; fourth; fourth; fourth; }
+        fourth() { fifth; fifth; fifth; fifth; fifth; fifth; fifth; fifth; }
+        fifth() { date; date; date; date; date; «date»; date; date; }
+        all
+        srun ./a.out
+        """,
+        title="32,768 commands",
     ),
     Good(
         """\

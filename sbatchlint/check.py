@@ -48,6 +48,7 @@ class Card(NamedTuple):
     `when`: what a script must have for it to have anything to say; None where it is always asked.
     `whole_script`: it speaks of what is missing, so it is silent where the script was not looked at to its end.
     `alone`: it judges a line or a command by itself, so that it speaks of a piece of a script (in a document) as well.
+    `always_shown`: it says what of the script was not looked at, so that not even --min-severity hides it.
     `seen`: what the fault is known from, as a phrase ("a live run of Slurm 23.11", "src/sbatch/opt.c of 26.05"); needed
     for a check that neither a real script nor a failure re-created from one has set off (tests/data/fired.txt).
     """
@@ -63,6 +64,7 @@ class Card(NamedTuple):
     seen: str = ""
     whole_script: bool = False
     alone: bool = False
+    always_shown: bool = False
 
 
 class Finding(NamedTuple):

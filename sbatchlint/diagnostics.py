@@ -26,6 +26,7 @@ class Diagnostic(NamedTuple):
     """A finding as reports and `--fix` see it; its fix is safe only where the engine agrees.
 
     `reached`: for a finding in a file that the script reads or starts, the place that led there, as `path:row`.
+    `always_shown`: whatever the settings say of its severity.
     """
 
     code: str
@@ -38,6 +39,7 @@ class Diagnostic(NamedTuple):
     source: Source
     url: str
     reached: str = ""
+    always_shown: bool = False
 
 
 class Fault(NamedTuple):

@@ -13,6 +13,7 @@ from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import Job
 from sbatchlint.registry import Check, Entry, registry
 from sbatchlint.settings import Settings
+from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import covered
 from sbatchlint.source.text import Source, Span
@@ -222,6 +223,8 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
     for start, end in spans:
         if not 0 <= start <= end <= size:
             raise ValueError(f"span {start}:{end} lies outside of the file ({size} characters)")
+    if fix is not None and len(fix.edits) > 1:
+        in_order(fix.edits)  # a fix whose edits overlap is a fault of its check, and of no report
     if fix is not None and may_have_slots(source.text) and _fills_in(source.text, fix):
         fix = None
     if fix is not None and fix.safe and drops_comment(source.text, fix):
@@ -237,6 +240,7 @@ def _diagnostic(finding: Finding, source: Source, reached: str, check: Check, se
         source,
         check.entry.url,
         reached,
+        check.card.always_shown,
     )
 
 

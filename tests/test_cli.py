@@ -339,6 +339,13 @@ def test_a_fault_of_a_check_is_told_and_the_others_go_on(command: Command) -> No
     assert command("a.sbatch", "--exit-zero").code == 3
 
 
+def test_a_fix_that_overlaps_itself_is_a_fault_of_its_check(command: Command) -> None:
+    command.write("a.sbatch", f"{HEAD}OVERLAP WRONG\n")
+    result = command("a.sbatch")
+    assert result.code == 3
+    assert "toy-wrong" in result.out and "toy-crash on a.sbatch (ValueError: overlapping edits)" in result.err
+
+
 def test_many_files_in_several_processes(command: Command) -> None:
     for number in range(30):
         command.write(f"{number:02}.sbatch", f"{HEAD}echo {'WRONG' if number % 3 else 'fine'}\n")

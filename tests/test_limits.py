@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
+import subprocess
 import sys
 import time
 import weakref
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -50,6 +53,23 @@ def test_what_stands_behind_too_many_statements_is_not_judged() -> None:
 def test_a_check_of_what_is_missing_is_silent_where_the_end_was_not_seen() -> None:
     assert "SB710" in codes("python train.py | tee log\necho done\n")
     assert "SB710" not in codes("python train.py | tee log\n" + "echo x\n" * MOST_WORK)
+
+
+@pytest.mark.parametrize(
+    ("body", "severity", "code"),
+    [
+        ('A="$A$A"\n' * 60 + "srun a $A\n", "warning", 0),
+        ("echo x\n" * MOST_WORK, "warning", 1),
+        ("echo x\n" * MOST_WORK, "error", 0),
+    ],
+    ids=range(3),
+)
+def test_a_run_says_what_was_not_looked_at(tmp_path: Path, body: str, severity: str, code: int) -> None:
+    (tmp_path / "a.sbatch").write_text(f"{HEAD}A=x\n{body}")
+    command = [sys.executable, "-m", "sbatchlint", f"--min-severity={severity}", "--output-format=json", "a.sbatch"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    (found,) = json.loads(done.stdout)
+    assert (found["code"], done.returncode) == ("SB012", code)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
             write(path, Source.encode(source.text), data)
         except InputError as error:
             return Outcome(path, [], faults=tuple(inspection.faults), error=str(error))
-    shown = [each for each in inspection.diagnostics if settings.shows(each.code, each.severity)]
+    found = inspection.diagnostics
+    shown = [each for each in found if each.always_shown or settings.shows(each.code, each.severity)]
     if shown:
         from sbatchlint.source.secrets import covered_source  # with the engine
 
@@ -87,8 +88,8 @@ def process(script: Script, resolver: Resolver, mode: Mode, recording: bool = Fa
     return Outcome(
         path,
         shown,
-        hidden=len(inspection.diagnostics) - len(shown),
-        failing=sum(settings.fails(each.severity) for each in shown),
+        hidden=len(found) - len(shown),
+        failing=sum(settings.fails(each.severity) and settings.shows(each.code, each.severity) for each in shown),
         applied=applied,
         refused=refused,
         diff=diff,

@@ -23,15 +23,27 @@ def overlap(first: Iterable[Edit], second: Iterable[Edit]) -> bool:
     )
 
 
-def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made. Only those may overlap that remove; insertions at one place keep their order."""
-    parts: list[str] = []
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits by their places; insertions at one place keep their order.
+
+    Raises `ValueError` where they overlap, which only those may that remove.
+    """
+    ordered = sorted(edits, key=lambda edit: (edit.span.start, edit.span.end))
     at, removing = 0, False
-    for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
-        if edit.span.start < at and (edit.content or not removing):
+    for (start, end), content in ordered:
+        if start < at and (content or not removing):
             raise ValueError("overlapping edits")
-        parts.append(text[at : edit.span.start])
-        parts.append(edit.content)
-        at, removing = max(at, edit.span.end), not edit.content
+        at, removing = max(at, end), not content
+    return ordered
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits made; see `in_order`."""
+    parts: list[str] = []
+    at = 0
+    for (start, end), content in in_order(edits):
+        parts.append(text[at:start])
+        parts.append(content)
+        at = max(at, end)
     parts.append(text[at:])
     return "".join(parts)
