@@ -37,6 +37,8 @@ class Workspace(Source):
         self.text = source.text
         self.path = source.path
         self.newline = source.newline
+        self.is_fragment = source.is_fragment
+        self.is_plain = False
         self._line_starts = source._line_starts
         self._bases: list[int] = []
         self._parts: list[tuple[Source, Span]] = []

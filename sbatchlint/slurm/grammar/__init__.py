@@ -5,6 +5,7 @@ and are taken without loading any of them.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.slurm.options import Option
@@ -36,8 +37,14 @@ def refusals(option: Option, value: str, versions: tuple[str, ...], command: str
 
     `value`: as `command` gets it, known as a whole. What only a site's configuration decides is no refusal.
     """
+    if option.kind not in _FAMILY:
+        return ()
+    return (_kept if len(value) <= _LONGEST_KEPT else _refusals)(option, value, versions, command)
+
+
+def _refusals(option: Option, value: str, versions: tuple[str, ...], command: str) -> tuple[Refusal, ...]:
     plain = _PLAIN.get(option.kind)
-    if option.kind not in _FAMILY or plain is not None and plain(value):
+    if plain is not None and plain(value):
         return ()
     judge = _judge(_FAMILY[option.kind])
     found: dict[Refusal, list[str]] = {}
@@ -52,6 +59,9 @@ def refusals(option: Option, value: str, versions: tuple[str, ...], command: str
         for refusal, chosen in found.items()
     )
 
+
+_kept = lru_cache(maxsize=1024)(_refusals)  # scripts ask for the same times and counts
+_LONGEST_KEPT = 80
 
 # Options whose values srun takes otherwise than sbatch.
 _OWN_OF_SRUN = ("gres-flags",)
