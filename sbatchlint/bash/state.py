@@ -26,6 +26,7 @@ from sbatchlint.bash.variables import (
 NOT_CHANGING = str.maketrans("", "", "Ar")
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
+NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
 _UNSET = (Alternative(None),)
 
 

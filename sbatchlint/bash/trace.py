@@ -95,7 +95,8 @@ class Context:
         """Whether the command may run several times."""
         return bool(self.loops)
 
-    def replace(self, **changes: object) -> "Context":
+    def copy(self) -> "Context":
+        """A context to be changed before anything else sees it."""
         new = Context.__new__(Context)
         new.phase = self.phase
         new.parent = self.parent
@@ -110,16 +111,20 @@ class Context:
         new.shell = self.shell
         new.loops = self.loops
         new.background = self.background
+        return new
+
+    def replace(self, **changes: object) -> "Context":
+        new = self.copy()
         for name, value in changes.items():
             setattr(new, name, value)
         return new
 
-    def in_shell(self, kind: str, span: Span, **changes: object) -> "Context":
-        """The context inside another process, which this one's shell starts."""
-        shell = Shell(kind, self.shell, span)
-        new = self.replace(shell=shell, **changes)
+    def in_shell(self, kind: str, span: Span) -> "Context":
+        """The context inside another process, which this one's shell starts; it may be changed like a copy."""
+        new = self.copy()
+        new.shell = Shell(kind, self.shell, span)
         if kind == "background":
-            new.background = shell
+            new.background = new.shell
         return new
 
 

@@ -1,8 +1,11 @@
 """Shell arithmetic: `$((…))`, `((…))`, `let`, subscripts. Values are integers or None (unknown)."""
 
 import re
+from functools import lru_cache
 from typing import Protocol
 
+from sbatchlint.bash.syntax.parser import parse_word_text
+from sbatchlint.bash.syntax.tree import Word
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
@@ -140,20 +143,26 @@ def combine(operator: str, left: int | None, right: int | None) -> int | None:
 Target = tuple[str, int | str | None]
 
 
+@lru_cache(maxsize=256)  # all turns of a loop, and many scripts, compute the same
+def _tokens(text: str) -> tuple[tuple[str, str, int], ...]:
+    """The kind, the text and the end of each token."""
+    found: list[tuple[str, str, int]] = []
+    at = 0
+    while at < len(text):
+        match = TOKEN.match(text, at)
+        if not match or match.lastgroup is None:
+            raise NotUnderstood(text)
+        found.append((match.lastgroup, match[match.lastgroup], match.end()))
+        at = match.end()
+    return tuple(found)
+
+
 class _Evaluator:
     """Parses and evaluates in one pass; operands that must not be evaluated are only parsed."""
 
     def __init__(self, text: str, names: ArithmeticVariables, depth: int) -> None:
         self.text = text
-        self.tokens: list[tuple[str, str, int]] = []
-        at = 0
-        text = text.rstrip()
-        while at < len(text):
-            match = TOKEN.match(text, at)
-            if not match or match.lastgroup is None:
-                raise NotUnderstood(text)
-            self.tokens.append((match.lastgroup, match[match.lastgroup], match.end()))
-            at = match.end()
+        self.tokens = _tokens(text.rstrip())
         self.at = 0
         self.names = names
         self.depth = depth
@@ -303,6 +312,16 @@ class _Evaluator:
                 return None
             return _wrapped({"-": -value, "+": value, "!": int(not value), "~": ~value}[text])
         raise NotUnderstood(text)
+
+
+@lru_cache(maxsize=128)
+def _parsed(text: str) -> Word:
+    return parse_word_text(text, 0, len(text))
+
+
+def parsed(text: str) -> Word:
+    """An expression as a word, whose `$…` are not yet replaced."""
+    return _parsed(text) if len(text) <= LONGEST else parse_word_text(text, 0, len(text))
 
 
 def evaluate(text: str, names: ArithmeticVariables, depth: int = 0) -> int | None:

@@ -21,7 +21,6 @@ from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
 from sbatchlint.bash.limits import MOST_CHARACTERS, MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES
-from sbatchlint.bash.syntax.parser import parse_word_text
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     Broken,
@@ -206,13 +205,15 @@ class WordExpander:
         plain: list[Pieces] = []  # fields of words without alternatives, added to all results at once
         is_plain, begin = scope.text.is_plain, scope.text.start
         for word in words:
-            part = word.parts[0] if len(word.parts) == 1 else None
-            if isinstance(part, Literal) and (part.quoted or "~" not in part.text and "{" not in part.text):
-                if is_plain and len(part.text) == part.end - part.start:
-                    plain.append((Piece(part.text, begin + part.start, begin + part.end),))
-                else:
-                    plain.append(self.literal(part, scope))
-                continue
+            parts = word.parts
+            if len(parts) == 1 and type(part := parts[0]) is Literal:
+                text = part.text
+                if part.quoted or "~" not in text and "{" not in text:
+                    if is_plain and len(text) == part.end - part.start:
+                        plain.append((Piece(text, begin + part.start, begin + part.end),))
+                    else:
+                        plain.append(self.literal(part, scope))
+                    continue
             choices = self.fields(word, scope)
             if len(choices) == 1 and not choices[0][1]:
                 plain.extend(choices[0][0])
@@ -264,8 +265,12 @@ class WordExpander:
                 return (Piece(part.text, text.start + start, text.start + end),)
             pieces = text.pieces(start, end)
             if UNKNOWN_CHARACTER in part.text:
+                is_open = not part.quoted
                 pieces = tuple(
-                    [piece.replace(open=not part.quoted) if piece.text is None else piece for piece in pieces]
+                    [
+                        Piece(None, piece.start, piece.end, piece.expansion, is_open) if piece.text is None else piece
+                        for piece in pieces
+                    ]
                 )
             return pieces
         span = text.span(start, end)
@@ -313,14 +318,15 @@ class WordExpander:
             return pieces, 0
         is_plain, begin = scope.text.is_plain, scope.text.start
         for number, part in enumerate(parts):
-            if isinstance(part, Literal):
-                if not part.quoted and "~" in part.text:
+            if type(part) is Literal:
+                text = part.text
+                if not part.quoted and "~" in text:
                     return pieces, number
-                if is_plain and len(part.text) == part.end - part.start:
-                    pieces.append(Piece(part.text, begin + part.start, begin + part.end))
+                if is_plain and len(text) == part.end - part.start:
+                    pieces.append(Piece(text, begin + part.start, begin + part.end))
                     continue
                 field: Pieces | None = self.literal(part, scope)
-            elif isinstance(part, Parameter) and (part.quoted or not split):
+            elif type(part) is Parameter and (part.quoted or not split):
                 field = self.parameters.settled(part, scope, False)
             else:
                 return pieces, number
@@ -477,7 +483,7 @@ class WordExpander:
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
         """An arithmetic expression as a word of a text of its own, so that parsing costs its length, not the file's."""
         text = Text(scope.text.pieces(start, end))
-        return parse_word_text(text.string, 0, len(text.string)), Scope(scope.state, text, scope.context)
+        return arithmetic.parsed(text.string), Scope(scope.state, text, scope.context)
 
     def note_names(self, start: int, end: int, scope: Scope) -> None:
         """Records the variables that an expression names without `$`."""

@@ -104,7 +104,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             state = interpreter.statement(statement, Scope(state, scope.text, context)) if state is not None else None
         if state is None or not condition:
             break
-        here = Scope(state, scope.text, context.replace(tested=True))
+        here = Scope(state, scope.text, context.copy())
+        here.context.tested = True
         key = condition_key(interpreter, condition[-1], here)
         restricted = restricted_variables(interpreter, condition[-1], here)
         state = interpreter.statement(condition[-1], here)
@@ -115,11 +116,10 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             own = passed | frozenset(((key, 0),))
             guards = merge_guards(context.guards, own)
             if guards is not None:
-                arm = context.replace(
-                    guards=guards, conditional=context.conditional or truth is None, restricted=restricted
-                )
-                if truth is True:
-                    arm = context
+                arm = context
+                if truth is None:
+                    arm = context.copy()
+                    arm.guards, arm.conditional, arm.restricted = guards, True, restricted
                 exits = interpreter.failed_exits
                 end = interpreter.statements(body, Scope(state.copy(), scope.text, arm))
                 if truth is True and end is None and interpreter.failed_exits > exits:
@@ -132,9 +132,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             break
         if truth is None:
             passed = passed | frozenset(((key, 1),))
-            context = context.replace(conditional=True)
-            if restricted != context.restricted:
-                context = context.replace(restricted=restricted)
+            context = context.copy()
+            context.conditional, context.restricted = True, restricted
     if state is not None:
         guards = merge_guards(scope.context.guards, passed)
         if guards is not None:
@@ -142,7 +141,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             if node.otherwise is None:
                 state.status = 0
             else:
-                arm = context.replace(guards=guards)
+                arm = context.copy()
+                arm.guards = guards
                 state = interpreter.statements(node.otherwise, Scope(state, scope.text, arm))
             ends.append((state, passed))
     return join(ends, scope.context.phase)
@@ -179,11 +179,10 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             continue
         certain = alone and (truth is True or waiting is None)
         alone = False
-        context = scope.context.replace(
-            guards=scope.context.guards if certain else guards,
-            conditional=scope.context.conditional or not certain,
-            restricted=restricted,
-        )
+        context = scope.context.copy()
+        context.restricted = restricted
+        if not certain:
+            context.guards, context.conditional = guards, True
         taken = waiting.copy() if waiting is not None and truth is not False else None
         if taken is not None and not body:
             taken.status = 0

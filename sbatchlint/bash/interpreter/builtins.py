@@ -6,22 +6,20 @@ from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
 from sbatchlint.bash.interpreter.conditions import test_status
-from sbatchlint.bash.interpreter.declarations import declare, unset
+from sbatchlint.bash.interpreter.declarations import unset
 from sbatchlint.bash.interpreter.double_brackets import is_set
 from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.state import STDOUT, State
-from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text, text_of
 from sbatchlint.source.numbers import is_number, parse_integer
 
 Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
-Declaration = Callable[[Interpreter, Simple, Scope], None]
 
 LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "a": "allexport"}
 
 
-DECLARATIONS: dict[str, Declaration] = dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), declare)
+DECLARATIONS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
 # --- control -------------------------------------------------------------------------------------

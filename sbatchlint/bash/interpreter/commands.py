@@ -1,11 +1,11 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
+from sbatchlint.bash.interpreter.declarations import declare
 from sbatchlint.bash.interpreter.double_brackets import Condition
 from sbatchlint.bash.interpreter.protocol import Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
@@ -30,14 +30,13 @@ def run_simple(
             expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
         return [], scope.state
-    first = node.words[0]
-    if isinstance(first, Word):
-        declaration = builtins.DECLARATIONS.get(scope.text.string[first.start : first.end])
-        if declaration is not None:
-            expand_redirects(interpreter.expander, node.redirects, scope)
-            declaration(interpreter, node, scope)
-            return [], scope.state
-    words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
+    words: Sequence[Word] = node.words  # type: ignore[assignment]  # only declarations take assignments as arguments
+    start, end = words[0].start, words[0].end
+    first = words[0].parts[0] if words[0].parts else None
+    if type(first) is Literal and first.text in builtins.DECLARATIONS and scope.text.string[start:end] == first.text:
+        expand_redirects(interpreter.expander, node.redirects, scope)
+        declare(interpreter, node, scope)
+        return [], scope.state
     if interpreter.silent:
         words = _expanded_silently(interpreter, node, words, scope)
         if not words:
@@ -47,7 +46,7 @@ def run_simple(
     choices = interpreter.expander.argv(words, scope)
     variables = _variables_before(interpreter, node, scope) if node.assignments else ()
     redirects, heredoc = expand_redirects(interpreter.expander, node.redirects, scope) if node.redirects else ((), None)
-    span = scope.text.span(words[0].start, node.words[-1].end)
+    span = scope.text.span(start, node.words[-1].end)
     if redirects or len(choices) > 1:
         interpreter.charge(len(choices) - 1 + len(redirects), span)
     invocations: list[Invocation] = []
@@ -64,7 +63,7 @@ def run_simple(
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         own_scope = scope if state is scope.state and context is scope.context else Scope(state, scope.text, context)
         # the state of a command that is not recorded is never looked at
-        seen = state if interpreter.silent else snapshot(state, variables)
+        seen = state if interpreter.silent else snapshot(state, variables) if variables else state.copy()
         invocation = Invocation(argv, variables, redirects, span, context, seen, guards, "")
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
@@ -161,8 +160,8 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     return Condition(interpreter, node.words, values, scope).status()
 
 
-def snapshot(state: State, variables: Sequence[tuple[str, Pieces]] = ()) -> State:
-    """A copy of the state as a command sees it, with the `NAME=value` before it."""
+def snapshot(state: State, variables: Sequence[tuple[str, Pieces]]) -> State:
+    """A copy of the state as a command sees it that has `NAME=value` before it."""
     copy = state.copy()
     for name, field in variables:
         copy.variables[name] = Variable((Alternative((field,)),), exported=True)

@@ -7,11 +7,11 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.protocol import Interpreter, LoopFrame, T
 from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, Limits, WorkBudgetExceeded
-from sbatchlint.bash.state import STDOUT, State, join
+from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
 from sbatchlint.bash.syntax.tree import Assignment, Redirect, Statement
 from sbatchlint.bash.trace import Redirection, Trace
 from sbatchlint.bash.values import Phase, Pieces
-from sbatchlint.bash.variables import Alternative
+from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.source.text import Span
 
 # At most so many statements of a loop, and of all loops together, are walked without being recorded.
@@ -126,7 +126,9 @@ class ControlFlow(Interpreter):
         self.return_states, self.exit_states, self.loops = [[]] if self.return_states else [], [], []
         try:
             end = walk()
-            ends = [end, *self.exit_states, *(each for states in self.return_states for each in states)]
+            ends = [end, *self.exit_states]
+            for states in self.return_states:
+                ends += states
         finally:
             self.return_states, self.exit_states, self.loops = outer
         return self.merge(ends, scope.context.phase)
@@ -150,16 +152,16 @@ class ControlFlow(Interpreter):
         if old is None:
             return
         if pieces is None:
-            scope.state.variables[STDOUT] = old._replace(alternatives=(Alternative(None),))
+            scope.state.variables[STDOUT] = UNKNOWN_OUTPUT
             return
         phase = scope.context.phase
         changed = []
         for each in old.alternatives:
             if each.fields is not None and pieces:
                 whole = self.limits.bounded(each.fields[0] + pieces, MOST_PARTS, pieces[0].span, phase)
-                each = each._replace(fields=(whole,))
+                each = Alternative((whole,), each.guards)
             changed.append(each)
-        scope.state.variables[STDOUT] = old._replace(alternatives=tuple(changed))
+        scope.state.variables[STDOUT] = Variable(tuple(changed))
 
     def captured_output(self, end: State | None, scope: Scope) -> Pieces | None:
         """What was written to standard output; None where it is unknown, or differs between branches."""

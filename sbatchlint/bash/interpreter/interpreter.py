@@ -17,7 +17,7 @@ from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_w
 from sbatchlint.bash.interpreter.protocol import Hooks, Interpreter
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import MOST_WORK, WORK_OF, WorkBudgetExceeded
-from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
+from sbatchlint.bash.state import NO_OUTPUT, STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -39,7 +39,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.trace import Context, Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
-from sbatchlint.bash.variables import Alternative, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import Guards, merge_guards
 from sbatchlint.source.text import Span
 
 DEEPEST = 6
@@ -189,7 +189,7 @@ class ScriptInterpreter(ControlFlow):
             inner = Scope(scope.state.copy(), scope.text, context.in_shell("pipeline", span))
             inner.state.stdin = given
             if number < final:
-                inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
+                inner.state.variables[STDOUT] = NO_OUTPUT
             first = len(self.trace.invocations)
             end, invocations = self.element(element, inner, Text(given) if number and given is not None else None)
             if not isinstance(element, Simple):
@@ -229,7 +229,8 @@ class ScriptInterpreter(ControlFlow):
         return self.subshell(walk, scope), invocations
 
     def on_andor(self, node: AndOr, scope: Scope) -> State | None:
-        tested = scope.context.replace(tested=True)
+        tested = scope.context.copy()
+        tested.tested = True
         restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
         left = self.statement(node.left, Scope(scope.state, scope.text, tested))
@@ -252,9 +253,9 @@ class ScriptInterpreter(ControlFlow):
             return left
         # `workload && next`: the rest runs in the normal case
         usual = node.operator == "&&" and restricted == scope.context.restricted
-        context = scope.context.replace(
-            conditional=scope.context.conditional or not usual, guards=guards, restricted=restricted
-        )
+        context = scope.context.copy()
+        context.conditional = context.conditional or not usual
+        context.guards, context.restricted = guards, restricted
         right = self.statement(node.right, Scope(left.copy(), scope.text, context))
         return join([(left, frozenset(((guard, 1 - arm),))), (right, frozenset(((guard, arm),)))], scope.context.phase)
 
@@ -336,14 +337,19 @@ class ScriptInterpreter(ControlFlow):
         """See `Substituter.output`."""
         first = len(self.trace.invocations)
         span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
-        context = scope.context.in_shell("substitution", span, captured=True, tested=False)
+        context = scope.context.in_shell("substitution", span)
+        context.captured, context.tested = True, False
         inner = Scope(scope.state.copy(), scope.text, context)
-        inner.state.variables[STDOUT] = Variable((Alternative(((),)),))
+        inner.state.variables[STDOUT] = NO_OUTPUT
         end = self.subshell(lambda: self.statements(body, inner), scope)
         for each in self.trace.invocations[first:]:
-            names.append(tuple(word for field in each.argv if (word := text_of(field)) is not None))
+            words = []
             for field in each.argv:
+                word = text_of(field)
+                if word is not None:
+                    words.append(word)
                 inputs.extend(expansions(field))
+            names.append(tuple(words))
             if each.stdin is not None:
                 inputs.extend(expansions(each.stdin.field))
         if end is None or end.doubtful and not scope.state.doubtful:

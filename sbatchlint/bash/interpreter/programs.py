@@ -218,7 +218,8 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
             state.variables[name] = Variable(())
         for name, field in spawn.variables:
             state.variables[name] = Variable((Alternative((field,)),), exported=True)
-    context = scope.context.in_shell("program", invocation.span, parent=invocation, phase=phase)
+    context = scope.context.in_shell("program", invocation.span)
+    context.parent, context.phase = invocation, phase
     return Scope(state, scope.text, context)
 
 
