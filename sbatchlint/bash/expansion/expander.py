@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
+from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combine
 from sbatchlint.bash.expansion.field_splitting import (
     Segment,
     Segments,
@@ -36,50 +37,11 @@ from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Guards, merg
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-# A command has at most this many combinations; the word that would exceed them becomes unknown.
-MOST_COMBINATIONS = 12
 # Names of variables that arithmetic reads.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 # A tilde that stands for a folder, at the beginning of a word or behind `=` and `:`.
 TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
-
-
-def combine(choices: list[list[Choice]], limit: int = MOST_COMBINATIONS) -> list[Choice]:
-    """All consistent combinations of the alternatives of consecutive parts."""
-    results: list[Choice] = [((), NO_GUARDS)]
-    for each in choices:
-        extended: list[Choice] = []
-        for segments, guards in results:
-            for more, other in each:
-                merged = merge_guards(guards, other)
-                if merged is not None:
-                    extended.append((segments + more, merged))
-        if len(extended) > limit and len(each) > 1:
-            widened = _widened(each)
-            extended = [(segments + widened, guards) for segments, guards in results]
-        results = extended
-    return results
-
-
-def _widened(choices: list[Choice]) -> Segments:
-    """One unknown in place of too many alternatives."""
-    inputs: dict[Expansion, None] = {}
-    model: Piece | None = None
-    split = several = False
-    for segments, _ in choices:
-        for pieces, splitting in segments:
-            split = split or splitting
-            several = several or pieces is None
-            for piece in pieces or ():
-                model = model or piece
-                if piece.expansion is not None:
-                    inputs[piece.expansion] = None
-    if model is None:
-        return ()
-    first = next(iter(inputs), None)
-    expansion = None if first is None else first._replace(inputs=flattened((*first.inputs, *inputs)))
-    return (((Piece(None, model.start, model.end, expansion, open=split or several),), split),)
 
 
 class WordExpander:
@@ -147,10 +109,10 @@ class WordExpander:
         begun, at = self._plain(parts, scope, False)
         if at == len(parts):
             return [(self._bounded(begun, word, scope, most), NO_GUARDS)]
-        return [
-            (self._bounded(joined(segments), word, scope, most), guards)
-            for segments, guards in self._segments(parts, at, begun, scope, False, tilde)
-        ]
+        values: list[tuple[Pieces, Guards]] = []
+        for segments, guards in self._segments(parts, at, begun, scope, False, tilde):
+            values.append((self._bounded(joined(segments), word, scope, most), guards))
+        return values
 
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
         """The pieces of a value, but for empty ones, and at most so many."""
@@ -494,7 +456,7 @@ class WordExpander:
         if word.end > MOST_NOTED:
             self.substituter.limits.note("value", scope.text.span(0, word.end))
             return
-        for part in word.parts:
+        for part in word.parts if trace.is_kept else ():
             if isinstance(part, Literal) and len(part.text) == part.end - part.start:
                 for match in NAMES.finditer(part.text):
                     start, end = part.start + match.start(), part.start + match.end()

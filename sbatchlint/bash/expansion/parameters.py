@@ -107,7 +107,7 @@ class ParameterExpander:
             changed = transformed(self.expander, choices, part, scope, span)
         else:
             changed = choices
-        if any(fields is None for fields, _ in choices) and not subject.several:
+        if not subject.several and any(fields is None for fields, _ in choices):
             note_unset(scope)
         return [(self._segments(fields or (), subject, part, scope, span, split), guards) for fields, guards in changed]
 

@@ -34,7 +34,8 @@ def run_simple(
     start, end = words[0].start, words[0].end
     first = words[0].parts[0] if words[0].parts else None
     if type(first) is Literal and first.text in builtins.DECLARATIONS and scope.text.string[start:end] == first.text:
-        expand_redirects(interpreter.expander, node.redirects, scope)
+        if node.redirects:
+            expand_redirects(interpreter.expander, node.redirects, scope)
         declare(interpreter, node, scope)
         return [], scope.state
     if interpreter.silent:

@@ -75,6 +75,8 @@ class ControlFlow(Interpreter):
 
     def merge(self, states: Sequence[State | None], phase: Phase) -> State | None:
         """The joined state of branches of which exactly one runs."""
+        if len(states) == 1:
+            return states[0]
         live = [each for each in states if each is not None]
         if len(live) < 2:
             return live[0] if live else None

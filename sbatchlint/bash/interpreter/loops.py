@@ -70,7 +70,7 @@ class Iterations:
     """The states of a loop that was unrolled."""
 
     def __init__(self) -> None:
-        self.before: list[State] = []  # at each evaluation of the condition
+        self.before: list[State] = []  # at each evaluation of a condition that runs commands
         self.entries: list[State] = []
         self.final: State | None = None
 
@@ -237,7 +237,8 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Turn | No
     state = scope.state.copy()
     status: int | None = 0
     for iteration in range(MOST_ITERATIONS + 1):
-        found.before.append(state.copy())
+        if loop.condition:
+            found.before.append(state.copy())
         goes_on, begun = loop.begin(state, iteration, scope.context)
         if begun is None:
             break
