@@ -48,7 +48,7 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
     if statement.end - statement.start > MOST_OPERATED:
         return interpreter.new_key("if")
     source = scope.text.string[statement.start : statement.end]
-    if source.split(None, 1)[:1] and source.split(None, 1)[0] in CHANGING:
+    if not CHANGING.isdisjoint(source.split(None, 1)[:1]):
         return interpreter.new_key("if")
     return _key(interpreter, "if", source, scope)
 
