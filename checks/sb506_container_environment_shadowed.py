@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         exported = {
             name: each
-            for name, each in step.invocation.state.variables.where(_is_exported).items()
+            for name, each in step.invocation.state.variables.where(_may_be_defined).items()
             if name not in container.passed and _may_be_shadowed(name, each, container)
         }
         # those that a program of the step has from the batch shell, and from nowhere else
@@ -89,13 +89,14 @@ def _pass(job: Job, step: Step, option: str) -> Fix | None:
     return None if edits is None else Fix("let the script's values win", edits)
 
 
-def _is_exported(_: str, variable: Variable) -> bool:
-    return variable.exported
+def _may_be_defined(name: str, variable: Variable) -> bool:
+    """Whether a variable is exported, and of those that images define or pyxis removes."""
+    return variable.exported and (name in FOLDERS or name in REMOVED or DEFINED.fullmatch(name) is not None)
 
 
 def _may_be_shadowed(name: str, variable: Variable, container: Container) -> bool:
     if name not in FOLDERS:
-        return bool(variable.alternatives) and (name in REMOVED or DEFINED.fullmatch(name) is not None)
+        return bool(variable.alternatives)
     # the first folder of the list lies in a mount of the container
     lists = [each.fields[0] for each in variable.alternatives if each.fields]
     return any((first := partition(each, ":")[0]) and mount_of(first, container) is not None for each in lists)

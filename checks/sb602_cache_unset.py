@@ -56,9 +56,9 @@ def check(job: Job) -> Iterator[Finding]:
             container = container_of(command)
             if command.state.sourced or container is not None and container.hidden_environment:
                 continue
-            program = python_program(job, command)
             for name in _unset_caches(step, command, container):
-                if name == "NEMO_HOME" and program is not None and program.complete and not _is_nemo(program):
+                program = python_program(job, command) if name == "NEMO_HOME" else None
+                if program is not None and program.complete and not _is_nemo(program):
                     continue
                 severe = name == "NEMO_HOME" and not (container is not None and container.home_mounted)
                 yield Finding(
@@ -100,7 +100,8 @@ def _is_named(command: Invocation, container: Container | None, *names: str) -> 
     """Whether the script gives one of the variables, in whatever way."""
     return any(
         is_set(command, name)
-        or container is not None and name in container.passed
+        or container is not None
+        and name in container.passed
         or any(name in word for word in command.words)
         for name in names
     )

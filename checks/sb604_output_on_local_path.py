@@ -189,10 +189,9 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
 def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The options that say where a program writes, with their values."""
     argv = command.argv
-    for number, word in enumerate(command.words[1:], 1):
-        if not names_output(word):
-            continue
-        text = word.partition("=")[0]
+    words = command.words
+    for number in [number for number, told in enumerate(map(names_output, words)) if told and number]:
+        text = words[number].partition("=")[0]
         _, value = partition(argv[number], "=")
         if value is None and not text.startswith("-"):
             continue
@@ -236,7 +235,7 @@ def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
 # --- files for others --------------------------------------------------------------------------------
 
 
-_MAKING = ("mkdir", "tee", "cp", "mv", "git")
+_MAKING = frozenset({"mkdir", "tee", "cp", "mv", "git"})
 
 
 class Made(NamedTuple):
@@ -273,7 +272,8 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
 
 def _made_for_submitted(job: Job) -> Iterator[Finding]:
     """What a script of the login node makes on that, and a job that it submits is to find."""
-    sbatches = [each for each in job.invocations if each.name == "sbatch" and each.phase is Phase.SUBMIT]
+    called = by_program(job).get("sbatch", ())
+    sbatches = [each for each in called if each.name == "sbatch" and each.phase is Phase.SUBMIT]
     if not sbatches:
         return
     made = _made(job, Phase.SUBMIT)

@@ -25,6 +25,7 @@ from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launchers import python_of, recognise
+from sbatchlint.job.programs import all_words
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
@@ -39,13 +40,13 @@ MEGATRON = Regex(r"megatron", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.source.mentions("pretrain"):
+    if "pretrain_" not in all_words(job):
         return
     if any("-e" in each.words and install_of(each) is not None for each in job.invocations):
         return
     seen: set[Span] = set()
     for command in job.invocations:
-        if not any("pretrain_" in word for word in command.words) or command.children or command.state.sourced:
+        if command.children or command.state.sourced or "pretrain_" not in "\n".join(command.words):
             continue
         kind, field = _program(command)
         if field is None or span_of(field) in seen or _is_on_path(command):

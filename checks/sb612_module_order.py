@@ -26,6 +26,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import by_program
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -144,8 +145,9 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
         if not command.context.conditional and not command.context.looped
         for module, span in _loaded(command)
     ]
+    names = {module.lower() for _, module, _ in loaded}
     runs: dict[str, list[Invocation]] = {}
-    for command in own if loaded else ():
+    for command in own if not names.isdisjoint(map(_plain, by_program(job))) else ():
         name = _program(command)
         if name:
             runs.setdefault(name, []).append(command)
@@ -169,7 +171,12 @@ def _program(command: Invocation) -> str:
     while len(last.children) == 1 and container_of(last.children[0]) is None:
         last = last.children[0]
     name = last.name or ""
-    return "" if name in ("module", "ml", "which", "command", "type") else name.rstrip("0123456789.").lower()
+    return "" if name in ("module", "ml", "which", "command", "type") else _plain(name)
+
+
+def _plain(name: str) -> str:
+    """The name of a program without its version."""
+    return name.rstrip("0123456789.").lower()
 
 
 def _loads_any(command: Invocation, before: Invocation) -> bool:

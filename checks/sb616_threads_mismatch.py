@@ -117,15 +117,12 @@ def _is_option(word: str) -> bool:
     return word[:1] == "-" and OPTION.fullmatch(word.partition("=")[0]) is not None
 
 
-def _told(
-    job: Job, command: Invocation, step: Step | None, by_variable: bool
-) -> Iterator[tuple[str, Span, int, bool]]:
+def _told(job: Job, command: Invocation, step: Step | None, by_variable: bool) -> Iterator[tuple[str, Span, int, bool]]:
     """How many CPUs a command is told to use: the words, their place, the number, whether that is the job's own."""
-    for at, (field, word) in enumerate(zip(command.argv, command.words, strict=True)):
-        if not _is_option(word):
-            continue
-        option, equals, _ = word.partition("=")
-        value: Pieces = () if at + 1 >= len(command.argv) else command.argv[at + 1]
+    argv, written = command.argv, command.words
+    for at in [at for at, is_option in enumerate(map(_is_option, written)) if is_option]:
+        field, (option, equals, _) = argv[at], written[at].partition("=")
+        value: Pieces = () if at + 1 >= len(argv) else argv[at + 1]
         if equals:
             value = tuple(each for each in field if each.expansion is not None) or field
             text = (text_of(field) or "").partition("=")[2]
@@ -138,7 +135,7 @@ def _told(
             yield f"{option}{equals or ' '}{shown}", span_of(field if equals else (*field, *value)), number, of_job
     if not by_variable or step is None and job.steps:
         return  # what the batch shell runs beside its steps is not what the variable is for
-    if _is_tool(command.words[0].rpartition("/")[2]):
+    if _is_tool(written[0].rpartition("/")[2]):
         return
     for variable in VARIABLES:
         field = exported(command, variable) or ()

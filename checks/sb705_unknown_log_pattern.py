@@ -16,6 +16,7 @@ live runs of Slurm 22.05 (tests/slurm).
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.directives.log_paths import plain_paths
 from sbatchlint.bash.values import span_of, text_of
@@ -31,6 +32,7 @@ CARD = Card(
 )  # fmt: skip
 
 _NAMES = ("output", "error", "input")
+_STREAMS = frozenset(_NAMES)
 # What was probably meant: other cases, and the letters of squeue, LSF and host lists.
 _MEANT = {"X": "%x", "U": "%u", "T": "%t", "I": "%a", "i": "%j", "h": "%N", "H": "%N", "B": "%b"}
 # Words whose first letter is a pattern.
@@ -76,12 +78,22 @@ def _letters_known(path: str) -> bool:
     return any(use.letter in patterns.LETTERS for use in patterns.found(path))
 
 
+@lru_cache(maxsize=1024)  # many scripts give the same names
+def _may_be_wrong(path: str, versions: tuple[str, ...]) -> bool:
+    """Whether there is something to say of a path: it is asked before how it is written."""
+    if "%" not in path or not patterns.expands(path):
+        return "%" in path
+    return bool(patterns.unknown(path, versions)) or _WORD.search(path) is not None
+
+
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
-    for setting, path in plain_paths(job, *_NAMES) if job.directives.certain else ():
-        if "%" in path:
-            yield path, setting.value_span or setting.span
+    for name in _NAMES if job.directives.certain else ():
+        given = job.request.given(name)
+        if given is not None and _may_be_wrong(given.text or "", job.versions.majors):
+            for setting, path in plain_paths(job, name):
+                yield path, setting.value_span or setting.span
     for step in job.steps:
-        for name in _NAMES:
+        for name in _NAMES if not _STREAMS.isdisjoint(step.options) else ():
             option = step.option(name)
             value = option.value if option is not None else None
             written = text_of(value) if value else None

@@ -52,7 +52,9 @@ _RESULT = Regex(
 )
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
 # Options whose value may become part of the file's name, or its folder.
-_NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*", )
+_NAMING = Regex(
+    r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*",
+)
 # Tests by which only indexes beyond some end leave, by the branch in which they do; and such whose result, or input, is
 # there or not.
 _BEYOND = (
@@ -116,8 +118,7 @@ def _written(job: Job, command: Invocation) -> Iterator[Written]:
         for redirect in command.redirects:
             if redirect.operator in _ANEW and redirect.target and redirect.fd in (None, "1"):
                 yield Written(redirect.target, redirect.span)
-    argv = command.argv
-    words = [shown_text(field) for field in argv]
+    argv, words = command.argv, command.words
     if command.name == "tee":
         if not any(word in ("-a", "--append") for word in words):
             for field in argv[1:]:
@@ -136,8 +137,10 @@ def _written(job: Job, command: Invocation) -> Iterator[Written]:
     if command.name in _OTHERS or command.name is None or _is_named_by_option(job, command):
         return
     for number, field in enumerate(argv[1:own], 1):
+        if not words[number].startswith("-"):
+            continue
         name, value = partition(field, "=")
-        if not _RESULT.fullmatch(shown_text(name)) or not words[number].startswith("-"):
+        if not _RESULT.fullmatch(shown_text(name)):
             continue
         if value is None and number + 1 < len(words[:own]):
             value = argv[number + 1]
@@ -153,13 +156,12 @@ def _place(job: Job, field: Pieces) -> Span:
 
 def _is_named_by_option(job: Job, command: Invocation) -> bool:
     """Whether the index is perhaps for the name of the file, which the program makes up."""
-    previous = ""
-    for field in command.argv[1:]:
-        name, value = partition(field, "=")
-        option = shown_text(name) if value is not None else previous
-        if differs(job, field) and _NAMING.fullmatch(option):
-            return True
-        previous = shown_text(field)
+    words = command.words
+    for number, field in enumerate(command.argv):
+        if number and differs(job, field):
+            option, sign, _ = words[number].partition("=")
+            if _NAMING.fullmatch(option if sign else words[number - 1] if number > 1 else ""):
+                return True
     return False
 
 

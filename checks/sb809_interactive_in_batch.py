@@ -64,7 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     ptys = {id(step.invocation): step for step in job.steps if "pty" in step.options}
     seen: set[int | str] = set()
-    for each in commands_of(job, lambda name: name in _INTERACTIVE or bool(ptys) and name == "srun"):
+    names = _INTERACTIVE | {"srun"} if ptys else _INTERACTIVE
+    for each in commands_of(job, names.__contains__):
         if each.phase is not Phase.BATCH or each.span.start in seen:
             continue
         step = ptys.get(id(each))

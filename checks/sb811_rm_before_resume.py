@@ -136,7 +136,7 @@ def _before_restart(job: Job, command: Invocation, field: Pieces, restarts: list
         restart = Restart(word, span_of(resumed), True, word.startswith("--load"))
     if restart is None:
         return None
-    first = "if `[ \"${SLURM_RESTART_COUNT:-0}\" -eq 0 ]`" if restart.same_job else "in the first of these runs"
+    first = 'if `[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]`' if restart.same_job else "in the first of these runs"
     return Finding(
         _place(command, field),
         f"each start of the job (`{restart.words}`, line {job.line(restart.span.start)}) removes the checkpoints of "
@@ -179,11 +179,11 @@ def _keeps_default(command: Invocation) -> bool:
 def _kept(command: Invocation) -> Iterator[str]:
     """The folders in which a program keeps its checkpoints."""
     argv = command.argv
-    for number, field in enumerate(argv[1:], 1):
-        name, value = partition(field, "=")
-        if KEEPING.fullmatch(shown_text(name)) is None:
+    for number, word in enumerate(command.words):
+        if not number or KEEPING.fullmatch(word.partition("=")[0]) is None:
             continue
-        if value is None and shown_text(name).startswith("-") and number + 1 < len(argv):
+        value = partition(argv[number], "=")[1]
+        if value is None and word.startswith("-") and number + 1 < len(argv):
             value = argv[number + 1]
         if value:
             yield key(value).removeprefix("./")

@@ -14,6 +14,7 @@ The manuals of the servers; https://docs.vllm.ai, "OpenAI-Compatible Server".
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import PRINTING
@@ -90,6 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
             servers.append(starting[id(each)])
 
 
+@lru_cache(maxsize=1024)  # scripts call the same programs again and again
 def _may_serve(program: str) -> bool:
     return program in _SERVERS or program in _VERBS or is_interpreter(program)
 

@@ -22,6 +22,7 @@ alone on 22.05 (tests/slurm).
 
 import posixpath
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,10 +34,11 @@ from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, cut, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.argv import partition
-from sbatchlint.job.launchers import is_python
+from sbatchlint.job.launchers import is_interpreter, is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
+from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
@@ -179,7 +181,7 @@ def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | No
 
 def _staged(job: Job) -> list[Staged]:
     found: list[Staged] = []
-    for each in job.invocations:
+    for each in commands_of(job, _may_bring):
         if each.name not in _BRINGING and "-m" not in each.words:
             continue
         if each.phase is not Phase.BATCH or step_around(each.context) is not None or each.children:
@@ -192,6 +194,11 @@ def _staged(job: Job) -> list[Staged]:
             names = _names(each, local[0]) if each.name in _COPYING else None
             found.append(Staged(each, local[0], names, local[1]))
     return found
+
+
+@lru_cache(maxsize=1024)  # scripts call the same programs again and again
+def _may_bring(program: str) -> bool:
+    return program in _BRINGING or is_interpreter(program)
 
 
 def _names(command: Invocation, target: str) -> tuple[str, ...] | None:

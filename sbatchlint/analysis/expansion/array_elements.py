@@ -58,8 +58,11 @@ def _holds(places: list[int], span: Span) -> bool:
 
 def differs(job: Job, field: Pieces) -> bool:
     """Whether a word is certainly made of the index of the task."""
-    names = index_names(job)
-    return any(each.name in names or _holds(_index_reads(job), each.span) for each in expansions(field))
+    found = expansions(field)
+    if not found:
+        return False
+    names, reads = index_names(job), _index_reads(job)
+    return any(each.name in names or _holds(reads, each.span) for each in found)
 
 
 def works_by_index(job: Job, command: Invocation) -> bool:

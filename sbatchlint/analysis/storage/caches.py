@@ -40,8 +40,10 @@ class CacheSetting(NamedTuple):
 def cache_settings(step: Step, site: Site, names: Iterable[str]) -> Iterator[CacheSetting]:
     """Every cache folder that the script names for the programs of a step, by one of these variables."""
     for command in step_programs(step):
-        container = container_of(command)
+        container, variables = container_of(command), command.state.variables
         for name in names:
+            if variables.get(name) is None and (container is None or name not in container.passed):
+                continue
             for value, default, assigned in _values(command, name, container):
                 if value:
                     location = classify(value, site, container, None if container is None else container.workdir)

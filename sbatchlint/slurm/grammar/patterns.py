@@ -51,7 +51,7 @@ def _use(match: re.Match[str]) -> Use:
 
 def uses(text: str, letter: str) -> bool:
     """Whether a path holds the letter (case counts): `uses("%5j.out", "j")`."""
-    return any(use.letter == letter for use in found(text))
+    return "%" in text and any(use.letter == letter for use in found(text))
 
 
 def unknown(text: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, tuple[str, ...]]]:
