@@ -161,19 +161,16 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
 
 def _paths(command: Invocation, container: Container) -> Iterator[Use]:
     """The absolute paths among the words of a command."""
-    option = ""
-    for field, word in zip(command.argv, command.words):
-        at, is_option = word.find("="), word[:1] == "-"
-        if is_option or at >= 0:
-            option = (word if at < 0 else word[:at]).lstrip("-")
-            if at < 0:
-                continue
-        if word[at + 1 : at + 2] in ("/", UNKNOWN_CHARACTER):
-            value = field if at < 0 else cut(field, at + 1, len(word))
-            if _is_path_of_host(value, command):
-                yield Use(value, option, command, container)
-        if not is_option:
-            option = ""
+    argv, words = command.argv, command.words
+    for number, word in enumerate(words):
+        at = word.find("=") + 1
+        if word[at : at + 1] not in ("/", UNKNOWN_CHARACTER):
+            continue
+        value = cut(argv[number], at, len(word)) if at else argv[number]
+        if _is_path_of_host(value, command):
+            before = words[number - 1] if number else ""
+            owner = word if at else before if before[:1] == "-" else ""
+            yield Use(value, owner.partition("=")[0].lstrip("-"), command, container)
 
 
 def _is_path_of_host(field: Pieces, command: Invocation) -> bool:

@@ -16,7 +16,6 @@ Sets the variables in front of srun, and leaves their names. Unsafe: other steps
 README of pyxis; `enroot_create_config()` in pyxis_slurmstepd.c of pyxis 0.20 to 0.24.
 """
 
-import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import PyxisOption, pyxis_options
@@ -24,6 +23,7 @@ from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job import Step
 from sbatchlint.job.argv import split
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, StepOptions
 
 CARD = Card(
@@ -32,7 +32,7 @@ CARD = Card(
 )  # fmt: skip
 
 # An option as it is written, with one setting that means the same in front of a command.
-SETTING = re.compile(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w+|\$\{\w+\})*)""")
+SETTING = Regex(r"""(--container-env[= ])(\w+)=((?:"[^"`(]*"|'[^']*'|[\w./:@%+-]|\$\w+|\$\{\w+\})*)""")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -40,7 +40,8 @@ CARD = Card(
     whole_script=True, seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
-_INDEX = Regex(r"ARRAY_(?:TASK|JOB)|(?i:array_?task_?id)")
+_INDEX = Regex(r"ARRAY_(?:TASK|JOB)")
+_IN_ANY_CASE = Regex(r"(?i)array_?task_?id")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH.*")
 # Variables and commands that tell the tasks of an array from each other.
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASHPID", "HOSTNAME", "EPOCHSECONDS"})
@@ -59,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
     if asked is None or asked.throttle == 1 or job.phase is not Phase.BATCH or not job.is_shell:
         return
     setting = job.request.given("array")
-    if setting is None or _INDEX.search(_DIRECTIVE.sub("", job.source.text)):
+    if setting is None or _speaks_of_index(job.source.text):
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
@@ -86,6 +87,17 @@ def check(job: Job) -> Iterator[Finding]:
             "take --array away",
             related=related,
         )
+
+
+def _speaks_of_index(text: str) -> bool:
+    """Whether a script names the index of its tasks, in other lines than its directives."""
+    for found in _INDEX.finditer(text):
+        if not text.startswith("#SBATCH", text.rfind("\n", 0, found.start()) + 1):
+            return True
+    small = text.lower()
+    if "array_task" not in small and "arraytask" not in small:
+        return False  # only to be quick
+    return _IN_ANY_CASE.search(_DIRECTIVE.sub("", text)) is not None
 
 
 def _name(command: Invocation) -> str:

@@ -38,6 +38,7 @@ from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.steps import Step
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -51,19 +52,19 @@ PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
 _MOST = 8  # steps at the same time that are compared with each other
 # A loop over the nodes of the job, one step on each.
-_OVER_NODES = re.compile(r"(?i)node|host")
-_JOBS = re.compile(r"(?:^|\s)(?:-j|-P|--jobs|--max-procs)[= ]?(\S+)")
+_OVER_NODES = Regex(r"(?i)node|host")
+_JOBS = Regex(r"(?:^|\s)(?:-j|-P|--jobs|--max-procs)[= ]?(\S+)")
 # Programs that run until they are ended.
-_ENDLESS = re.compile(
+_ENDLESS = Regex(
     r"nvidia-smi (?:dmon|pmon|.*(?:-l\b|-lms\b|--loop))|dcgmi dmon|tail (?:-\w*[fF]|--follow)|watch |sleep inf|nvtop"
     r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|ray start .*--block|htop"
 )
 _LOOKING_NAMES = "true : sleep nvidia-smi rocm-smi date echo printf ps free uptime top cat df awk grep tee"
 _LOOKING = frozenset(_LOOKING_NAMES.split())
-_ENDLESS_LOOP = re.compile(r"while\s+(?:true|:)\b|until\s+false\b")
-_NODE_LIST = re.compile(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
+_ENDLESS_LOOP = Regex(r"while\s+(?:true|:)\b|until\s+false\b")
+_NODE_LIST = Regex(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
 # Words that differ between runs of which one goes on where another has ended.
-_IN_ORDER = re.compile(r"(?i)stage|phase|step|part|resume|restart|continu|checkpoint|ckpt|load|init|input|from")
+_IN_ORDER = Regex(r"(?i)stage|phase|step|part|resume|restart|continu|checkpoint|ckpt|load|init|input|from")
 
 
 class Started(NamedTuple):
@@ -165,19 +166,17 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], roo
         return {}
     if not same and merge_guards(first.step.invocation.guards, later.step.invocation.guards) is None:
         return {}
+    one_node, together = _is_one_node(job, room, first, later), group[: group.index(later) + 1]
+    turns = _turns(job, group, together) if room.nodes > 1 and not one_node else []
+    if not one_node and sum(number * (each.step.nodes or 0) for number, each in zip(turns, together)) <= room.nodes:
+        return {}  # a node for each
     releases: dict[str, set[str]] = {}
     for version in job.versions.majors:
         one, other = claim_of(job, first.step, room, version), claim_of(job, later.step, room, version)
         reasons = None if one is None or other is None else clash(one, other, room)
-        if reasons:
+        if reasons and (one_node or _would_fit(job, room, together, turns, version)):
             releases[version] = reasons
-    if not releases or _is_one_node(job, room, first, later):
-        return releases
-    together = group[: group.index(later) + 1]
-    turns = _turns(job, group, together) if room.nodes > 1 else []
-    if sum(number * (each.step.nodes or 0) for number, each in zip(turns, together)) <= room.nodes:
-        return {}
-    return {version: each for version, each in releases.items() if _would_fit(job, room, together, turns, version)}
+    return releases
 
 
 def _is_one_node(job: Job, room: Room, first: Started, later: Started) -> bool:

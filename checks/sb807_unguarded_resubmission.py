@@ -22,7 +22,6 @@ sbatch(1), --dependency and --kill-on-invalid-dep; scontrol(1), requeue; bash(1)
 https://github.com/desihub/desispec/issues/2658
 """
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -31,6 +30,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm import getopt
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -40,7 +40,7 @@ CARD = Card(
 
 # Traps that run at the end of any run, or of any that fails.
 _ALWAYS = frozenset({"EXIT", "0", "ERR"})
-_AFTER_OK = re.compile(r"(?:--dep\w*[= ]|-d ?)afterok:")
+_AFTER_OK = Regex(r"(?:--dep\w*[= ]|-d ?)afterok:")
 _STARTING = frozenset({"scontrol", "sbatch"})
 _PREPARING = frozenset({"cd", "mkdir", "module", "source", ".", "conda"})
 _OWN = frozenset({"0", "BASH_SOURCE"})

@@ -30,6 +30,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import misspelling_of, variables
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -40,15 +41,15 @@ CARD = Card(
 # What every shell has, be it of a job or not.
 _ALWAYS = frozenset({"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM"})
 # What is left of a word without its variables, where that is the root or all that is in it.
-_EVERYTHING = re.compile(r"/+(?:\.?\*)?/*|/+(?:home|scratch|work|data|projects?|users?)/*(?:\*)?")
+_EVERYTHING = Regex(r"/+(?:\.?\*)?/*|/+(?:home|scratch|work|data|projects?|users?)/*(?:\*)?")
 # Folders that are there, and what makes or tests one in between.
 _THERE = frozenset({"SLURM_SUBMIT_DIR", "HOME", "PWD", "OLDPWD"})
 _MAKING = frozenset({"[", "[[", "test", "mkdir"})
-_HERE = re.compile(r"(?:\./)?\*|\./?|\.\*")
-_TEST_LINE = re.compile(r"(?:\[|\btest|\bcase)\s[^\n]*")
-_NAME = re.compile(r"(?:\$\{?|-v\s+)(\w+)")
-_REQUIRED = re.compile(r"\$\{(\w+):?[?=]")
-_RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
+_HERE = Regex(r"(?:\./)?\*|\./?|\.\*")
+_TEST_LINE = Regex(r"(?:\[|\btest|\bcase)\s[^\n]*")
+_NAME = Regex(r"(?:\$\{?|-v\s+)(\w+)")
+_REQUIRED = Regex(r"\$\{(\w+):?[?=]")
+_RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
 def check(job: Job) -> Iterator[Finding]:

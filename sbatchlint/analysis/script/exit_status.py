@@ -113,9 +113,15 @@ class _Walk(Ledger):
 
     # --- statements ----------------------------------------------------------------------------------
 
-    def body(self, body: Iterable[Statement], status: Status) -> Status | None:
+    def body(self, body: Sequence[Statement], status: Status) -> Status | None:
         """Statements in order. Returns the status after them; None where none goes on."""
+        self.steps += len(body)
+        if self.steps > _MOST_STEPS:
+            raise _TooLong
         for each in body:
+            if type(each) is Simple and not each.words and status is GOOD:
+                if self.process.started is None and not self.uses.has_reads:
+                    continue  # nothing but an assignment
             result = self.statement(each, status)
             if result is None:
                 return None
@@ -123,9 +129,6 @@ class _Walk(Ledger):
         return status
 
     def statement(self, node: Statement, status: Status) -> Status | None:
-        self.steps += 1
-        if self.steps > _MOST_STEPS:
-            raise _TooLong
         method = _METHODS.get(type(node))
         return GOOD if method is None else method(self, node, status)
 
