@@ -39,10 +39,9 @@ from sbatchlint.analysis.storage.written_paths import (
     words,
 )
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Step
-from sbatchlint.job.argv import partition
 from sbatchlint.job.commands import container_commands
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
@@ -191,8 +190,8 @@ def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     argv = command.argv
     words = command.words
     for number in [number for number, told in enumerate(map(names_output, words)) if told and number]:
-        text = words[number].partition("=")[0]
-        _, value = partition(argv[number], "=")
+        text, equals, _ = words[number].partition("=")
+        value = cut(argv[number], len(text) + 1, len(words[number])) if equals else None
         if value is None and not text.startswith("-"):
             continue
         if value is None and number + 1 < len(argv):

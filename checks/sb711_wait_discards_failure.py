@@ -22,9 +22,11 @@ from sbatchlint.analysis.script.exit_status import fates
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB711", "wait-discards-failure", severity="warning", fix="never", since="0.1.0", whole_script=True,
+    "SB711", "wait-discards-failure", severity="warning", fix="never", since="0.1.0", when=Commands("wait"),
+    whole_script=True,
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
     for each in commands:
         if each.children or each.phase is Phase.SUBMIT or each.name in UTILITIES:
             continue
-        for found in _own_limits(each):
+        for found in _own_limits(job, each):
             beyond.setdefault(found.span, []).append(found if found.seconds >= allowed else None)
     for span, limits in beyond.items():
         if limits[0] is None or None in limits:
@@ -96,9 +96,8 @@ def _may_limit(word: str) -> bool:
     return _unit(word.partition("=")[0], "gmx") is not None
 
 
-def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
-    told = program_options(_words(invocation), lambda name: name in _OTHER_JOBS or _unit(name, invocation.name))
-    options = list(told)
+def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
+    options = list(program_options(_words(job, invocation), _is_asked))
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return
     for option, value, field in options:
@@ -111,9 +110,14 @@ def _own_limits(invocation: Invocation) -> Iterator[OwnLimit]:
             yield OwnLimit(seconds, f"{option}{glue}{text_of(value)}", span_of(field))
 
 
-def _words(invocation: Invocation) -> Argv:
+@lru_cache(maxsize=4096)  # programs are told the same options again and again
+def _is_asked(option: str) -> bool:
+    return option in _OTHER_JOBS or _may_limit(option)
+
+
+def _words(job: Job, invocation: Invocation) -> Argv:
     """The arguments of a program; of a launcher those of what it starts."""
-    launcher = recognise(invocation.argv)
+    launcher = job.launcher_of(invocation) or recognise(invocation.argv)
     if launcher is not None:
         return launcher.program_words[1:]
     python = python_of(invocation)

@@ -175,6 +175,7 @@ TRIGGERS: dict[str, Trigger] = {
     "sb707_chdir_missing": Options("chdir"),
     "sb708_array_index_without_array": Variables("SLURM_ARRAY_TASK_ID") | Options("array"),
     "sb709_array_index_unused": Options("array"),
+    "sb711_wait_discards_failure": Commands("wait"),
     "sb713_output_shared_by_array": Variables("SLURM_ARRAY_TASK_ID"),
     "sb714_job_id_not_parsed": Commands("sbatch"),
     "sb718_scancel_in_array": Commands("scancel"),

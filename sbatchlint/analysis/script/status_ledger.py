@@ -111,11 +111,11 @@ class Ledger:
         return Status((), (), status.started, carried or status.hidden, self.span(node) if carried else status.by)
 
     def weight(self, command: Invocation) -> Weight:
-        found = self.weights.get(id(command))
-        if found is None:
-            found = self.weights[id(command)] = weight(self.job, command)
+        key = id(command)
+        if key not in self.weights:
+            self.weights[key] = weight(self.job, command)
             self.met.append(command)
-        return found
+        return self.weights[key]
 
     def choose(self, node: Statement, arms: list[Arm]) -> None:
         """Notes the arms of a branch, with one for what none of its tests lets through."""

@@ -86,15 +86,16 @@ def _steps_and_launchers(job: Job) -> frozenset[int]:
 
 def weight(job: Job, command: Invocation) -> Weight:
     """How much of the job's work a command does, with all that it starts."""
-    if command.name == "trap":
+    name, calls = command.name, bool(command.state.functions)
+    if name in _MINOR and not calls and not command.children and command.argv[0][0].expansion is None:
+        return Weight.NONE  # most commands; no launcher is called so
+    if name == "trap":
         return Weight.NONE  # what it holds is run later
     if _is_given(command):
         return Weight.STEP
-    below = command.descendants() if command.children else _called(job, command) if command.state.functions else []
-    if not below and command.name in _MINOR:
-        return Weight.NONE  # most commands; none of these names is a launcher's
+    below = command.descendants() if command.children else _called(job, command) if calls else []
     starters = _steps_and_launchers(job)
-    starts = id(command) in starters or command.name == "srun"
+    starts = id(command) in starters or name == "srun"
     leaves = [each for each in below if not each.children]
     if not leaves:
         return Weight.STEP if starts else _of_leaf(command)
