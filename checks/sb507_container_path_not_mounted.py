@@ -200,18 +200,44 @@ def _root(path: str) -> str:
     return "/".join(parts[:3] if len(parts) > 1 and parts[1] in ("mnt", "media", "n", "vol", "net") else parts[:2])
 
 
+class _Sides(NamedTuple):
+    """A mount, with what it takes from the host and where the container has it, as text that can be compared."""
+
+    mount: Mount
+    source: str
+    target: str
+
+    @property
+    def are_same(self) -> bool:
+        return self.source == self.target
+
+    @property
+    def taken(self) -> str | None:
+        """What it takes from the host; None for a folder that images have too."""
+        return self.source if self.source.startswith(("/", "$")) and not brought_along(self.source) else None
+
+
 class _Host:
     """What the script tells of the host's paths: what its containers mount, and what its own commands use."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.containers = [each for each in map(entered, job.invocations) if each is not None]
+        self._sides: dict[int, list[_Sides]] = {}
+
+    def sides(self, container: Container) -> list[_Sides]:
+        """The mounts of a container."""
+        found = self._sides.get(id(container))
+        if found is None:
+            found = [_Sides(each, key(each.source), key(each.target)) for each in container.mounts]
+            self._sides[id(container)] = found
+        return found
 
     @cached_property
     def mounted(self) -> list[tuple[Container, Mount, str]]:
         """The mounts of all containers that have the same path on both sides, and that path."""
-        mounts = [(each, mount) for each in self.containers for mount in each.mounts if _is_same(mount)]
-        return [(each, mount, source) for each, mount in mounts if (source := _source(mount)) is not None]
+        sides = [(each, one) for each in self.containers for one in self.sides(each) if one.are_same]
+        return [(each, one.mount, source) for each, one in sides if (source := one.taken) is not None]
 
     @cached_property
     def paths(self) -> set[str]:
@@ -230,13 +256,14 @@ class _Host:
         container, path = use.container, key(use.field)
         if not container.certain or container.kind == "pyxis" and container.image is None:
             return None  # a container of that name may run already, with other mounts
-        if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in container.mounts):
+        sides = self.sides(container)
+        if mount_of(use.field, container) is not None or any(_may_hold(each, path) for each in sides):
             return None
         if names_output(use.option) and classify(use.field, self.job.site, container).private:
             return None  # what is written there is lost, which is another fault
-        own = next((each for each in container.mounts if _holds(each, path) and not _is_same(each)), None)
+        own = next((each for each in sides if not each.are_same and _holds(each, path)), None)
         if own is not None and not _is_mounted_by_site(container, own):
-            return Reason("moved", own, container)
+            return Reason("moved", own.mount, container)
         if container.kind not in (*TOLD_EVERYTHING, "pyxis", "enroot") or brought_along(path):
             return None
         for other, mount, source in self.mounted:
@@ -246,10 +273,9 @@ class _Host:
             return Reason("host") if self._is_clearly_host(path) else None
         if path.startswith("/"):
             storage = STORAGE.match(path) is not None
-            for each in filter(_is_same, container.mounts):
-                source = key(each.source)
-                if _root(source) == _root(path) or storage and STORAGE.match(source):
-                    return Reason("beside", each, container)
+            for each in sides:
+                if each.are_same and (_root(each.source) == _root(path) or storage and STORAGE.match(each.source)):
+                    return Reason("beside", each.mount, container)
         return Reason("home") if container.home_mounted is False and HOME.match(path) else None
 
     def _is_clearly_host(self, path: str) -> bool:
@@ -260,9 +286,9 @@ class _Host:
         return any(under(path, each) and each.count("/") > 1 for each in self.paths)
 
 
-def _is_mounted_by_site(container: Container, mount: Mount) -> bool:
+def _is_mounted_by_site(container: Container, sides: _Sides) -> bool:
     """Whether what a mount takes from the host may be seen under its own name too, as sites mount their storage."""
-    return container.kind == "shifter" or container.kind == "apptainer" and key(mount.source).startswith(("$", "."))
+    return container.kind == "shifter" or container.kind == "apptainer" and sides.source.startswith(("$", "."))
 
 
 def _is_same(mount: Mount) -> bool:
@@ -270,26 +296,20 @@ def _is_same(mount: Mount) -> bool:
     return key(mount.source) == key(mount.target)
 
 
-def _holds(mount: Mount, path: str) -> bool:
+def _holds(sides: _Sides, path: str) -> bool:
     """Whether a path lies in what a mount takes from the host, which is no folder that images have too."""
-    source = _source(mount)
+    source = sides.taken
     return source is not None and under(path, source)
 
 
-def _source(mount: Mount) -> str | None:
-    """What a mount takes from the host; None for a folder that images have too."""
-    source = key(mount.source) if mount.source else ""
-    return source if source.startswith(("/", "$")) and not brought_along(source) else None
-
-
-def _may_hold(mount: Mount, path: str) -> bool:
+def _may_hold(sides: _Sides, path: str) -> bool:
     """Whether a mount's target may be a folder above a path, for all that is known of both."""
-    target = key(mount.target)
+    target = sides.target
     if target.startswith("$") or not target.startswith("/"):
         return target.partition("/")[0] != path.partition("/")[0] or "${" in target[2:]
     if "${" in target:
         return path.startswith(target.partition("${")[0])
-    return path.startswith("$") and _is_same(mount) and not brought_along(target)
+    return path.startswith("$") and sides.are_same and not brought_along(target)
 
 
 # --- files of the folder of submission, and paths of a container on the host ---------------------------

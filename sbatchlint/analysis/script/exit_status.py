@@ -119,9 +119,8 @@ class _Walk(Ledger):
         if self.steps > _MOST_STEPS:
             raise _TooLong
         for each in body:
-            if type(each) is Simple and not each.words and status is GOOD:
-                if self.process.started is None and not self.uses.has_reads:
-                    continue  # nothing but an assignment
+            if type(each) is Simple and not each.words and self.is_idle(status):
+                continue  # nothing but an assignment
             result = self.statement(each, status)
             if result is None:
                 return None
@@ -166,14 +165,12 @@ class _Walk(Ledger):
     def on_simple(self, node: Simple, status: Status) -> Status | None:
         words = node.words
         if not words or isinstance(words[0], Assignment):
-            if status is GOOD and self.process.started is None:
-                if not self.uses.has_reads or not self.uses.reads(node.start, node.end):
-                    return status  # so it is with nearly all
             return self.on_assignments(node, status)
         invocation = self.invocation(self.text.span(words[0].start, words[-1].end))
         if invocation is None:
             # a declaration, which the trace does not hold, or what never runs
-            return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
+            declares = not self.is_idle(status) and self.uses.name(node) in _DECLARING
+            return self.on_assignments(node, status) if declares else status
         if self.may_leave:
             self.note_options(self.span(node))
         name = invocation.name
@@ -208,6 +205,10 @@ class _Walk(Ledger):
             self.risky = self.risky or not self.tested and (name is None or name in RISKY)
             return self.behind(node, status) if name in _SURE and invocation.text is None else GOOD
         return self.ended((invocation,))
+
+    def is_idle(self, status: Status) -> bool:
+        """Whether no assignment changes anything, as it is at most places: nothing was lost or put in the background."""
+        return status is GOOD and self.process.started is None and not self.uses.has_reads
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
         pairs = [each for each in (*node.assignments, *node.words) if isinstance(each, Assignment)]
@@ -455,8 +456,9 @@ class _Walk(Ledger):
     def inside(self, invocation: Invocation) -> None:
         """Walks the programs that a command starts in shells, where they stand in this file."""
         if invocation.text is not None:
-            size = len(self.job.source.own.text)
-            if all(piece.end <= size for piece in invocation.text.field):
+            source = self.job.source
+            size = len(source.own.text)
+            if not source.has_included_files or all(piece.end <= size for piece in invocation.text.field):
                 self.program(invocation, invocation.text)
             return
         for each in invocation.children:
