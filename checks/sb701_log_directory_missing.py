@@ -114,7 +114,8 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
         path = None if setting is None else setting.value
         if setting is None or not path or _FILLED_IN.search(path):
             continue
-        folder = posixpath.normpath(patterns.directory(path) or ".")
+        folder = patterns.directory(path)
+        folder = posixpath.normpath(folder) if folder else "."
         no_file = setting.known and (path.endswith(("/", "/.", "/..")) or path in (".", ".."))
         is_folder = setting.known and not no_file and _is_folder(job, path)
         in_folder = bool(old) and folder not in seen and not set(folder) <= set("./")

@@ -207,7 +207,7 @@ class _Walk(Ledger):
         return self.ended((invocation,))
 
     def is_idle(self, status: Status) -> bool:
-        """Whether no assignment changes anything, as it is at most places: nothing was lost or put in the background."""
+        """Whether assignments change nothing, as mostly: there is no status, and nothing in the background."""
         return status is GOOD and self.process.started is None and not self.uses.has_reads
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
