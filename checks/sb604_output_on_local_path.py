@@ -46,7 +46,7 @@ from sbatchlint.job.commands import container_commands
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, classify, key, under
-from sbatchlint.job.programs import by_program, commands_told
+from sbatchlint.job.programs import by_program, commands_named, commands_told
 from sbatchlint.job.steps import directive_value, step_around
 from sbatchlint.job.worlds import from_outside
 from sbatchlint.source.regex import Regex
@@ -271,8 +271,7 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
 
 def _made_for_submitted(job: Job) -> Iterator[Finding]:
     """What a script of the login node makes on that, and a job that it submits is to find."""
-    called = by_program(job).get("sbatch", ())
-    sbatches = [each for each in called if each.name == "sbatch" and each.phase is Phase.SUBMIT]
+    sbatches = [each for each in commands_named(job, "sbatch") if each.phase is Phase.SUBMIT]
     if not sbatches:
         return
     made = _made(job, Phase.SUBMIT)

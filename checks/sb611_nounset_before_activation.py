@@ -31,7 +31,8 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    found = [each for each in job.invocations if _breaks(each) and not each.context.captured]
+    unset = [each for each in job.invocations if each.state.options.get("nounset") and not each.context.captured]
+    found = [each for each in unset if _is_conda(each) or sources_personal_file(each)]
     if not found:
         return
     first = next((each for each in found if not _is_conda(each)), found[0])
@@ -45,12 +46,6 @@ def check(job: Job) -> Iterator[Finding]:
         related=[(each, "here too") for each in places[:3]],
         fix=_without_nounset(job, found),
     )
-
-
-def _breaks(command: Invocation) -> bool:
-    if command.state.option("nounset") is not True:
-        return False
-    return _is_conda(command) or sources_personal_file(command)
 
 
 def _is_conda(command: Invocation) -> bool:

@@ -50,7 +50,7 @@ from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key, under
-from sbatchlint.job.programs import by_program
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step, step_around
 from sbatchlint.slurm.directives import UNKNOWN, Setting
@@ -158,7 +158,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
     if UNKNOWN in folder:
         return _of_heredoc(job, setting, old)
-    if any(each.name == "sbatch" for each in by_program(job).get("sbatch", ())):
+    if commands_named(job, "sbatch"):
         return None
     names = log_folders(job, folder)
     maker = next((each for each in makers(job) if not names.isdisjoint(folders_made(job, each))), None)
@@ -186,7 +186,9 @@ def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
 
 def _logs_of_submits(job: Job) -> Iterator[Finding]:
     """The logs that are named by the options of an sbatch, in a script that submits."""
-    commands = [each for each in by_program(job).get("sbatch", ()) if each.name == "sbatch"]
+    commands = commands_named(job, "sbatch")
+    if not commands:
+        return
     inside = {id(each.submission.command) for each in job.submits if each.submission is not None}
     places: set[Span] = set()
     for each in commands:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Commands, Options
@@ -43,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
     if any(patterns.uses(path, "r") or path in ("none", "/dev/null") for path in paths):
         return
     setting = request.given("requeue")
-    again = next((each for each in job.invocations if _requeues(each)), None)
+    again = next(filter(_requeues, commands_named(job, "scontrol")), None)
     if setting is None and again is None:
         return
     span = again.span if setting is None and again is not None else setting.span if setting is not None else None
@@ -56,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _requeues(command: Invocation) -> bool:
     """Whether a command puts this job back into the queue."""
-    if command.name != "scontrol" or len(command.argv) < 3 or text_of(command.argv[1]) != "requeue":
+    if len(command.argv) < 3 or text_of(command.argv[1]) != "requeue":
         return False
     return any(each.name in _OWN for each in expansions(command.argv[2]))
 

@@ -29,6 +29,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Steps
 
@@ -39,7 +40,7 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not any(each.name == "read" for each in job.invocations):
+    if not commands_named(job, "read"):
         return
     seen: set[int] = set()
     steps = sorted(job.steps, key=_start_of)

@@ -29,6 +29,7 @@ from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm import getopt
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -49,8 +50,8 @@ _JOB_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH:
-        for each in job.invocations:
-            what = _begins_again(job, each) if each.name in _STARTING else ""
+        for each in commands_named(job, *_STARTING):
+            what = _begins_again(job, each)
             if what and each.phase is Phase.BATCH and _always_runs(job, each):
                 yield _finding(job, each, what)
                 break
@@ -111,9 +112,7 @@ def _may_end(job: Job, command: Invocation) -> bool:
 
 def _never_satisfied(job: Job) -> Iterator[Finding]:
     """The first submission that waits for the success of another job, and stays where that fails."""
-    for each in job.invocations:
-        if each.name != "sbatch":
-            continue
+    for each in commands_named(job, "sbatch"):
         shown = each.words[1:]
         waits = any(_AFTER_OK.match(word) for word in (*shown, *map(" ".join, pairwise(shown))))
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -35,9 +36,7 @@ COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for command in job.invocations:
-        if command.name not in COMMANDS:
-            continue
+    for command in commands_named(job, *COMMANDS):
         words = [text_of(field) for field in command.argv]
         at = _mode(command.name, words)
         if at is None or container_of(command) is not None:

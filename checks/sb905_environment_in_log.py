@@ -21,6 +21,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.secret_names import is_secret
 from sbatchlint.triggers import Commands
 
@@ -37,8 +38,8 @@ COMMANDS = frozenset(words[0] for words in DUMPS)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for command in job.invocations:
-        if command.name not in COMMANDS or tuple(text_of(word) for word in command.argv) not in DUMPS:
+    for command in commands_named(job, *COMMANDS):
+        if tuple(text_of(word) for word in command.argv) not in DUMPS:
             continue
         if command.phase is Phase.SUBMIT:
             continue

@@ -29,6 +29,13 @@ def commands_of(job: Job, fits: Callable[[str], bool]) -> list[Invocation]:
     return sorted(found, key=_index) if len(found) > 1 else found
 
 
+def commands_named(job: Job, *names: str) -> list[Invocation]:
+    """The commands of these names, in order of running; not those of which only the end of the name is known."""
+    called = by_program(job)
+    found = [each for name in names for each in called.get(name, ()) if each.name == name]
+    return sorted(found, key=_index) if len(names) > 1 else found
+
+
 @once
 def _words(job: Job) -> dict[str, None]:
     """The words of all commands, each once."""

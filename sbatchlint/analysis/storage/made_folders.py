@@ -12,6 +12,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import HERE, key, under
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
 
@@ -66,7 +67,7 @@ def _folder_of_shell(job: Job, command: Invocation) -> str | None:
 
 @once
 def _moves(job: Job) -> list[Invocation]:
-    return [each for each in job.invocations if each.name in ("cd", "pushd", "popd")]
+    return commands_named(job, "cd", "pushd", "popd")
 
 
 def resolved(job: Job, command: Invocation, path: str) -> str | None:
@@ -87,7 +88,7 @@ def resolved(job: Job, command: Invocation, path: str) -> str | None:
 @once
 def makers(job: Job) -> list[Invocation]:
     """The commands that may make folders, in order."""
-    return [each for each in job.invocations if each.name in ("mkdir", "install")]
+    return commands_named(job, "mkdir", "install")
 
 
 def folders_made(job: Job, command: Invocation) -> list[str]:
