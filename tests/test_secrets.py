@@ -50,6 +50,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("begin", "size"),
+    [
+        *(("hf_", 34), ("ghp_", 36), ("npm_", 36), ("r8_", 37), ("gsk_", 40), ("dckr_pat_", 27), ("glpat-", 20)),
+        *(("sk-", 40), ("nvapi-", 40), ("pypi-", 60), ("wandb_v1_", 32), ("xoxb-", 24), ("AIza", 35)),
+    ],
+)
+def test_each_form_of_a_token_is_found_by_itself(begin: str, size: int) -> None:
+    body = ("tQnWzRkVbXcJmPdLgYhSfAeUo7xTwMqKvB2" * 2)[:size]
+    (found,) = secrets_in(f"srun a.out '{begin}{body}'\n")
+    assert found.span == (12, 12 + len(begin) + size)
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_no_report_shows_a_secret(run: Callable[..., str], form: str) -> None:
     shown = run("0.sh", "page.md", "--output-format", form, "--min-severity", "info")
