@@ -34,6 +34,8 @@ CARD = Card("SB001", "syntax-error", severity="error", fix="never", since="0.1.0
 # A template's marks, and a placeholder such as <your account>, which the shell takes for redirections.
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|<%|\$\{\{|@@\w+@@|%%\w+%%")
 PLACEHOLDER = re.compile(r"<[A-Za-z][^<>\n]*>")
+# One that ends its line, where bash finds nothing that it could write to: what is wrong is known without asking it.
+AT_END = re.compile(r"[^\n\"'`\\#]*<[A-Za-z][^<>\n\"'`\\#]*>[ \t]*(?:#[^\n]*)?(?=\r?\n|\Z)")
 
 # What bash says, on its standard error.
 COMPLAINT = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)", re.MULTILINE)
@@ -55,6 +57,8 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.program.errors or not (job.directives.lines or string.startswith("#!") or job.is_embedded):
         return
     if TEMPLATE.search(job.directives.text.string):  # job.text has the marks no more
+        return
+    if AT_END.match(string, min(job.program.errors)[0]):
         return
     found = _complaint(string.replace("\r\n", "\n"))
     if found is None:

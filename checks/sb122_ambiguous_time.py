@@ -19,6 +19,7 @@ sbatch(1); `time_str2secs()` in src/common/parse_time.c, Slurm 20.11 to 26.05.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.directives.limits import plain_limits, remark_on, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -52,6 +53,9 @@ WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
 
 def check(job: Job) -> Iterator[Finding]:
+    given = [each.text for each in job.directives.settings if each.name in ("time", "time-min")]
+    if not any(text and not _is_clear(text) for text in given):
+        return
     for setting, text in plain_limits(job, "time", "time-min"):
         limit = times.minutes(text)
         days, dash, rest = text.rpartition("-")
@@ -75,6 +79,17 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _one_number(job, setting, text, limit)
         else:
             yield from _two_numbers(job, setting, text, limit)
+
+
+@lru_cache(maxsize=1024)  # most scripts ask for one of the same few limits
+def _is_clear(text: str) -> bool:
+    """Whether a limit has hours, minutes and seconds, or days, and is no odd one, as most are; or none can be read."""
+    days, dash, rest = text.rpartition("-")
+    fields = rest.split(":")
+    if times.minutes(text) is None or not all(map(is_number, (*fields, days if dash else "0"))):
+        return True
+    seconds = _seconds(parse_integer(days or "0"), [*map(parse_integer, fields)], bool(dash))
+    return 60 <= seconds < 2**31 and (bool(dash) or len(fields) > 2)
 
 
 def _seconds(days: int, fields: list[int], dashed: bool) -> int:

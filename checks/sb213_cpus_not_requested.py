@@ -18,7 +18,6 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.request import Request
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.triggers import Options
 
@@ -30,7 +29,7 @@ CARD = Card(
 # Options that grant CPUs, or leave their number to something else. `mem` does at sites with a MaxMemPerCPU.
 GRANTING = (
     "cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "extra-node-info",
-    "threads-per-core", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket",
+    "threads-per-core", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket",
     "ntasks-per-core", "gpus-per-task", "tres-per-task", "core-spec", "thread-spec", "mem-per-cpu", "mem",
 )  # fmt: skip
 
@@ -40,7 +39,10 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not job.directives.certain or request.heterogeneous:
         return
     gpus = request.gpus_per_node()
-    if gpus is None or gpus < 2 or any(_grants(request, name) for name in GRANTING):
+    if gpus is None or gpus < 2 or not request.values().keys().isdisjoint(GRANTING):
+        return
+    counted = request.asked("ntasks") or request.asked("ntasks-per-node")
+    if counted and request.tasks_on_each_node() != 1:
         return
     if any("cpus-per-task" in step.options for step in job.steps):
         return  # it counts on whole nodes
@@ -58,12 +60,6 @@ def check(job: Job) -> Iterator[Finding]:
         "with each GPU; add --cpus-per-task, or --cpus-per-gpu",
         "info" if whole else None,
     )
-
-
-def _grants(request: Request, name: str) -> bool:
-    if name in ("ntasks", "ntasks-per-node"):
-        return request.asked(name) and request.tasks_on_each_node() != 1
-    return request.asked(name)
 
 
 CASES = [

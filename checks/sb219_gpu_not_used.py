@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     for each in job.invocations:
         if not each.argv or each.phase is Phase.SUBMIT or each.children or each.text is not None:
             continue
-        if each.calls_function or each.name in UTILITIES or each.name in _PREPARING:
+        if each.name in UTILITIES or each.name in _PREPARING or each.calls_function:
             others.append(each)
             continue
         program = python_program(job, each)

@@ -27,10 +27,10 @@ from sbatchlint.analysis.expansion.early import (
     early_exports,
     early_uses,
     is_of_own_variable,
+    may_be_expanded_early,
     worst_by_place,
 )
 from sbatchlint.analysis.expansion.escapes import left_to_tasks
-from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.expansion.varying import (
     NODE,
     PLACE_VARIABLES,
@@ -72,7 +72,7 @@ def _is_of_place(expansion: Expansion) -> bool:
 
 @once
 def _may_have_places(job: Job) -> bool:
-    if not PLACE_VARIABLES.isdisjoint(read_names(job)):
+    if may_be_expanded_early(job, PLACE_VARIABLES):
         return True
     substituted = [each for each in job.invocations if each.name in VARYING_OUTPUTS and each.context.captured]
     known = ([word for field in each.argv if (word := text_of(field)) is not None] for each in substituted)

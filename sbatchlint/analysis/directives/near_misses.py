@@ -27,9 +27,8 @@ BARE = "bare"
 NO_HASH = "no-hash"
 
 WORD = "SBATCH"
-_LOOKS_NEAR = Regex(
-    r"^(?!#SBATCH)(?P<lead>[ \t]*)#(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])", re.M
-)
+# From the hash on, so that the rest of a text is passed by quickly.
+_LOOKS_NEAR = Regex(r"#(?!(?<=\n#)SBATCH)(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])")
 _WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
 
 
@@ -72,10 +71,11 @@ def near_misses(directives: Directives) -> list[NearMiss]:
     string = text.string
     stop = directives.stop.start if directives.stop is not None else len(string)
     for match in _LOOKS_NEAR.finditer(string, 0, min(stop, MOST_CHARACTERS)):
-        kind = _kind(match)
+        start = string.rfind("\n", 0, match.start()) + 1
+        lead = string[start : match.start()]
+        kind = None if lead.strip(" \t") else _kind(lead, match)
         if kind is None:
             continue
-        start = match.start()
         newline = string.find("\n", start)
         last = newline if newline >= 0 else len(string)
         if string[last - 1] == "\r":
@@ -114,9 +114,9 @@ def _without_hash(directives: Directives) -> list[NearMiss]:
     return found
 
 
-def _kind(match: re.Match[str]) -> str | None:
+def _kind(lead: str, match: re.Match[str]) -> str | None:
     """What is wrong with the beginning of such a line; None for a directive, one switched off, and other words."""
-    lead, gap, word = match["lead"], match["gap"], match["word"]
+    gap, word = match["gap"], match["word"]
     if word == WORD:
         return BLANK if gap else INDENTED if lead else None
     upper = word.upper()

@@ -61,9 +61,17 @@ class Question(NamedTuple):
     may_have: Callable[[Job], bool] = lambda _: True
 
 
+def may_be_expanded_early(job: Job, names: frozenset[str]) -> bool:
+    """Whether the batch shell may expand one of these variables, which tasks find set otherwise."""
+    if names.isdisjoint(read_names(job)):
+        return False
+    reads = [each for each in job.trace.reads if each.name in names]
+    return any(each.context.phase is Phase.BATCH or each.variable is not None for each in reads)
+
+
 @once
 def _reads_of_tasks(job: Job) -> bool:
-    return not TASK_VARIABLES.isdisjoint(read_names(job))
+    return may_be_expanded_early(job, TASK_VARIABLES)
 
 
 RANKS = Question(of_task, RANK_OPTIONS, RANK_VARIABLES, _reads_of_tasks)

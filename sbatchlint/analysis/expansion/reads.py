@@ -9,7 +9,7 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import commands_of
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -86,7 +86,7 @@ def guarded_names(job: Job) -> frozenset[str]:
     found = {read.name for read in job.trace.reads if read.operator in DEFAULTS}
     reads = job.trace.reads
     orders = [read.order for read in reads]
-    for command in commands_of(job, _GUARDING.__contains__):
+    for command in commands_named(job, *_GUARDING):
         if command.name in TESTS:
             if "-v" in command.words:
                 found.update(command.words)
@@ -103,8 +103,8 @@ def guarded_names(job: Job) -> frozenset[str]:
 def assigned_names(job: Job) -> frozenset[str]:
     """Variables that the script sets anywhere, in whatever way."""
     found = {each.name for each in job.assignments}
-    for command in job.invocations:
-        if command.name in _SETTING:
+    for command in commands_named(job, *_SETTING):
+        if command.name is not None:
             found.update(word for field in command.argv[1:] if (word := text_of(field)))
     return frozenset(found)
 

@@ -4,6 +4,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 
 # Files that set up a shell or one tool, and define nothing that a job script would use under a name of its own.
@@ -37,7 +38,7 @@ def is_unclear_source(command: Invocation, *, personal: bool = False) -> bool:
 @once
 def unclear_sources(job: Job) -> list[Invocation]:
     """The commands of a script that run such text, without those whose assignments are known."""
-    found = [each for each in job.invocations if each.name in _SOURCING and is_unclear_source(each)]
+    found = [each for each in commands_named(job, *_SOURCING) if is_unclear_source(each)]
     followed = {id(each.context.parent) for each in job.assignments} if found else set()
     return [each for each in found if id(each) not in followed]
 

@@ -99,7 +99,7 @@ def _signs_without_request(job: Job) -> list[Sign] | None:
         return None
     if re.search(r"cpu|prepost|compil|transfer|download|archive|serial", (request.partition or "").lower()):
         return None
-    if any(name in step.options for step in job.steps for name in GPU_OPTIONS):
+    if any(not step.options.keys().isdisjoint(GPU_OPTIONS) for step in job.steps):
         return None
     if is_submitted_with_gpus(job):
         return None

@@ -9,5 +9,11 @@ from sbatchlint.job.once import once
 @once
 def programs(job: Job) -> list[tuple[Text, Program]]:
     """The script's own program, and each that a shell in it reads again: `bash -c`, `eval`, heredocs, its files."""
-    texts = {each.text.field: each.text for each in job.invocations if each.text is not None}
-    return [(job.text, job.program), *((text, job.parsed(text.string)) for text in texts.values())]
+    found = [(job.text, job.program)]
+    known: dict[str, list[Text]] = {}
+    for text in [each.text for each in job.invocations if each.text is not None]:
+        same = known.setdefault(text.string, [])
+        if all(text.field != each.field for each in same):  # the same words may stand in several places
+            same.append(text)
+            found.append((text, job.parsed(text.string)))
+    return found
