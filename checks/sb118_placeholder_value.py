@@ -94,6 +94,7 @@ IN_SHELL = Regex(
     r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
+OPENING = frozenset("<{[")
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
@@ -113,7 +114,7 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
                 seen.add(start)
                 raw = string[start:end]
                 found = find_placeholder(setting.name, raw)
-                if found is not None or may_open_placeholder(setting.name, raw):
+                if found is not None or not OPENING.isdisjoint(raw):
                     yield from _in_value(job, setting, line, found, start, end)
     for problem in job.directives.problems:
         if problem.kind == "stray-word":

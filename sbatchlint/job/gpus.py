@@ -201,6 +201,7 @@ def step_gpus(job: Job, step: Step) -> StepGpus:
     return StepGpus(step, tuple(dict.fromkeys(each for each in found if each is not None)))
 
 
+_UNBOUND = Binding("")
 _UNKNOWN = Sharing(None, None, None, True, True)
 
 
@@ -265,26 +266,16 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
     request = step.request
     if "ntasks-per-gpu" in options or "ntasks-per-tres" in options:
         return None
+    if options.keys().isdisjoint(FORMS):
+        return _asked_by_job(request, version)
     own = {name: _own_count(options, name, version) for name in FORMS if name in options}
     gpus = request.gpus
-    names = ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")
     gres = own.pop("gres", 0)
     if "gres" in options and gres is None and options["gres"].text is None:
         return None
-    if not own and "gres" not in options:
-        # All of it from the job: by variables, or copied by the controller, which is the same.
-        inherited = {name: request.asked(name) for name in names}
-        if request.asks_for_gpus is None or request.asked("ntasks-per-gpu") and not request.asks_for_gpus:
-            return None
-        per_node = gpus.per_node if inherited["gpus-per-node"] or request.asked("gres") else 0
-        if request.asked("gres") and per_node is None and not inherited["gpus-per-node"]:
-            per_node = 0 if _has_no_gpu(request, version) else None
-        per_task = gpus.per_task if inherited["gpus-per-task"] or inherited["tres-per-task"] else 0
-        if per_task is None and not inherited["gpus-per-task"]:
-            per_task = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
-        return _Asked(per_node, per_task, gpus.total if inherited["gpus"] else 0)
     if any(value is None for value in own.values()) or request.asked("ntasks-per-gpu"):
         return None
+    names = ("gpus-per-node", "gpus", "gpus-per-task", "tres-per-task")
     inherited = {name: _inherits(step, name) for name in names}
     per_node = own.get("gpus-per-node", gpus.per_node if inherited["gpus-per-node"] else 0)
     of_variable = inherited["gpus-per-node"] or "gpus-per-node" in own
@@ -309,6 +300,22 @@ def _asked(step: Step, version: str, options: Told) -> _Asked | None:
             return _Asked(0, 0, 0)
         per_node = merged
     return _Asked(per_node, per_task, total)
+
+
+def _asked_by_job(request: Request, version: str) -> _Asked | None:
+    """What a step asks for that has no options of its own for GPUs."""
+    # All of it from the job: by variables, or copied by the controller, which is the same.
+    given = request.values()
+    gpus = request.gpus
+    if request.asks_for_gpus is None or "ntasks-per-gpu" in given and not request.asks_for_gpus:
+        return None
+    per_node = gpus.per_node if "gpus-per-node" in given or "gres" in given else 0
+    if per_node is None and "gres" in given and "gpus-per-node" not in given:
+        per_node = 0 if _has_no_gpu(request, version) else None
+    per_task = gpus.per_task if "gpus-per-task" in given or "tres-per-task" in given else 0
+    if per_task is None and "gpus-per-task" not in given:
+        per_task = 0 if gpu_count("tres-per-task", request.text("tres-per-task") or "?", version) is None else None
+    return _Asked(per_node, per_task, gpus.total if "gpus" in given else 0)
 
 
 def _with_gres(options: Told, version: str, gres: int | None, per_node: int | None, both: bool) -> int | None:
@@ -370,6 +377,8 @@ def _is_unclear(step: Step) -> bool:
 
 def _binding(step: Step, version: str, options: Told) -> Binding | None:
     request = step.request
+    if options.keys().isdisjoint(_REASONS) and request.values().keys().isdisjoint(_REASONS):
+        return _UNBOUND
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
         return None if "tres-bind" in options and name != "tres-bind" else read_binding(name, options[name].text)

@@ -65,7 +65,7 @@ def literal_dollars(job: Job) -> list[LiteralDollar]:
     for index, command in sorted(({each.index: each for each in told} | launchers).items()):
         if command.phase is Phase.SUBMIT or command.text is not None or command.children or command.piped_to:
             continue
-        if index not in launchers and not _takes_dollars(command.name or ""):
+        if command.name is None and index not in launchers:
             continue  # it may be another program of that name
         fields = _fields_of_words(command) if in_words else []
         if command.name not in _PLAIN:
@@ -107,6 +107,8 @@ def _takes_dollars(name: str) -> bool:
 def _fields_of_words(command: Invocation) -> list[tuple[Pieces, bool]]:
     """The words with a dollar that a program gets as they are, and whether they are no message."""
     words = command.words
+    if "$" not in "".join(words):
+        return []
     if command.name in _PLAIN:
         return [(field, False) for field, word in zip(command.argv[1:], words[1:], strict=True) if "$" in word]
     python = _is_python(command.name or "")

@@ -66,14 +66,12 @@ def lone_ranks(job: Job) -> list[LoneRank]:
             continue
         if context.background and context.looped or is_spread(job, step):
             continue
-        sharing = step_gpus(job, step)
-        gpus = sharing.each
-        if gpus is None or gpus < 2 or (meant := sharing.meant) is not None and meant < gpus:
+        signs = [(each, sign) for each in step.program if (sign := sign_of_rank(job, each, step)) is not None]
+        sharing = step_gpus(job, step) if signs else None
+        gpus = None if sharing is None else sharing.each
+        if sharing is None or gpus is None or gpus < 2 or (meant := sharing.meant) is not None and meant < gpus:
             continue
-        for each in step.program:
-            sign = sign_of_rank(job, each, step)
-            if sign is None:
-                continue
+        for each, sign in signs:
             expected = gpus if sign.devices is None else sign.devices
             if expected > 1:
                 awaited = _is_told_of_all(each, sign, step, expected)
