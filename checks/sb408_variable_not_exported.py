@@ -51,8 +51,8 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH:
         return
     found: dict[Span, list[VariableRead]] = {}
-    for read in job.trace.reads:
-        loser = None if read.variable is not None or read.context.parent is None else _loser(read)
+    for read in [each for each in job.trace.reads if each.variable is None and each.context.parent is not None]:
+        loser = _loser(read)
         if loser is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
             continue
         assigned = _assignment(job, read.name, loser)

@@ -39,7 +39,7 @@ _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "loca
 _HOLDS_NAME = Regex(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
 _NAME = Regex(r"[A-Za-z_]\w*")
 # At the beginning of a word.
-_ASSIGNS = Regex(r"\$(?<![^\s;&|()`]\$)(?:\w+|\{\w+\})(?:\\\n?)*=")
+_ASSIGNS = Regex(r"\$(?<![^\s;&|()`]\$)(?:\w++|\{\w++\})(?:\\\n?)*=")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ CARD = Card(
 
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
-_QUOTED = Regex(r'"[^\s"]*[*?]')
+_QUOTED = Regex(r'"[^\s"*?]*+[*?]')
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
 

@@ -103,9 +103,13 @@ def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Itera
             outer = _asked.copy()
             _asked.clear()
             answer = question(version)
-            changes = [_INDEX[each] for each in _asked]
-            first = max([each for each in changes if each <= at], default=0)
-            end = min([each for each in changes if each > at], default=len(MAJORS))
+            first, end = 0, len(MAJORS)
+            for each in _asked:
+                change = _INDEX[each]
+                if first < change <= at:
+                    first = change
+                elif at < change < end:
+                    end = change
             _asked.update(outer)
         yield version, answer
 

@@ -95,7 +95,7 @@ def _certain(launcher: Launcher) -> Iterator[CommandOption]:
     """The options before the first word of which nobody knows what it is."""
     values = {each.value_at for each in launcher.given}
     words = range(launcher.index + 1, launcher.given[-1].at if launcher.given else 0)
-    end = next((at for at in words if is_unknown(launcher.argv[at]) and at not in values), len(launcher.argv))
+    end = next((at for at in words if at not in values and is_unknown(launcher.argv[at])), len(launcher.argv))
     return (each for each in launcher.given if each.at < end)
 
 
