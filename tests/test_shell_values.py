@@ -239,6 +239,17 @@ def test_a_change_is_seen_by_no_copy_made_before_or_after() -> None:
     ]
 
 
+def test_variables_among_some_names_are_those_that_are_there() -> None:
+    first: LayeredDict[str] = LayeredDict({"shared": "1", "gone": "1", "other": "1"})
+    second = first.copy()
+    second["own"] = "2"
+    second["shared"] = "2"
+    del second["gone"]
+    names = frozenset({"shared", "gone", "own", "never"})
+    assert first.among(names) == [("gone", "1"), ("shared", "1")]
+    assert second.among(names) == [("own", "2"), ("shared", "2")]
+
+
 def test_files_of_one_copy_of_a_state_are_not_those_of_another() -> None:
     first = State()
     first.set_file("job.sh", ())

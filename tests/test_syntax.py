@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bash_referee import nodes
 from sbatchlint.bash.syntax import tree as syntax
+from sbatchlint.bash.syntax import walk
 from sbatchlint.bash.syntax.parser import parse, parse_word_text
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -463,3 +464,15 @@ def test_deep_nesting_is_given_up(text: str) -> None:
     program = parse(text + "\nb")
     assert program.errors
     check_positions(program, len(text) + 2)
+
+
+def test_the_nodes_of_a_tree_are_found_by_class_with_or_without_its_words() -> None:
+    program = parse('A=1 srun "$B" x${C:-$D} $(date +%s) > "$E"\nfor each in a b; do declare F=$each; done\n')
+    names = sorted(node.name for node in walk.nodes_of(program, Parameter))
+    assert names == ["B", "C", "D", "E", "each"]
+    assert sorted(node.name for node in walk.nodes_of(program, Assignment)) == ["A", "F"]
+    assert len(walk.nodes_of(program, Simple)) == 3
+    everything = walk.nodes(program)
+    words = [node for node in everything if isinstance(node, Word)]
+    assert len(words) == len(walk.nodes_of(program, Word)) == 13
+    assert sorted(node.name for node in everything if isinstance(node, Parameter)) == names
