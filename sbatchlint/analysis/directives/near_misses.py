@@ -28,7 +28,7 @@ NO_HASH = "no-hash"
 
 WORD = "SBATCH"
 # From the hash on, so that the rest of a text is passed by quickly.
-_LOOKS_NEAR = Regex(r"#(?!(?<=\n#)SBATCH)(?P<gap>[ \t]*)(?P<word>[A-Za-z]{4,9})(?P<sign>[ \t:=]*)(?=--?[A-Za-z])")
+_LOOKS_NEAR = Regex(r"#(?!(?<=\n#)SBATCH)(?P<gap>[ \t]*+)(?P<word>[A-Za-z]{4,9}+)(?P<sign>[ \t:=]*+)(?=--?[A-Za-z])")
 _WITHOUT_HASH = Regex(r"[$%@!]?SBATCH[ \t]+(?=--?[A-Za-z])")
 
 
