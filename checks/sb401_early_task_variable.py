@@ -127,7 +127,7 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
     if not use.shells and not use.word:
         return "let each task write a file of its own", None
     repair = None if use.shells else started_by_shell(job, use)
-    repair = repair or left_to_tasks(job, use)
+    repair = repair or left_to_tasks(job, use, frozenset())
     if repair is not None:
         title = "let the task expand it" if use.shells else "start the command by a shell in the task"
         return repair.text, Fix(title, repair.edits, repair.safe)

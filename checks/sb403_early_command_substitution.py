@@ -88,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
     for use in worst_by_place(use for use in (*uses, *early_exports(job, PLACES)) if use.harms and _is_fault(use)):
         name = use.expansion.name
         does = f"runs {name}" if name.startswith("$(") else f"expands ${name}"
-        repair = left_to_tasks(job, use)
+        repair = left_to_tasks(job, use, frozenset())
         fix, advice = None, "let each task's own shell do it"
         if repair is not None:
             fix, advice = Fix("let the task expand it", repair.edits, repair.safe), repair.text

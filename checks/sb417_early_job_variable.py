@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
         place = use.expansion.span
         if not use.shells or place.start in seen or is_of_own_variable(job, use) or _differs_in_step(use):
             continue
-        repair = left_to_tasks(job, use)
+        repair = left_to_tasks(job, use, frozenset())
         if repair is None or not repair.safe:
             continue
         seen.add(place.start)

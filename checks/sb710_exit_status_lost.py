@@ -33,7 +33,7 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
-from sbatchlint.analysis.script.exit_status import decisive_around, fates
+from sbatchlint.analysis.script.exit_status import decisive_around, fates, fates_with_pipefail
 from sbatchlint.analysis.script.needed_files import leaving_traces
 from sbatchlint.analysis.script.pipefail import ends_script, is_pipefail_safe
 from sbatchlint.analysis.script.status_records import Fates, Loss
@@ -328,7 +328,7 @@ def _of_pipeline(job: Job, found: Fates, loss: Loss, name: str, many: str, leave
     begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
-    if ends_script(job, loss) or all(each.command is not loss.command for each in fates(job, True).lost):
+    if ends_script(job, loss) or all(each.command is not loss.command for each in fates_with_pipefail(job).lost):
         return begin + "write `set -o pipefail` before it", _pipefail(job, found)
     if not found.risky:
         return begin + "write `set -eo pipefail` near the top", None

@@ -44,7 +44,7 @@ class Repair(NamedTuple):
 
 
 @once
-def left_to_tasks(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
+def left_to_tasks(job: Job, use: EarlyUse, names: frozenset[str]) -> Repair | None:
     """What makes each task expand the text itself, proven; None where nothing is found that does just that.
 
     `names`: variables that the tasks must find in their environment as before.

@@ -39,15 +39,20 @@ from sbatchlint.job.once import once
 from sbatchlint.source.text import Span
 
 _MOST_STEPS, _MOST_CALLS = 20_000, 6
-# Commands that succeed whatever happens.
-_SURE = frozenset({":", "echo", "printf", "true"})
+_SURE = frozenset({":", "echo", "printf", "true"})  # they succeed whatever happens
 _DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 
 
 @once
-def fates(job: Job, pipefail: bool = False) -> Fates:
-    """What becomes of the exit status of each command of a job's work; with `pipefail`, if that were on."""
-    return _Walk(job, pipefail).fates()
+def fates(job: Job) -> Fates:
+    """What becomes of the exit status of each command of a job's work."""
+    return _Walk(job, False).fates()
+
+
+@once
+def fates_with_pipefail(job: Job) -> Fates:
+    """The same, if `pipefail` were on."""
+    return _Walk(job, True).fates()
 
 
 def decisive_around(job: Job, parent: Invocation | None) -> Iterator[Invocation]:
