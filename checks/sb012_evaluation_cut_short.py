@@ -2,7 +2,7 @@
 
 sbatchlint walks a script as bash would, and its work is bounded: 20,000 statements (one that repeats, branches or
 starts programs counts as several, a script that is submitted as twenty), 500 launchers, 200,000 words and parts of
-words, values of 500 parts, 20,000 words of a command, programs inside programs 6 levels down, 128 KB of `#SBATCH`
+words, values of 400 parts, 20,000 words of a command, programs inside programs 6 levels down, 128 KB of `#SBATCH`
 lines, 20 files beside the script. What lies behind a bound counts as unknown, and what is unknown is not judged, so
 mistakes there are not found. No real script that we know of is so large.
 

@@ -91,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
             servers.append(starting[id(each)])
 
 
-@lru_cache(maxsize=1024)  # scripts call the same programs again and again
+@lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def _may_serve(program: str) -> bool:
     return program in _SERVERS or program in _VERBS or is_interpreter(program)
 

@@ -196,7 +196,7 @@ def _staged(job: Job) -> list[Staged]:
     return found
 
 
-@lru_cache(maxsize=1024)  # scripts call the same programs again and again
+@lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def _may_bring(program: str) -> bool:
     return program in _BRINGING or is_interpreter(program)
 

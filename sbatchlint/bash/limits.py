@@ -15,9 +15,9 @@ from sbatchlint.source.text import Span
 # so does what starts programs, branches or repeats: the checks then have more to look at.
 MOST_WORK = 20_000
 WORK_OF = {"if": 3, "case": 3, "for": 3, "arithmeticfor": 4, "while": 3, "start": 3, "program": 3, "submission": 20}
-PIECES_OF_A_STATEMENT = 500
+PIECES_OF_A_STATEMENT = 400
 # Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.
-MOST_PIECES = 500
+MOST_PIECES = 400
 # Pieces of one word of a command, of a heredoc, of what a substitution prints.
 MOST_PARTS = 5_000
 # Characters of a text to which an operator of `${…}` is applied: patterns may cost the square of it.

@@ -110,7 +110,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     return signs
 
 
-@lru_cache(maxsize=1024)  # the same programs are asked about again and again
+@lru_cache(maxsize=4096)  # the same programs are asked about again and again
 def tells(name: str) -> bool:
     """Whether a command of this name may give a sign by itself."""
     known = name in _TOOLS or name in _MODULE_COMMANDS or name in _ENGINES or is_interpreter(name)

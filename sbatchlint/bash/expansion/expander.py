@@ -21,7 +21,7 @@ from sbatchlint.bash.expansion.field_splitting import (
 from sbatchlint.bash.expansion.parameters import ParameterExpander
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
-from sbatchlint.bash.limits import MOST_CHARACTERS, MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES
+from sbatchlint.bash.limits import MOST_FIELDS, MOST_NOTED, MOST_PARTS, MOST_PIECES, fits
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     Broken,
@@ -116,17 +116,11 @@ class WordExpander:
 
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
         """The pieces of a value, but for empty ones, and at most so many."""
-        kept: list[Piece] = []
-        size = 0
-        for piece in pieces:
-            text = piece.text
-            if text != "":
-                kept.append(piece)
-                size += 1 if text is None else len(text)
-        if size <= MOST_CHARACTERS and len(kept) <= most:
-            return tuple(kept)
+        kept = tuple([piece for piece in pieces if piece.text != ""])
+        if fits(kept, most):
+            return kept
         span = scope.text.span(word.start, word.end)
-        return self.substituter.limits.bounded(tuple(kept), most, span, scope.context.phase)
+        return self.substituter.limits.bounded(kept, most, span, scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
         """The only value of a word; unknown where there are several."""

@@ -72,7 +72,7 @@ _RARE_MODULES = {
 }
 
 
-@lru_cache(maxsize=1024)  # scripts call the same programs again and again
+@lru_cache(maxsize=4096)  # scripts call the same programs again and again
 def may_launch(name: str) -> bool:
     """Whether a program of this name may be a launcher, or run one: python."""
     return name in _NAMES or is_interpreter(name)

@@ -37,7 +37,7 @@ def is_python(field: Pieces) -> bool:
     return name is not None and is_interpreter(name)
 
 
-@lru_cache(maxsize=1024)  # the same programs are asked about again and again
+@lru_cache(maxsize=4096)  # the same programs are asked about again and again
 def is_interpreter(name: str) -> bool:
     """Whether a program of this name is the Python interpreter."""
     return _NAME.fullmatch(name) is not None
