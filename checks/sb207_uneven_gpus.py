@@ -55,7 +55,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     total, nodes, setting = request.gpus.total, request.exact_nodes(), request.given("gpus")
     if total is None or setting is None or nodes is None or not 1 < nodes < total:
         return
-    if any(request.asked(name) for name in OF_GPUS):
+    if request.asked_any(OF_GPUS):
         return
     each = total // nodes if total % nodes == 0 else None
     if each is not None and each in (MOST_ON_A_NODE, job.site.gpus_per_node):
@@ -115,7 +115,7 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
     if tasks is None or setting is None or nodes is None or not 1 < nodes < tasks or tasks % nodes:
         return
     each = tasks // nodes
-    if any(request.asked(name) for name in OF_TASKS) or request.gpus_per_node() != each:
+    if request.asked_any(OF_TASKS) or request.gpus_per_node() != each:
         return
     for step in job.steps:
         if step.geometry.reason is None or step.geometry.reason[0] != setting.span or not step.certain:

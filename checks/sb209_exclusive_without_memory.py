@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
     request, setting = job.request, job.request.given("exclusive")
     if setting is None or job.phase is Phase.SUBMIT or request.exclusive != "" or request.heterogeneous:
         return
-    if not job.directives.certain or job.directives.unread or any(request.asked(each) for each in _MEMORY):
+    if not job.directives.certain or job.directives.unread or request.asked_any(_MEMORY):
         return
     message = "--exclusive gives all CPUs, but of memory only what the site's default says, if any; add --mem=0"
     yield Finding(setting.span, message, fix=Fix("add --mem=0", [insertion(job.directives, "--mem=0")], safe=False))

@@ -146,7 +146,7 @@ def _scanned(job: Job) -> set[str]:
 def _all_in_tasks(job: Job, held: int) -> Iterator[Finding]:
     """Tasks that choose all GPUs, which they see anyway where nothing gives each its own."""
     of_tasks = ("gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-bind", "gpus", "gpus-per-node", "gres")
-    if any(job.request.asked(name) for name in of_tasks[:4]):
+    if job.request.asked_any(of_tasks[:4]):
         return
     seen: set[Span] = set()
     for command in job.invocations:

@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not job.directives.certain or request.heterogeneous:
         return
     gpus = request.gpus_per_node()
-    if gpus is None or gpus < 2 or not request.values().keys().isdisjoint(GRANTING):
+    if gpus is None or gpus < 2 or request.asked_any(GRANTING):
         return
     counted = request.asked("ntasks") or request.asked("ntasks-per-node")
     if counted and request.tasks_on_each_node() != 1:

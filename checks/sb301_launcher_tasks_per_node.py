@@ -150,7 +150,7 @@ def _runs_only_launchers(job: Job, step: Step) -> bool:
 def _change_directive(job: Job, reason: Span) -> Fix | None:
     """`--ntasks-per-node=8` becomes 1, where nothing else of the job needs eight tasks."""
     request = job.request
-    if not request.directives.certain or any(request.asked(name) for name in OTHER_COUNTS):
+    if not request.directives.certain or request.asked_any(OTHER_COUNTS):
         return None
     if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None

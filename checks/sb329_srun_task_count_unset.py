@@ -51,7 +51,7 @@ MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if request.heterogeneous or not request.directives.certain or any(request.asked(name) for name in COUNTING):
+    if request.heterogeneous or not request.directives.certain or request.asked_any(COUNTING):
         return
     reported = set()
     for step in job.steps:

@@ -117,7 +117,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
 def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
     """A variable that no option of the script makes."""
     # directives that sbatch does not read are another fault
-    asks = not job.directives.unread and any(job.request.asked(option) for option in _RESOURCES)
+    asks = not job.directives.unread and job.request.asked_any(_RESOURCES)
     if not asks and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
         return  # all that it needs comes from the command line of sbatch
     kind = use_of(job, read).kind
@@ -126,7 +126,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     options = [f"--{name}" for name in entry.options[:2]]
     given = " or ".join(options)
     message = f"{read.name} is {_result(read)} here unless the command line of sbatch gives {given}"
-    if any(job.request.asked(option) for option in entry.options[:2]):
+    if job.request.asked_any(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
     instead, safe = _instead(job, read, entry)

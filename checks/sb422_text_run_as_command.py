@@ -57,8 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             for finding in _variable_as_command(job, command):
                 seen.add(command.span)
                 yield finding
-        word = command.argv[0] if command.argv else ()
-        first = len(word) == 1 and word[0].text or known_prefix(word)
+        first = known_prefix(command.argv[0]) if command.argv else ""
         if not (" " in first or "\n" in first) or command.span in seen or command.kind in _OF_OTHERS:
             continue
         seen.add(command.span)

@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
                 "is not a TTY`); leave `-t` out"
             )
-            severity = "error" if any(job.request.asked(name) for name in RESOURCES) else "warning"
+            severity = "error" if job.request.asked_any(RESOURCES) else "warning"
         else:
             message = (
                 f"`{written}` makes a terminal at which nobody types, and ends each line of the log in a carriage "

@@ -43,7 +43,7 @@ FIRST_NODE = Regex(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if any(job.request.asked(name) for name in STARTING):
+    if job.request.asked_any(STARTING):
         return  # the batch script itself runs in there
     calls: dict[Span, tuple[Invocation, Container]] = {}
     doubtful: set[Span] = set()

@@ -100,8 +100,7 @@ def _is_named(command: Invocation, container: Container | None, *names: str) -> 
     """Whether the script gives one of the variables, in whatever way."""
     return any(
         is_set(command, name)
-        or container is not None
-        and name in container.passed
+        or container is not None and name in container.passed
         or any(name in word for word in command.words)
         for name in names
     )

@@ -126,7 +126,7 @@ def _step_without(job: Job, *options: str) -> Step | None:
 
 
 def _tasks(job: Job, outer: Job) -> Inherited | None:
-    if any(job.request.asked(option) for option in TASK_OPTIONS):
+    if job.request.asked_any(TASK_OPTIONS):
         return None
     counts, own = outer.request.counts, job.request.effective_tasks()
     if counts is None or not counts.ntasks_given or counts.ntasks is None:

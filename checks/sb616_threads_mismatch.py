@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if job.phase is not Phase.BATCH or request.heterogeneous or not request.directives.certain:
         return
-    if not request.values().keys().isdisjoint(UNCLEAR) or request.foreign_settings():
+    if request.asked_any(UNCLEAR) or request.foreign_settings():
         return
     by_variable = request.asked("cpus-per-task") and job.source.mentions("_NUM_THREADS")
     commands = job.invocations if by_variable else commands_told(job, _is_option)

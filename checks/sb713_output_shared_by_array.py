@@ -52,9 +52,7 @@ _RESULT = Regex(
 )
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
 # Options whose value may become part of the file's name, or its folder.
-_NAMING = Regex(
-    r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*",
-)
+_NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*")
 # Tests by which only indexes beyond some end leave, by the branch in which they do; and such whose result, or input, is
 # there or not.
 _BEYOND = (

@@ -53,7 +53,7 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
     job = _as_job(source, settings)
     read_whole(job)
     try:
-        return _converted(source, wish, settings)
+        return _converted(job, source, wish, settings)
     except NotConvertible as error:
         first = error
     names = frozenset(_DEFAULT.findall(job.source.text))
@@ -66,10 +66,11 @@ def convert(source: Source, wish: Wish, settings: Settings) -> Conversion:
         assumed[names | {"@"}] = "; ".join([said, *assumed.values()])
     for each, said in assumed.items():
         assuming = without_variables(settings, each)
-        if not _lines_of_starts(job) <= _lines_of_starts(_as_job(source, assuming)):
+        other = _as_job(source, assuming)
+        if not _lines_of_starts(job) <= _lines_of_starts(other):
             continue  # what starts with other values would stay as it is
         try:
-            made = _converted(source, wish, assuming)
+            made = _converted(other, source, wish, assuming)
         except NotConvertible:
             continue
         return made._replace(decisions=[*made.decisions, said])
@@ -89,12 +90,12 @@ class _Script:
     errors and warnings of the script as it was. Raises `NotConvertible`.
     """
 
-    def __init__(self, source: Source, wish: Wish, settings: Settings) -> None:
+    def __init__(self, original: Job, source: Source, wish: Wish, settings: Settings) -> None:
         self._source = source
         self.path = source.path
         self.wish = wish
         self.settings = settings
-        original = self._given = _as_job(source, settings)
+        self._given = original
         notes = merged(original)
         if notes.source is not original.source.own:
             original = _as_job(notes.source, settings)
@@ -148,8 +149,9 @@ class _Script:
         return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], [*self.todos, *todos, *new])
 
 
-def _converted(source: Source, wish: Wish, settings: Settings) -> Conversion:
-    script = _Script(source, wish, settings)
+def _converted(job: Job, source: Source, wish: Wish, settings: Settings) -> Conversion:
+    """`job`: the source as a job with these settings."""
+    script = _Script(job, source, wish, settings)
     done = _as_wanted(script.text, wish, settings, script.job)
     if done is not None:
         return script.conversion(script.text, done, ["it is the wanted job already"])

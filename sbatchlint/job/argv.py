@@ -440,7 +440,7 @@ def program_options(
     Only those of a fitting name, where `fits` is given.
     """
     for at, field in enumerate(argv):
-        text = len(field) == 1 and field[0].text or shown_text(field)
+        text = shown_text(field)
         name, equals, _ = text.partition("=")
         if fits is not None and not fits(name):
             continue

@@ -57,7 +57,7 @@ def job_nodes(request: Request) -> int | None:
     tasks = request.tasks
     if request.tasks_per_node is not None and tasks is not None:
         return -(-tasks // request.tasks_per_node)
-    if (tasks is None or tasks > 1) and not request.values().keys().isdisjoint(_SPREADING):
+    if (tasks is None or tasks > 1) and request.asked_any(_SPREADING):
         return None
     return 1
 
@@ -66,11 +66,6 @@ def _is_set(step: SrunWords, name: str) -> bool | None:
     """Whether srun finds a variable as Slurm set it: False where the script unset it, None where it assigned it."""
     how = own_variable(step.invocation, name).how
     return how == "" if how in ("", "unset") else None
-
-
-def _counts_tasks(request: Request) -> bool:
-    """Whether the job says how many tasks it has, in any way."""
-    return not request.values().keys().isdisjoint(COUNTING_OPTIONS)
 
 
 def _inherits_tasks(step: SrunWords) -> bool:
@@ -152,7 +147,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
         "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "multi-prog", "relative",
         "nodelist", "het-group", "distribution", "gpus-per-task", "gpus",
     }  # fmt: skip
-    inherits = _counts_tasks(request) and _inherits_tasks(step)
+    inherits = request.asked_any(COUNTING_OPTIONS) and _inherits_tasks(step)
     if not step.certain or strange or not request.directives.certain:
         return UNKNOWN
     opt_nodes, opt_tasks = step.option("nodes"), step.option("ntasks")
@@ -176,7 +171,7 @@ def geometry_apart(step: SrunWords, request: Request) -> Geometry:
 
 def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
     """The script's own SLURM_NTASKS, which srun reads like its -n; SLURM_NPROCS counts only without it."""
-    slurm_sets_it = not request.directives.certain or _counts_tasks(request)
+    slurm_sets_it = not request.directives.certain or request.asked_any(COUNTING_OPTIONS)
     from_slurm = True if slurm_sets_it and request.directives.certain else None
     for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
         own = own_variable(step.invocation, name, from_slurm)
@@ -251,7 +246,7 @@ def _with_tasks_per_node(
     reason = (option.span, option.as_written)
     if each is None:
         return Geometry(nodes, None, None, None, reason)
-    inherited = _counts_tasks(request) and _inherits_tasks(step)
+    inherited = request.asked_any(COUNTING_OPTIONS) and _inherits_tasks(step)
     honoured = Geometry(nodes, None if nodes is None else nodes * each, each, each > 1, reason)
     if not inherited:
         return honoured
@@ -353,9 +348,9 @@ def _inherited(
     without = not _inherits_tasks(step)
     per_node_left = without and each_setting is not None and _is_set(step, "SLURM_NTASKS_PER_NODE") is True
     if counting is None or without and not per_node_left:
-        others = without and not request.values().keys().isdisjoint(COUNTING_OPTIONS[2:])
+        others = without and request.asked_any(COUNTING_OPTIONS[2:])
         # requested by a #PBS or #BSUB line
-        others = others or counting is None and _counts_tasks(request)
+        others = others or counting is None and request.asked_any(COUNTING_OPTIONS)
         # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
         unset = each_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:

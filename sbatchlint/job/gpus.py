@@ -377,7 +377,7 @@ def _is_unclear(step: Step) -> bool:
 
 def _binding(step: Step, version: str, options: Told) -> Binding | None:
     request = step.request
-    if options.keys().isdisjoint(_REASONS) and request.values().keys().isdisjoint(_REASONS):
+    if options.keys().isdisjoint(_REASONS) and not request.asked_any(_REASONS):
         return _UNBOUND
     if "gpu-bind" in options or "tres-bind" in options:
         name = "gpu-bind" if "gpu-bind" in options else "tres-bind"
@@ -432,7 +432,7 @@ def read_binding(name: str, text: str | None) -> Binding | None:
 
 def binding_reason(step: Step) -> tuple[Span, str] | None:
     """The option or directive that says how tasks share GPUs: where it is, and as one would write it."""
-    if step.options.keys().isdisjoint(_REASONS) and step.request.values().keys().isdisjoint(_REASONS):
+    if step.options.keys().isdisjoint(_REASONS) and not step.request.asked_any(_REASONS):
         return None
     for name in _REASONS:
         option = step.option(name)

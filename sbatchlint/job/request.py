@@ -154,6 +154,10 @@ class Request:
         """Whether an option is given, by any directive."""
         return name in self._values
 
+    def asked_any(self, names: Iterable[str]) -> bool:
+        """Whether one of these options is given."""
+        return not self._values.keys().isdisjoint(names)
+
     def text(self, name: str) -> str | None:
         """The value of an option; None where it is not given or not known."""
         value = self._values.get(name)

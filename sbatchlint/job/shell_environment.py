@@ -60,7 +60,7 @@ class JobEnvironment:
         if name in TASK_COUNTS:
             return self._tasks(entry, request)
         if entry.when == "options":
-            if request.values().keys().isdisjoint(entry.options):
+            if not request.asked_any(entry.options):
                 return False if request.directives.certain else None
             everywhere = entry.batch.issuperset(releases)
             return request.text(entry.option) if entry.option is not None and everywhere else None
@@ -75,7 +75,7 @@ class JobEnvironment:
         """The value of SLURM_NTASKS, which is set only where the job requests tasks (--nodes alone leaves it unset)."""
         if request.tasks is not None:
             return str(request.tasks)
-        if request.values().keys().isdisjoint(entry.options):
+        if not request.asked_any(entry.options):
             return False if request.directives.certain else None
         nodes = request.exact_nodes()
         if not request.asked("ntasks") and request.tasks_per_node is not None and nodes is not None:

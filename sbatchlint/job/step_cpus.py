@@ -135,11 +135,10 @@ def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
 
 def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
     """The CPUs of a job in all, and what says so; whole cores are given, so that an odd number is one more."""
-    given = request.values().keys()
-    if not request.directives.certain or not given.isdisjoint(_OTHERWISE):
+    if not request.directives.certain or request.asked_any(_OTHERWISE):
         return None
-    each = whole(request.text("cpus-per-task")) if "cpus-per-task" in given else 1
-    if each is None or "cpus-per-task" not in given and not given.isdisjoint(_GPUS):
+    each = whole(request.text("cpus-per-task")) if request.asked("cpus-per-task") else 1
+    if each is None or request.asked_any(_GPUS) and not request.asked("cpus-per-task"):
         return None  # a site may give CPUs with each GPU
     names = ("ntasks", "ntasks-per-node", "cpus-per-task")
     setting = next((found for name in names if (found := request.given(name))), None)

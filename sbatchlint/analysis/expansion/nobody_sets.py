@@ -153,7 +153,7 @@ def glued_name(job: Job, read: VariableRead) -> Glued | None:
 def _parts(name: str) -> tuple[tuple[str, str, bool], ...]:
     """The names that may run on into other text in this one, the longest first: each with that text.
 
-    The last says whether the longer name can be nobody's. None where it is known, or another one was meant.
+    The last says whether the longer name can be nobody's. Empty where it is known, or another one was meant.
     """
     if name in known_names():
         return ()

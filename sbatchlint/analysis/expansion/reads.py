@@ -104,8 +104,7 @@ def assigned_names(job: Job) -> frozenset[str]:
     """Variables that the script sets anywhere, in whatever way."""
     found = {each.name for each in job.assignments}
     for command in commands_named(job, *_SETTING):
-        if command.name is not None:
-            found.update(word for field in command.argv[1:] if (word := text_of(field)))
+        found.update(word for field in command.argv[1:] if (word := text_of(field)))
     return frozenset(found)
 
 

@@ -95,7 +95,7 @@ def _counts_on_whole_nodes(job: Job) -> bool:
     """
     request = job.request
     parts = ("ntasks", "ntasks-per-node", "cpus-per-task", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus")
-    if not request.asked("nodes") or any(request.asked(name) for name in parts):
+    if not request.asked("nodes") or request.asked_any(parts):
         return False
     cpus = [each for each in (step.option("cpus-per-task") for step in job.steps) if each is not None]
     if any(each.text != "1" for each in cpus) or any(step.geometry.several for step in job.steps):
@@ -136,7 +136,7 @@ def _whole_total(job: Job, step: Step) -> TooManyGpus | None:
     others = ("gpus-per-node", "gpus-per-task", "gres", "tres-per-task", "ntasks-per-gpu")
     own = [name for name in ("gpus", "gpus-per-node", "tres-per-task", "ntasks-per-gpu") if name in step.options]
     gres = step.option("gres")
-    if own or any(request.asked(name) for name in others) or gres is not None and (gres.text or "none") == "none":
+    if own or request.asked_any(others) or gres is not None and (gres.text or "none") == "none":
         return None
     invocation = step.invocation
     if any(name in _TOTALS for name, _ in invocation.variables) or any(map(invocation.state.variables.get, _TOTALS)):

@@ -99,7 +99,7 @@ def tasks_of_job(job: Job) -> tuple[int | None, Setting | None]:
         nodes = 1 if nodes is None and not request.asked("nodes") else nodes
         tasks = None if nodes is None or each is None else nodes * each
         return request.tasks or tasks, request.given("ntasks-per-node")
-    if any(request.asked(name) for name in _UNCLEAR):
+    if request.asked_any(_UNCLEAR):
         return None, None
     if not request.asked("cpus-per-task") and not request.asked("nodes"):
         return None, None  # a job of defaults, which the command line is likely to change

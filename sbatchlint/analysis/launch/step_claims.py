@@ -64,7 +64,7 @@ def _cpus_of(request: Request) -> int:
     held, tasks = cpus_in_all(request), request.effective_tasks()
     if held is not None:
         return held[0]
-    if not tasks or not request.asked("mem-per-cpu") or any(request.asked(name) for name in _MORE_CPUS):
+    if not tasks or not request.asked("mem-per-cpu") or request.asked_any(_MORE_CPUS):
         return 0
     number = tasks * (whole(request.text("cpus-per-task")) or 1)
     return number + number % 2

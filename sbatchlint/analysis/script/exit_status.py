@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from sbatchlint.analysis.script.status_ledger import Ledger
-from sbatchlint.analysis.script.status_records import GOOD, Arm, Fates, Process, Status, awaited, joined
+from sbatchlint.analysis.script.status_records import GOOD, Arm, Fates, Process, Status, awaited, carrying, joined
 from sbatchlint.analysis.script.status_uses import CHOOSY, PATIENT, RISKY, assigned_status
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import (
@@ -154,7 +154,7 @@ class _Walk(Ledger):
         if self.errexit and not self.tested:
             self.process.exits.extend(found)
             return GOOD
-        return Status(found)
+        return carrying(found)
 
     @cached_property
     def runs(self) -> dict[Span, PipelineRun]:
@@ -290,7 +290,7 @@ class _Walk(Ledger):
             self.process.background = []
             if len(waiting) > 1 or waiting and waiting[0].context.looped:
                 self.lose(waiting, "waits", self.span(node))
-            return Status(tuple(waiting)) if waiting else GOOD
+            return carrying(waiting)
         return self.ended(waiting)
 
     def on_test(self, node: Statement, status: Status) -> Status:
@@ -347,8 +347,7 @@ class _Walk(Ledger):
             self.choose(node, arms)
             if judging:
                 self.judge(before, ran)
-            carried = (*left.carried, *(end.carried if end is not None else ()))
-            return Status(carried) if carried else GOOD
+            return carrying((*left.carried, *(end.carried if end is not None else ())))
         if self.uses.fails(right) or not self.uses.only_tells(right):
             self.see(left.carried)
         else:
@@ -446,7 +445,7 @@ class _Walk(Ledger):
             return GOOD
         if not (isinstance(node, For) and self.is_one(node)):
             self.lose(end.carried, "turns", self.span(node))
-        return Status(end.carried) if end.carried else GOOD
+        return carrying(end.carried)
 
     def is_one(self, node: For) -> bool:
         """Whether a loop has one turn."""

@@ -1,6 +1,6 @@
 """What is told of exit statuses: see `sbatchlint.analysis.script.exit_status`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.work import Weight
@@ -110,8 +110,14 @@ class Status:
         self.by = by
 
 
-# That of what does no work.
+# That of what does no work. There is just one, so that it is known by its identity.
 GOOD = Status()
+
+
+def carrying(commands: Iterable[Invocation]) -> Status:
+    """The status that tells of the failure of these commands."""
+    carried = tuple(commands)
+    return Status(carried) if carried else GOOD
 
 
 class Process:
@@ -163,5 +169,4 @@ def joined(ends: Sequence[Status | None]) -> Status | None:
     live = [each for each in ends if each is not None]
     if not live:
         return None
-    carried = dict.fromkeys([each for end in live for each in end.carried])
-    return Status(tuple(carried)) if carried else GOOD
+    return carrying(dict.fromkeys([each for end in live for each in end.carried]))

@@ -1,6 +1,7 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
 from sbatchlint.bash.expansion.protocol import Scope
@@ -30,7 +31,7 @@ def run_simple(
             expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
         return [], scope.state
-    words: Sequence[Word] = node.words  # type: ignore[assignment]  # only declarations take assignments as arguments
+    words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
     start, end = words[0].start, words[0].end
     first = words[0].parts[0] if words[0].parts else None
     if type(first) is Literal and first.text in builtins.DECLARATIONS and scope.text.string[start:end] == first.text:

@@ -56,7 +56,7 @@ def scripts_in_strings(source: Source) -> list[Snippet]:
 
 _SCOPES = frozenset((ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
 # What sets variables, beside an assignment of a value.
-_BINDING = frozenset((ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr, ast.comprehension))
+_BINDING = (ast.AugAssign, ast.For, ast.AsyncFor, ast.NamedExpr, ast.comprehension)
 # What holds nothing that is looked for: two thirds of what is in a tree.
 _LEAVES = frozenset((int, str, bool, type(None), ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias))
 
@@ -73,8 +73,8 @@ class _Uses:
             kind = type(node)
             if kind in _SCOPES:
                 scope = node
-            elif kind in _BINDING:
-                self._set(node.target, None)  # type: ignore[attr-defined]
+            elif isinstance(node, _BINDING):
+                self._set(node.target, None)
             elif isinstance(node, ast.Call):
                 self._calls.append((node, scope))
             elif isinstance(node, ast.Assign):
