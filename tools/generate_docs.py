@@ -120,7 +120,7 @@ def generated() -> dict[Path, str]:
     files = {PAGES / f"{check.entry.name}.md": NOTE + as_markdown(check) for check in checks}
     files[PAGES / "README.md"] = index(checks)
     files[ROOT / "sbatchlint" / "triggered.py"] = triggered(checks)
-    files[ROOT / "docs" / "job.md"] = NOTE.replace("the check file", "the code") + reference()
+    files[ROOT / "docs" / "job-reference.md"] = NOTE.replace("the check file", "the code") + reference()
     parts = {
         "README.md": {"example": example()},
         "CONTRIBUTING.md": {"groups": groups_table(), "check": shown_check()},
