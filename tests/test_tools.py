@@ -250,3 +250,31 @@ def test_a_job_is_shown_as_text(script: str, capsys: pytest.CaptureFixture[str])
     assert "     7  nodes 2, tasks 2, on each node 1, decided by --ntasks-per-node=1 (line 2)" in out
     assert "node rank: ‹SLURM_NODEID*› (node_rank, line 7; SLURM_NODEID (line 7, task))" in out
     assert show_job.main(["missing.sbatch"]) == 2
+
+
+# --- bench --------------------------------------------------------------------------------------
+
+
+def count_instructions(path: str) -> subprocess.CompletedProcess[str]:
+    script = str(ROOT / "examples" / "ranks.sbatch")
+    command = [sys.executable, str(ROOT / "tools" / "bench.py"), "--instructions", script]
+    return subprocess.run(command, env=environment() | {"PATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_instructions_are_counted_in_all_and_without_those_of_the_start(tmp_path: Path) -> None:
+    valgrind = tmp_path / "valgrind"
+    valgrind.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *one.sbatch) count=400,000,000 ;; *--jobs*1*ranks.sbatch) count=1,700,000,000 ;; esac\n'
+        '[ "$PYTHONHASHSEED" = 0 ] && echo "==1== I   refs:      $count" >&2\n'
+    )
+    valgrind.chmod(0o755)
+    run = count_instructions(f"{tmp_path}:{os.environ['PATH']}")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "1 scripts: 1,700 million instructions; 1,300 without start\n"
+
+
+def test_counting_instructions_says_that_it_needs_valgrind() -> None:
+    run = count_instructions("/nonexistent")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "--instructions needs valgrind, which is not installed here (apt install valgrind)\n"
