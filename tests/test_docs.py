@@ -14,12 +14,13 @@ from typing import NamedTuple
 import pytest
 
 from conftest import ROOT
-from sbatchlint import __version__
+from sbatchlint import __version__, triggers
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.job import Job, Site
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import step_around
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.settings import Settings
@@ -177,14 +178,23 @@ def test_the_first_questions_have_answers() -> None:
     names = {"job": job, "command": job.invocations[0], "step": job.steps[0], "launch": launch}
     names |= {"world": find_worlds(job)[0], "text_of": text_of, "span_of": span_of, "Phase": Phase}
     names |= {"exported": exported, "step_around": step_around, "container_of": container_of}
-    names |= {"find_worlds": find_worlds, "depends_on_test": depends_on_test}
-    table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").split("## ")[1]
+    names |= {"find_worlds": find_worlds, "depends_on_test": depends_on_test, "commands_named": commands_named}
+    _, _, table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").partition("## The first questions\n")
+    table = table.partition("\n## ")[0]
     answers = re.findall(r"`([^`]+)`", "".join(line.rpartition(" | ")[2] for line in table.splitlines()))
     assert len(answers) > 25
     found = {answer: eval(answer, dict(names)) for answer in answers}
     assert found['job.request.text("partition")'] == "a"
     assert found["text_of(command.argv[1])"] == "1"
     assert found["world.size"] == 16
+
+
+def test_job_md_names_every_trigger() -> None:
+    table = (ROOT / "docs" / "job.md").read_text(encoding="utf-8").partition("## Triggers")[2]
+    missing = [
+        name for name in triggers.__all__ if name not in ("Trigger", "AnyOf", "Index") and f"`{name}(" not in table
+    ]
+    assert not missing
 
 
 def test_the_two_commands_of_the_readme() -> None:
