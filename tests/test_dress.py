@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import pytest
 
+from check_cases import ALL, Case, findings
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad
 from sbatchlint.job import Job, Site
 from sbatchlint.source.text import Source
-from test_checks import ALL, Case, findings
 
 # Of each check: so many of its bad scripts.
 SCRIPTS = 3

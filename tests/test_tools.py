@@ -35,7 +35,8 @@ def tree(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("cases", "data"):
         (copy / "tests" / name).mkdir(parents=True)
-    for name in ("pyproject.toml", "tests/conftest.py", "tests/test_checks.py", "tests/data/fired.txt"):
+    of_tests = ("tests/conftest.py", "tests/check_cases.py", "tests/test_checks.py", "tests/data/fired.txt")
+    for name in ("pyproject.toml", *of_tests):
         shutil.copy(ROOT / name, copy / name)
     return copy
 

@@ -1,17 +1,14 @@
-"""Triggers: what is left unasked has nothing to say."""
+"""Triggers, and the index of them; that they silence nothing is seen with the cases (test_checks.py)."""
 
 from __future__ import annotations
 
-import pytest
-
-from sbatchlint import engine, triggers
+from sbatchlint import triggers
 from sbatchlint.job import Job, Site
 from sbatchlint.registry import registry
 from sbatchlint.source.text import Source
 from sbatchlint.triggered import STAGES, TRIGGERS
 from sbatchlint.triggers import (
     AnyOf,
-    IgnoreComments,
     Index,
     Launchers,
     NoGpus,
@@ -21,7 +18,6 @@ from sbatchlint.triggers import (
     Variables,
     Written,
 )
-from test_checks import ALL, Case, findings
 
 
 def job(text: str) -> Job:
@@ -65,14 +61,6 @@ def test_triggers_tell_scripts_apart() -> None:
 def test_comments_count_in_the_option_block_alone() -> None:
     assert Written("comments").holds(job("#SBATCH --nodes=1\n# two tasks\nsrun hostname"))
     assert not Written("comments").holds(job("#SBATCH --nodes=1\nsrun --ntasks=2 hostname  # two tasks"))
-
-
-@pytest.mark.parametrize("case", [each for each in ALL if each.check.card.when], ids=lambda case: case.label)
-def test_a_trigger_silences_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    triggered = [each._replace(source=None) for each in findings(case)]
-    late = {name: each for name, each in engine.TRIGGERS.items() if isinstance(each, IgnoreComments)}
-    monkeypatch.setattr(engine, "INDEX", Index(late))
-    assert triggered == [each._replace(source=None) for each in findings(case)]
 
 
 def test_a_trigger_is_written_as_it_is_read() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from check_cases import ALL
 from sbatchlint.job import Job, Site
 from sbatchlint.source.text import Source
-from test_checks import ALL
 
 from .comparison import names_of
 from .local_slurm import LocalSlurm, Unavailable

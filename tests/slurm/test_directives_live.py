@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from check_cases import ALL, Case
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad
 from sbatchlint.job import Job
-from test_checks import ALL, Case
 
 from .comparison import Compared, compare_all, kinds, report, with_anchor
 from .conftest import job_of
