@@ -24,6 +24,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Phase
 from sbatchlint.job.python.program import PythonProgram, python_program
+from sbatchlint.programs import programs_with
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -35,8 +36,7 @@ CARD = Card(
 _FINDING = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
 _WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
 # Commands that prepare a program's environment.
-_PREPARING = frozenset({"conda", "mamba", "micromamba", "pip", "pip3", "uv", "virtualenv", "activate", "deactivate",
-                        "tar", "unzip", "local", "readonly", "declare", "shift", "command", "if", "eval"})  # fmt: skip
+_PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     for each in job.invocations:
         if not each.argv or each.phase is Phase.SUBMIT or each.children or each.text is not None:
             continue
-        if each.name in UTILITIES or each.name in _PREPARING or each.calls_function:
+        if each.name in _PREPARING or each.calls_function:
             others.append(each)
             continue
         program = python_program(job, each)

@@ -27,7 +27,7 @@ from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.launcher_options import proven
 from sbatchlint.analysis.launch.rank_signs import rank_sign
-from sbatchlint.analysis.launch.repeatable import REPEATABLE, is_repeatable_step
+from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation
@@ -39,6 +39,7 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Options
@@ -208,16 +209,18 @@ def _is_own_program(invocation: Invocation) -> bool:
     if invocation.phase is not Phase.BATCH or invocation.children or invocation.context.captured:
         return False
     name = program_name(invocation)
-    if name is None or name in UTILITIES or name in REPEATABLE or _FINDING.fullmatch(name) or "." in name:
+    if name is None or name in UTILITIES or _FINDING.fullmatch(name) or "." in name:
         return False
     words = invocation.words
     if any(_TELLING.search(each) for each in words[0 if "/" in words[0] else 1 :]):
         return False
     # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a folder that some tool is given
-    return "/" in words[0] or len(words) > 1 and words[1].startswith(("./", "/")) and name not in _STAGING
-
-
-_STAGING = frozenset({"unzip", "gzip", "gunzip", "bzip2", "dd", "scp", "rclone", "diff", "file", "stat", "less", "vi"})
+    return (
+        "/" in words[0]
+        or len(words) > 1
+        and words[1].startswith(("./", "/"))
+        and not has_trait(name, "stages", "screen")
+    )
 
 
 # --- who may start something on the other nodes ----------------------------------------------------------

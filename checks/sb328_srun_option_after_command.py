@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from functools import partial
 from operator import is_
 
-from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.analysis.launch.step_options import words_of
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Parameter, Simple, Word
@@ -30,6 +29,7 @@ from sbatchlint.bash.values import expansions, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.containers import is_pyxis_option
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import programs_with
 from sbatchlint.slurm import getopt
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
@@ -43,7 +43,7 @@ CARD = Card(
 # Commands that print or look up what they are given, and Slurm's own.
 TALKERS = frozenset({":", ".", "[", "echo", "export", "find", "grep", "module", "printf", "scontrol", "set", "source",
                      "test", "true", "awk", "sed", "env", "ulimit", "unset"})  # fmt: skip
-REFUSING = (REPEATABLE - TALKERS) | {"lscpu", "whoami", "uptime", "nvcc", "numactl", "taskset"}
+REFUSING = (programs_with("repeatable") - TALKERS) | {"numactl", "nvcc", "taskset"}
 REFUSING_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate")
 # What no program but srun is likely to have.
 OF_SRUN = frozenset({

@@ -25,13 +25,13 @@ what all ranks load; the README of pyxis for what a container sees.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_options, cache_settings
-from sbatchlint.analysis.storage.written_paths import COPYING
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key, under
 from sbatchlint.job.programs import all_words
+from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Steps, Variables
 
 # What goes wrong where each node has a cache of its own, by variable: how bad it is, and what happens.
@@ -95,7 +95,7 @@ def _is_filled_on_nodes(job: Job, cache: CacheSetting) -> bool:
     """Whether the script copies something into the folder on the nodes themselves."""
     folder = key(cache.value)
     for command in job.invocations:
-        if command.name not in COPYING or command.context.parent is None and command.name != "sbcast":
+        if not has_trait(command.name, "copies") or command.context.parent is None and command.name != "sbcast":
             continue
         if any(under(key(field), folder) or under(folder, key(field)) for field in command.argv[1:] if field):
             return True

@@ -27,7 +27,6 @@ from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.storage.node_files import ELSEWHERE, HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import (
-    COPYING,
     WRITING,
     made_paths,
     named_paths,
@@ -49,6 +48,7 @@ from sbatchlint.job.paths import CONTAINER_LOCAL, IMAGE, NODE_LOCAL, Location, c
 from sbatchlint.job.programs import by_program, commands_named, commands_told
 from sbatchlint.job.steps import directive_value, step_around
 from sbatchlint.job.worlds import from_outside
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -57,10 +57,7 @@ CARD = Card(
 
 # Programs for which such a name is a place to read from.
 READERS = Regex(r"litgpt|lit_gpt")
-TRANSFERS = COPYING | frozenset(
-    {"scp", "aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "globus", "zip", "7z", "pigz", "gzip", "zstd", "mc"}
-    | {"sgather", "hf", "huggingface-cli", "pdcp"}
-)
+TRANSFERS = programs_with("copies", "stores", "packs") | {"globus", "hf", "huggingface-cli"}
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -128,7 +125,7 @@ def _sources(command: Invocation) -> list[str]:
     """What a command that copies takes, a whole folder for `FOLDER/*`."""
     if command.name == "tar" and any(re.match(r"-?\w*x|--(?:extract|get)", each) for each in words(command)[:2]):
         return []
-    packing = command.name in ("tar", "zip", "7z", "gzip", "pigz", "zstd")
+    packing = has_trait(command.name, "packs")
     return [re.sub(r"/[*?]+$", "", each) for each in operands(command)[: None if packing else -1]]
 
 

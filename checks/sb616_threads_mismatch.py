@@ -19,7 +19,6 @@ sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.launch.repeatable import REPEATABLE
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
@@ -151,7 +150,7 @@ def _is_of_job(value: Pieces) -> bool:
 
 
 def _is_tool(name: str) -> bool:
-    return name in UTILITIES or name in REPEATABLE
+    return name in UTILITIES
 
 
 CASES = [

@@ -39,6 +39,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import step_around
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
@@ -48,21 +49,6 @@ CARD = Card(
     seen="live runs of Slurm 22.05",
 )  # fmt: skip
 
-# Commands that are done at once. What is not among them may last as long as anything.
-_QUICK_NAMES = (
-    ": [ [[ alias basename break cat cd chmod continue cut date deactivate declare df dirname disown echo exit export"
-    " false free grep head hostname id jobs let local ls lscpu mail mailx mkdir ml module nproc popd printenv printf"
-    " pushd pwd readlink readonly realpath return rm rmdir sacct sbatch scontrol sed seff seq set shift shopt sort"
-    " squeue sstat stat tee test times touch tr trap true type typeset ulimit umask uname uniq unset uptime wc which"
-    " whoami"
-)
-_QUICK = frozenset(_QUICK_NAMES.split())
-# Commands that only look on: they are meant to be killed when the job ends.
-_LOOKING_ON_NAMES = (
-    "dcgmi dmon dool dstat htop iostat kill mpstat nvidia-smi nvtop pidstat ps rocm-smi sar scancel sleep ssh tail"
-    " top vmstat watch"
-)
-_LOOKING_ON = frozenset(_LOOKING_ON_NAMES.split())
 # What runs a program's text, or another command, as a part of the shell around it.
 _SHELL_NAMES = "apptainer bash dash env eval ksh nice nohup setsid sh singularity source srun time zsh ."
 _SHELLS = frozenset(_SHELL_NAMES.split())
@@ -266,11 +252,11 @@ def _is_quick(command: Invocation, loops: list[Span] | None = None) -> bool:
         return not words
     if name in ("command", "builtin", "eval", "source", "."):
         return bool(command.children) or name in ("source", ".") and not is_unclear_source(command)
-    if name in ("conda", "mamba", "micromamba"):
+    if has_trait(name, "conda"):
         return words[:1] == ["deactivate"]
     if name == "sbatch":
         return not any(each is None or each in ("-W", "--wait") for each in words)
-    return name in _QUICK
+    return has_trait(name, "quick")
 
 
 def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
@@ -309,14 +295,18 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
     """Whether a command does something that somebody waits for: not at once done, and more than looking on."""
     if command.name == "srun":
         started = [each for each in command.descendants() if not each.children]
-        return not started or not all(each.name in _LOOKING_ON for each in started)
+        return not started or not all(has_trait(each.name, "monitors") for each in started)
     if not command.argv or command.children or command.calls_function:
         return False
     if any(each.name == "srun" and shell in each.context.shell.around() for each in command.ancestors()):
         return False  # the srun counts
     if any(shell.span.holds(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
         return False  # goes on for as long as the job does
-    return command.name not in _LOOKING_ON and command.name not in ("wait", "exec", "read") and not _is_quick(command)
+    return (
+        not has_trait(command.name, "monitors")
+        and command.name not in ("wait", "exec", "read")
+        and not _is_quick(command)
+    )
 
 
 @once

@@ -38,6 +38,7 @@ from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -59,8 +60,6 @@ _ENDLESS = Regex(
     r"nvidia-smi (?:dmon|pmon|.*(?:-l\b|-lms\b|--loop))|dcgmi dmon|tail (?:-\w*[fF]|--follow)|watch |sleep inf|nvtop"
     r"|top -b(?!.*-n)|(?:vmstat|iostat|mpstat|sar) \d+$|ray start .*--block|htop"
 )
-_LOOKING_NAMES = "true : sleep nvidia-smi rocm-smi date echo printf ps free uptime top cat df awk grep tee"
-_LOOKING = frozenset(_LOOKING_NAMES.split())
 _ENDLESS_LOOP = Regex(r"while\s+(?:true|:)\b|until\s+false\b")
 _NODE_LIST = Regex(r"(?:-w|--nodelist)(?:=|\s*)([^\s;&|]+)")
 # Words that differ between runs of which one goes on where another has ended.
@@ -282,7 +281,7 @@ def _never_ends(job: Job, step: Step) -> bool:
     inside = [
         each for each in leaves if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in each.context.loops)
     ]
-    return bool(inside) and all(each.name in _LOOKING for each in inside)
+    return bool(inside) and all(has_trait(each.name, "looks") or each.name == "tee" for each in inside)
 
 
 def _advice(

@@ -36,6 +36,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -44,12 +45,6 @@ CARD = Card(
     when=Commands("[", "[[", "test", "ls", "curl", "wget", "nc", "ncat"),
 )  # fmt: skip
 
-# What a loop that only waits consists of; anything else may be work, or bring what is waited for.
-_LOOKING_NAMES = (
-    "[ [[ test true : false break continue curl wget nc ncat nslookup ping grep egrep awk sed cat head tail cut tr ls"
-    " stat find sleep echo printf date hostname sync wc"
-)  # fmt: skip
-_LOOKING = frozenset(_LOOKING_NAMES.split())
 _NETWORK = frozenset({"curl", "wget", "nc", "ncat"})
 _FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
 _READERS = frozenset({"cat", "grep", "egrep", "awk", "sed", "head", "tail"})
@@ -100,7 +95,7 @@ def _wait(text: Text, loop: While) -> Wait | None:
     if _LIMIT.search(text.string, loop.start, loop.end):
         return None
     names = {_name(each) for each in nodes_of(loop, Simple) if each.words}
-    if not names <= _LOOKING:
+    if not names <= programs_with("looks"):
         return None
     endless = not loop.negated and all(_name(each) in _ENDLESS for each in _simple(loop.condition))
     if not endless:

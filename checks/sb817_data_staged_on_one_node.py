@@ -40,6 +40,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step, step_around
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -56,10 +57,11 @@ _PLACE = {
     "mamba": ("-p", "--prefix"),
 }  # fmt: skip
 # Clients of stores, and their words for a copy.
-_FETCHING = frozenset({"aws", "gsutil", "gcloud", "rclone", "azcopy", "s5cmd", "s3cmd", "mc"})
 _FETCHING_WORDS = frozenset({"cp", "sync", "copy", "rsync", "get", "mirror"})
 # What may bring something to a place, but for `python -m venv`.
-_BRINGING = _COPYING | _FETCHING | _PLACE.keys() | {"git", "dd", "virtualenv", "scp", "apptainer", "singularity"}
+_BRINGING = (
+    _COPYING | programs_with("stores") | _PLACE.keys() | {"git", "dd", "virtualenv", "scp", "apptainer", "singularity"}
+)
 # Variables by which programs are found, and such as name what is read.
 _SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "R_LIBS", "R_LIBS_USER", "PERL5LIB"})
 _DATA = Regex(
@@ -223,7 +225,7 @@ def _target(command: Invocation) -> Pieces | None:
         return plain[-1] if len(plain) > 2 and first == "clone" else None
     if command.name == "dd":
         return next((cut(field, 3, len(shown_text(field))) for field in plain if shown_text(field)[:3] == "of="), None)
-    if command.name in _FETCHING:
+    if has_trait(command.name, "stores"):
         return plain[-1] if len(plain) > 2 and any(shown_text(each) in _FETCHING_WORDS for each in plain[:3]) else None
     if command.name in ("virtualenv", "scp"):
         return plain[-1] if plain and ":" not in shown_text(plain[-1]) else None

@@ -60,6 +60,7 @@ READING = (
     "sbatchlint.analysis",
     "sbatchlint.bash",
     "sbatchlint.job",
+    "sbatchlint.programs",
     "sbatchlint.slurm",
     "sbatchlint.source.templates",
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argv_helper import argv
-from sbatchlint.analysis.script import work
 from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job, Site
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.launchers import may_launch
 from sbatchlint.job.programs import commands_named, commands_of
+from sbatchlint.programs import programs_with
 from sbatchlint.source.text import Source
 
 SCRIPT = """\
@@ -38,7 +38,7 @@ def test_commands_of_a_name_that_is_known_are_in_order_of_running() -> None:
 
 
 def test_no_command_that_does_no_work_is_a_launcher() -> None:
-    assert not [each for each in work._MINOR if may_launch(each) or each == "srun"]
+    assert not [each for each in programs_with("minor") if may_launch(each) or each == "srun"]
 
 
 def test_options_of_a_fitting_name() -> None:

@@ -20,6 +20,7 @@ from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import own_variable
 from sbatchlint.job.steps import Step, step_around, total
 from sbatchlint.job.worlds import node_count
+from sbatchlint.programs import programs_with
 
 # So many tasks of a step are looked at one by one, and so many statements are walked for that.
 MOST_TASKS = 64
@@ -35,14 +36,7 @@ OWN_RANKS = (
     "NNODES", "NPROC_PER_NODE", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "CUDA_VISIBLE_DEVICES",
 )  # fmt: skip
 # What the shell of a task does besides its work.
-_QUIET = (
-    ". : [ [[ alias basename break cat cd chmod command conda continue cp curl cut date declare df dirname echo eval "
-    "exec exit export false find free git grep head hash hostname id kill local ls lscpu mkdir ml module mount mv "
-    "nvidia-smi pip popd printenv printf ps pushd pwd read readonly realpath return rm rmdir rocm-smi rsync scontrol "
-    "sed set shift shopt sleep sort source ssh tail tar tee test time touch tr trap true type typeset ulimit umask "
-    "unalias uname unset wait which who whoami"
-)
-QUIET = frozenset(_QUIET.split())
+QUIET = programs_with("minor", "copies", "installs") | {"mount", "ssh"}
 
 
 class Place:

@@ -2,12 +2,8 @@
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 
-_REPEATABLE = """
-: . [ awk basename cat cd chmod cp cut date df dirname echo env export find free grep head hostname id ls
-mkdir module nproc nvidia-smi printenv printf ps pwd rm rocm-smi rsync scontrol sed set sleep sort source sync tail tar
-tee test touch tr true ulimit umask uname unset wc which"""
-REPEATABLE = frozenset(_REPEATABLE.split())
 # Commands that are what they start.
 _STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "sh", "singularity", "stdbuf", "taskset",
                        "time", "timeout"})  # fmt: skip
@@ -15,7 +11,7 @@ _STARTERS = frozenset({"apptainer", "bash", "env", "exec", "nice", "numactl", "s
 
 def is_repeatable(invocation: Invocation) -> bool:
     """Whether a command means the same however often a node runs it."""
-    return bool(invocation.name in _STARTERS and invocation.children) or invocation.name in REPEATABLE
+    return bool(invocation.name in _STARTERS and invocation.children) or has_trait(invocation.name, "repeatable")
 
 
 def is_repeatable_step(step: Step) -> bool:

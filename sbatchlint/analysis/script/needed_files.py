@@ -15,6 +15,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 # Options that name what a program writes, or what the names of that begin with.
@@ -24,7 +25,6 @@ _MOST_FILES = 200  # in a chain of programs; no more are followed
 _MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "declare", "kill", "sleep", ":", "true"})
 # Commands behind which the files that they name are there.
 _BRINGING = frozenset({"mkdir", "touch", "mv", "ln", "tee", "mktemp", "truncate", "mkfifo", "split"})
-_MOVING = frozenset({"mv", "cp", "ln", "install", "rsync", "scp"})
 _PATTERNED = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "jq"})
 _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
 
@@ -71,7 +71,7 @@ def _needed(command: Invocation) -> list[str]:
     if name == "rm" and any(word == "--force" or word[:2] != "--" and "f" in word for word in options):
         return []
     operands = [word for word in words if word and not word.startswith("-")]
-    if name in _MOVING:
+    if has_trait(name, "places"):
         return operands[:-1]
     return operands[1:] if name in _PATTERNED else operands
 

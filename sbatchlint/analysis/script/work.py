@@ -10,6 +10,7 @@ from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 
@@ -23,31 +24,6 @@ class Weight(IntEnum):
     STEP = 3
 
 
-# What prints, looks around, prepares the shell or tidies up.
-_MINOR_NAMES = (
-    ". : [ [[ alias arch arp awk basename bc bind break builtin cal cat cd chgrp chmod chown clear clinfo cmp column"
-    " comm command compgen complete compopt conda continue cut date dcgmi deactivate declare df diff dig dirname dirs"
-    " dmesg dot dstat du echo egrep enable env ethtool eval exec exit export expr factor false fg fgrep file find fold"
-    " fortune free fuser getconf getent getopts git grep groups hash head history host hostname hostnamectl htop"
-    " hwloc-ls ibdev2netdev ibstat ibv_devinfo id ifconfig info iostat ip ipcs jobs jq kill killall ldconfig ldd less"
-    " let lfs link ln local locale logger login logout ls lsb_release lscpu lsmod lsns lsof lspci lstopo"
-    " lstopo-no-graphics mail mailx mamba man mapfile md5sum micromamba mkdir mkfifo mktemp ml modinfo module"
-    " module-info more mpack mpstat mutt mv myquota namei netstat nl nohup nproc nslookup ntpdate numactl nvcc"
-    " nvidia-smi od paste pgrep pidof ping pkill popd pr printenv printf ps pushd pwd quota read readarray readlink"
-    " readonly realpath renice reset return rev rm rmdir rocm-smi rocminfo route sacct sacctmgr sbatch sbcast scancel"
-    " scontrol sdiag sed seff sendmail seq set sha256sum shift shopt shred sinfo sleep sort source split sprio squeue"
-    " sreport ss sshare sstat stat stty sum suspend sync sysctl tabs tac tail tee test tic time timedatectl timeout"
-    " times top touch tput tr tracepath traceroute trap tree true truncate tty type typeset ulimit umask unalias uname"
-    " uniq unlink unset uptime users vmstat vulkaninfo w wait wc whereis which who whoami xargs yes"
-)
-_MINOR = frozenset(_MINOR_NAMES.split())
-# What brings data and programs to where they are needed: the work of a job that does nothing else.
-_STAGING_NAMES = (
-    "apt apt-get aria2c aws az bunzip2 bzip2 cargo cmake cp curl dd g++ gcc gcloud gfortran gsutil gunzip gzip"
-    " htar hsi icc icpc ifort install make mcopy meson mpicc mpicxx mpic++ mpif77 mpif90 ninja npm nvfortran pigz pip"
-    " pip3 pipx rclone rsync s3cmd scp sftp spack svn tar unpigz unxz unzip wget xz yum zip zstd"
-)
-_STAGING = frozenset(_STAGING_NAMES.split())
 # Modules of Python that look around or install.
 _MINOR_MODULES = frozenset({"site", "json.tool", "http.server", "torch.utils.collect_env", "platform", "sysconfig"})
 _STAGING_MODULES = frozenset({"pip", "venv", "virtualenv", "ensurepip", "zipfile", "tarfile", "build"})
@@ -60,10 +36,6 @@ _FETCHING = frozenset({"pull", "download", "install", "fetch", "clone", "build"}
 # Scripts and functions that prepare the shell or its software: `setup_env`, `./install.sh`.
 _SETTING_UP = Regex(
     r"(?i)(?:.*[-_.])?(?:set[-_]?up|install|env|environment|activate|modules?|configure|bootstrap)(?:[-_.].*)?"
-)
-_SHELLS = frozenset({"bash", "sh", "dash", "ksh", "zsh"})
-_CONTAINERS = frozenset(
-    {"docker", "podman", "podman-hpc", "apptainer", "singularity", "enroot", "shifterimg", "buildah"}
 )
 _ENDS_CONTAINER = frozenset(
     {"rm", "rmi", "stop", "kill", "logs", "remove", "prune", "ps", "images", "inspect", "instance"}
@@ -87,7 +59,7 @@ def _steps_and_launchers(job: Job) -> frozenset[int]:
 def weight(job: Job, command: Invocation) -> Weight:
     """How much of the job's work a command does, with all that it starts."""
     name, calls = command.name, bool(command.state.functions)
-    if name in _MINOR and not calls and not command.children and command.argv[0][0].expansion is None:
+    if has_trait(name, "minor") and not calls and not command.children and command.argv[0][0].expansion is None:
         return Weight.NONE  # most commands; no launcher is called so
     if name == "trap":
         return Weight.NONE  # what it holds is run later
@@ -124,7 +96,7 @@ def _called(job: Job, command: Invocation) -> list[Invocation]:
 
 def _of_leaf(command: Invocation) -> Weight:
     """The weight of a command that is not seen to start another."""
-    if command.name in _MINOR:
+    if has_trait(command.name, "minor"):
         return Weight.NONE
     words = command.words[1:]
     if len(words) <= 1 and set(words) & _ASKING:
@@ -142,22 +114,22 @@ def _of_leaf(command: Invocation) -> Weight:
         return Weight.PROGRAM if words and not _says_minor(words) else Weight.NONE
     if name.startswith("-"):  # arguments of a container's own program, or the rest of a broken line
         return Weight.PROGRAM if command.kind else Weight.NONE
-    if not name.strip("#*_~.") or name in _MINOR:
+    if not name.strip("#*_~.") or has_trait(name, "minor"):
         return Weight.NONE
     if name == "ssh":  # a tunnel
         return Weight.NONE if any(word[:1] == "-" and {"N", "f"} & set(word) for word in words) else Weight.PROGRAM
-    if name in _CONTAINERS:
+    if has_trait(name, "container"):
         first = next((word for word in words if not word.startswith("-")), "")
         if first in _ENDS_CONTAINER:
             return Weight.NONE
         return Weight.STAGING if first in _PULLING else Weight.PROGRAM
     if name == "ray":
         return Weight.NONE if words[:1] != ["job"] else Weight.PROGRAM
-    if name in _STAGING or words[:1] and words[0] in _FETCHING:
+    if has_trait(name, "stages") or words[:1] and words[0] in _FETCHING:
         return Weight.STAGING
     operands = [word for word in words if word[:1] != "-"]
     # `setup_env.sh`, but not `with_environment.sh ./solver`
-    file, *rest = operands or [""] if name in _SHELLS else [name, *operands]
+    file, *rest = operands or [""] if has_trait(name, "shell") else [name, *operands]
     if not rest and _SETTING_UP.fullmatch(file.rpartition("/")[2]):
         return Weight.STAGING
     return Weight.NONE if _says_minor(words) or _TELLING.fullmatch(name) else Weight.PROGRAM

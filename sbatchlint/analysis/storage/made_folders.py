@@ -13,6 +13,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import HERE, key, under
 from sbatchlint.job.programs import commands_named
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
 
@@ -22,15 +23,9 @@ _VARIABLES = {"j": "SLURM_JOB_ID", "A": "SLURM_ARRAY_JOB_ID", "a": "SLURM_ARRAY_
 _HERE = HERE - {"."}
 _UNKNOWN = Regex(r"\$\{(?:[^\w$]?|\d+)\}|[*?]")
 # Commands that make no folder, unless for what their words name.
-_HARMLESS_NAMES = (
-    "pushd popd let local declare readonly shopt eval ml conda mamba micromamba deactivate dirname basename realpath"
-    " readlink tr cut seq sync time sinfo sstat sacctmgr lsof nvcc rocminfo shift alias getent [[ (( exec install"
-    " md5sum sha1sum uuidgen"
-)
-_HARMLESS = (UTILITIES - {"find"}) | frozenset(_HARMLESS_NAMES.split())
+_HARMLESS = UTILITIES - {"find", "lfs", "mktemp", "sbatch", "split", "xargs"}
 # Those whose words may name a folder that still is not there afterwards.
 _NAMING = frozenset({"echo", "printf", "export", "local", "declare", "readonly", "rm", "dirname", "basename"})
-_BRINGING = frozenset({"git", "tar", "wget", "curl", "cp", "mv", "rsync", "ln", "touch", "sbcast"})
 
 
 def log_folders(job: Job, folder: str) -> set[str]:
@@ -122,7 +117,7 @@ def may_be_there(job: Job, folder: str, start: int, end: int) -> bool:
         if each.name not in _NAMING and any(under(path, folder) for path in paths):
             return True
         named = folder.startswith(("/", "${")) and not any(under(folder, path) for path in paths)
-        if each.name in _BRINGING and not named or is_unclear_source(each):
+        if (has_trait(each.name, "copies") or each.name == "touch") and not named or is_unclear_source(each):
             return True
         if each.name == "mktemp" and any(text_of(field) in ("-u", "--dry-run") for field in each.argv[1:]):
             continue

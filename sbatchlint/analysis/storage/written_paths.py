@@ -7,9 +7,9 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text
 from sbatchlint.job.argv import partition
 from sbatchlint.job.paths import key
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-COPYING = frozenset({"cp", "rsync", "tar", "sbcast", "dcp", "mv", "ln", "unzip"})
 # The operators of redirections that make a file.
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
 # Options and settings of programs that say where results go: `--save DIR`, `exp_manager.exp_dir=DIR`.
@@ -73,7 +73,7 @@ def made_paths(command: Invocation) -> list[str]:
     """The paths that a command makes by its words."""
     if command.name in ("mkdir", "touch", "tee", "virtualenv"):
         return operands(command)
-    if command.name in ("cp", "mv", "rsync", "ln", "install", "scp", "sbcast", "dcp"):
+    if has_trait(command.name, "places"):
         return operands(command)[-1:]
     if command.name == "git" and operands(command)[:1] == ["clone"]:
         return operands(command)[2:]
