@@ -31,20 +31,22 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO, dead_ends
-from sbatchlint.analysis.script.exit_status import decisive_around, fates, fates_with_pipefail
+from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
 from sbatchlint.analysis.script.needed_files import leaving_traces
-from sbatchlint.analysis.script.pipefail import ends_script, is_pipefail_safe
-from sbatchlint.analysis.script.status_records import Fates, Loss
+from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
+from sbatchlint.analysis.script.status_uses import PATIENT
 from sbatchlint.analysis.script.traps import leaving_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import Heredoc
+from sbatchlint.bash.syntax.tree import Heredoc, Pipeline
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.commands.wrappers import WRAPPERS
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
@@ -54,7 +56,7 @@ CARD = Card(
 )  # fmt: skip
 
 # Ways to lose a status that somebody may want, or after which the job may still fail.
-_MINOR = frozenset({"ignored", "turns"})
+_MINOR = frozenset({"ignored", "iterations"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and have a status of their own.
@@ -65,7 +67,7 @@ _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not all(map(_is_placeholder, _error_lines(job))):
         return
-    found = fates(job)
+    found = exit_statuses(job)
     trap = leaving_trap(job)
     lost = found.lost if trap is None else []
     zero = trap is not None and (job.source.slice(trap.span) == "exit 0" or status_before(job, trap) is not None)
@@ -92,7 +94,7 @@ def _is_placeholder(line: str) -> bool:
     return _PLACEHOLDER.search(line) is not None
 
 
-def _worst(job: Job, found: Fates, lost: list[Loss]) -> Finding:
+def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     """The finding on the loss that matters most, the first one of these."""
     ranked = [(_rank(job, found, each), each) for each in lost]
     best = max(rank for rank, _ in ranked)
@@ -103,7 +105,7 @@ def _worst(job: Job, found: Fates, lost: list[Loss]) -> Finding:
     message, fix = _advice(job, found, main, len(others))
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
-    if found.last is not None and main.how == "later" and _cancels_itself(found):
+    if found.last is not None and main.how == "replaced" and _cancels_itself(found):
         place, by, label = found.last.name_span, place, "this status is lost"
     related = [(by, label), *((each, "this status is lost, too") for each in others)]
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
@@ -111,17 +113,17 @@ def _worst(job: Job, found: Fates, lost: list[Loss]) -> Finding:
 
 _LABELS = {
     "pipeline": "this exit status counts",
-    "later": "this exit status replaces it",
-    "told": "a failure has no consequence here",
+    "replaced": "this exit status replaces it",
+    "tested": "a failure has no consequence here",
     "zero": "the script ends with 0",
     "ignored": "a failure is ignored here",
-    "turns": "only the last turn's status counts",
-    "kept": "the next turn overwrites this",
+    "iterations": "only the last turn's status counts",
+    "overwritten": "the next turn overwrites this",
     "trap": "the script always ends with this status",
 }
 
 
-def _cancels_itself(found: Fates) -> bool:
+def _cancels_itself(found: ExitStatuses) -> bool:
     """Whether the script ends by cancelling its own job, or the array that it belongs to."""
     last = found.last
     if last is None or last.name != "scancel":
@@ -130,10 +132,10 @@ def _cancels_itself(found: Fates) -> bool:
     return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
 
-def _rank(job: Job, found: Fates, loss: Loss) -> tuple[bool, Weight]:
+def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     """How much a loss matters: whether it is worth a warning, and what is lost."""
     later = _decides_later(job, loss)
-    decided = later is not None and not loss.errexit and loss.how != "kept"
+    decided = later is not None and not loss.errexit and loss.how != "overwritten"
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in leaving_traces(job)
     return not minor, loss.weight
@@ -154,12 +156,22 @@ def _is_shown(job: Job, loss: Loss) -> bool:
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:
     """Work that comes later, whenever this does, and whose failure the job shows, in its shell or the script's."""
     command = loss.command
-    for each in decisive_around(job, command.context.parent):
-        if each.index > command.index:
-            always = not each.context.conditional or _branches(each) <= _branches(command)
-            if always or weight(job, each) > loss.weight:
-                return each
+    decisive = _decisive(job)
+    for work in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
+        if work.index > command.index:
+            always = not work.context.conditional or _branches(work) <= _branches(command)
+            if always or weight(job, work) > loss.weight:
+                return work
     return None
+
+
+@once
+def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
+    """The decisive work by the command whose program it stands in, None for the script itself; the last one first."""
+    found: dict[Invocation | None, list[Invocation]] = {}
+    for each in reversed(exit_statuses(job).decisive):
+        found.setdefault(each.context.parent, []).append(each)
+    return found
 
 
 def _branches(command: Invocation) -> set[object]:
@@ -206,7 +218,7 @@ def _is_element(job: Job, loss: Loss) -> bool:
 # --- giving up -----------------------------------------------------------------------------------------
 
 
-def _giving_up(job: Job, found: Fates) -> Iterator[Finding]:
+def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     """`exit`s before the work that follow on a message of an error, and give 0."""
     end = max((each.index for each in found.work), default=0)
     places: dict[Span, tuple[Invocation, Invocation]] = {}  # a function may be called more than once
@@ -239,7 +251,7 @@ def _gives_up(message: Invocation, command: Invocation) -> bool:
     return ERROR.search(text) is not None and not NOTHING_TO_DO.search(text)
 
 
-def _doing_nothing(found: Fates) -> Iterator[Finding]:
+def _doing_nothing(found: ExitStatuses) -> Iterator[Finding]:
     """Branches in which no work is done."""
     for end in dead_ends(found):
         if end.message:
@@ -254,14 +266,14 @@ def _doing_nothing(found: Fates) -> Iterator[Finding]:
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix | None]:
+def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int) -> tuple[str, Fix | None]:
     """What to say of a loss, and its repair."""
     name = f"`{job.source.slice(_word(job, loss))}`"
     many = f" (and {others} more)" if others else ""
     leave = "`set -e` near the top" if not found.risky else "`|| exit` behind each" if others else "`|| exit` behind it"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
-    if loss.how == "kept":
+    if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         keep = text.partition("=")[0]
         message = (
@@ -269,7 +281,7 @@ def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix |
             f"write `{name[1:-1]} … || {keep}=$?`"
         )
         return message, None
-    if loss.how == "turns":
+    if loss.how == "iterations":
         return f"only the last turn's status counts, so an earlier failure of {name} goes unseen; write {leave}", None
     if loss.how == "ignored":
         return f"the job is COMPLETED even if {name}{many} fails; write `|| exit` where that is not meant", None
@@ -282,7 +294,7 @@ def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix |
             "`status=$?` and end it with `exit $status`"
         )
         return message, None
-    if loss.how == "told":
+    if loss.how == "tested":
         message = (
             f"the status of {name}{many} is tested, but a failure has no consequence and the job is COMPLETED; "
             "end with `exit 1` where it failed"
@@ -309,7 +321,7 @@ def _advice(job: Job, found: Fates, loss: Loss, others: int) -> tuple[str, Fix |
     return f"{_last_line(job, found, loss)}, so the job is COMPLETED even if {name}{many} {fails}; {advice}", fix
 
 
-def _last_line(job: Job, found: Fates, loss: Loss) -> str:
+def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> str:
     """With which status the script ends instead."""
     last = found.last
     if last is None or last.index <= loss.command.index:
@@ -322,20 +334,21 @@ def _last_line(job: Job, found: Fates, loss: Loss) -> str:
     return f"the script ends with `{last.name}` on line {line}"
 
 
-def _of_pipeline(job: Job, found: Fates, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
+def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
     """What to say of a status that is lost in a pipeline: pipefail alone helps only where something looks at it."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"the pipeline has the status of `{filter_name}`, so a failure of {name}{many} goes unseen; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
         return begin + "run the script with bash and `set -eo pipefail`", None
-    if ends_script(job, loss) or all(each.command is not loss.command for each in fates_with_pipefail(job).lost):
+    lost = exit_statuses_with_pipefail(job).lost
+    if _ends_script(job, loss) or all(each.command is not loss.command for each in lost):
         return begin + "write `set -o pipefail` before it", _pipefail(job, found)
     if not found.risky:
         return begin + "write `set -eo pipefail` near the top", None
     return begin + f"write `set -o pipefail` before it and {leave}", None
 
 
-def _pipefail(job: Job, found: Fates) -> Fix | None:
+def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
     """`set -o pipefail` before the first command, or the comment above it."""
     hidden = [each for each in found.lost if each.how == "pipeline"]
     if any(each.command.context.parent is not None for each in hidden):
@@ -357,7 +370,31 @@ def _pipefail(job: Job, found: Fates) -> Fix | None:
         if text.startswith(("#SBATCH", "#!")):
             break
         above = line.start
-    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
+    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=_is_pipefail_safe(job, hidden))
+
+
+def _ends_script(job: Job, loss: Loss) -> bool:
+    """Whether the script plainly ends where the pipeline of a loss fails: by errexit, in its own shell, untested."""
+    runs = [each for each in job.pipelines if each.span == loss.by] if loss.errexit else []
+    return bool(runs) and not any(each.tested or each.context.shell.depth for each in runs)
+
+
+def _is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
+    """Whether `set -o pipefail` at the top changes the status of these pipelines alone, as far as anyone looks."""
+    if any(each.filter is None or each.filter.name not in PATIENT for each in hidden):
+        return False
+    starts = {each.by.start for each in hidden}
+    reads = set(job.trace.status_reads)
+    end = max((ran.order for ran in job.pipelines), default=0)
+    pipelines = [ran for ran in job.pipelines if len(ran.elements) > 1]
+    for ran in pipelines:
+        looked_at = ran.tested or ran.errexit is not False or ran.order + 1 in reads or ran.order == end
+        if ran.span.start not in starts and (looked_at or ran.context.calls):
+            return False
+    written = {
+        job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
+    }
+    return written <= {ran.span.start for ran in pipelines}
 
 
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:

@@ -18,7 +18,7 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -33,7 +33,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or job.program.errors:
         return
-    found = fates(job)
+    found = exit_statuses(job)
     if not found.awaited:
         return
     last = max((each.index for each in found.decisive if each.context.parent is None), default=-1)

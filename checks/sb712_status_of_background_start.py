@@ -16,7 +16,7 @@ bash(1), Lists: "the shell does not wait for the command to finish, and the retu
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
@@ -28,7 +28,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.SUBMIT:
         return
-    for each in fates(job).empty:
+    for each in exit_statuses(job).empty:
         yield Finding(
             each.read,
             f"`$?` is 0 here, as the command on line {job.line(each.started.end - 1)} was only started; "

@@ -17,7 +17,7 @@ bash(1), Special Parameters
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
@@ -27,7 +27,7 @@ CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", sinc
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.SUBMIT:
         return
-    for each in fates(job).late:
+    for each in exit_statuses(job).late:
         name = f"`{each.work.name}`" if each.work.name else "the command"
         yield Finding(
             each.read,

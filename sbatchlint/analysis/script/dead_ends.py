@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.status_records import Arm, Choice, Fates
+from sbatchlint.analysis.script.status_records import Arm, Choice, ExitStatuses
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -40,7 +40,7 @@ class DeadEnd(NamedTuple):
     chosen: bool
 
 
-def dead_ends(found: Fates) -> Iterator[DeadEnd]:
+def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
     """The branches in which nothing of the job's main work runs, though it does in others; the job ends well."""
     if not found.choices:
         return
@@ -140,7 +140,7 @@ def _around(choices: Sequence[Choice]) -> list[tuple[int, Arm] | None]:
 class _Works:
     """Where the main work of a job stands."""
 
-    def __init__(self, found: Fates, heavy: Sequence[int]) -> None:
+    def __init__(self, found: ExitStatuses, heavy: Sequence[int]) -> None:
         self.found = found
         self.heavy = heavy
         self.programs = [number for number, (_, weight) in enumerate(found.met) if weight >= Weight.PROGRAM]

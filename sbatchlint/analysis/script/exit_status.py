@@ -5,14 +5,22 @@ does the script end? A status is carried by `$?` until that of another command r
 something looks at it, where the shell ends by it (errexit), or where it is that of the script's last command.
 """
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from sbatchlint.analysis.script.status_ledger import Ledger
-from sbatchlint.analysis.script.status_records import GOOD, Arm, Fates, Process, Status, awaited, carrying, joined
-from sbatchlint.analysis.script.status_uses import CHOOSY, PATIENT, RISKY, assigned_status
-from sbatchlint.analysis.script.work import Weight
+from sbatchlint.analysis.script.status_records import (
+    Arm,
+    Choice,
+    EmptyStatus,
+    ExitStatuses,
+    LateRead,
+    Loss,
+)
+from sbatchlint.analysis.script.status_uses import CHOOSY, PATIENT, RISKY, StatusUses, is_status
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -26,10 +34,12 @@ from sbatchlint.bash.syntax.tree import (
     If,
     Parameter,
     Pipeline,
+    Program,
     Simple,
     Statement,
     TestCommand,
     While,
+    Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
@@ -38,99 +48,262 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.source.text import Span
 
-_MOST_STEPS, _MOST_CALLS = 20_000, 6
+_MOST_STATEMENTS, _MOST_CALLS = 20_000, 6
 _SURE = frozenset({":", "echo", "printf", "true"})  # they succeed whatever happens
 _DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 
 
 @once
-def fates(job: Job) -> Fates:
+def exit_statuses(job: Job) -> ExitStatuses:
     """What becomes of the exit status of each command of a job's work."""
-    return _Walk(job, False).fates()
+    return _Walk(job, False).result()
 
 
 @once
-def fates_with_pipefail(job: Job) -> Fates:
+def exit_statuses_with_pipefail(job: Job) -> ExitStatuses:
     """The same, if `pipefail` were on."""
-    return _Walk(job, True).fates()
+    return _Walk(job, True).result()
 
 
-def decisive_around(job: Job, parent: Invocation | None) -> Iterator[Invocation]:
-    """The decisive work in the program that a command starts, and in the script itself; the last one first."""
-    for at in dict.fromkeys((parent, None)):
-        yield from reversed(_decisive(job).get(at, ()))
+class Status(NamedTuple):
+    """What `$?` is.
+
+    `carried`: the commands of whose failure it tells. `piped`: those of which PIPESTATUS tells as well. `started`: the
+    statement in the background whose start gave it. `hidden`: the commands whose status was replaced by that of a
+    command that cannot fail, `by`.
+    """
+
+    carried: tuple[Invocation, ...] = ()
+    piped: tuple[Invocation, ...] = ()
+    started: Span | None = None
+    hidden: tuple[Invocation, ...] = ()
+    by: Span | None = None
 
 
-@once
-def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
-    found: dict[Invocation | None, list[Invocation]] = {}
-    for each in fates(job).decisive:
-        found.setdefault(each.context.parent, []).append(each)
-    return found
+GOOD = Status()  # that of what does no work
+
+
+def _joined(ends: Sequence[Status | None]) -> Status | None:
+    """The status after branches of which one runs; None where none goes on."""
+    live = [end for end in ends if end is not None]
+    return Status(tuple(dict.fromkeys(each for end in live for each in end.carried))) if live else None
+
+
+class _Process:
+    """A shell process: the statuses that it ends with, and what it has in the background.
+
+    `started`: the commands of the statement that was put there last. `ids`: those of which a variable holds the `$!`.
+    """
+
+    def __init__(self) -> None:
+        self.exits: list[Invocation] = []
+        self.background: list[Invocation] = []
+        self.started: tuple[Invocation, ...] | None = None
+        self.ids: dict[str, tuple[Invocation, ...] | None] = {}
+
+    def note_id(self, node: Assignment) -> None:
+        """Notes what a variable holds from now on."""
+        if self.started is not None:
+            self.ids[node.name] = None if node.append or node.index is not None else self.awaited(node.value)
+
+    def awaited(self, word: object) -> tuple[Invocation, ...] | None:
+        """The commands of whose failure a `wait` for `$pid`, `"$pid"` or `$!` tells; None where that is not known."""
+        part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+        if not isinstance(part, Parameter) or part.operator or part.index is not None:
+            return None
+        return self.started if part.name == "!" else self.ids.get(part.name)
 
 
 class _TooLong(Exception):
     pass
 
 
-class _Walk(Ledger):
+class _Walk:
+    """The walk over the statements. Each of its `on_` methods gets the status before a statement and returns the one
+    after it, or None where the shell does not go on."""
+
     def __init__(self, job: Job, pipefail: bool) -> None:
-        super().__init__(job)
+        self.job = job
         self.pipefail = pipefail
-        self.steps = 0
-        self.risky = False
-        self.last: Invocation | None = None
-        self.may_leave = bool({each.errexit for each in job.pipelines} - {False})  # by errexit, which few scripts set
-        self.process = Process()
-        self.returns: list[list[Invocation]] = []
-        self.loops: list[tuple[int, int]] = []
+        self.runs: dict[Span, PipelineRun] = {run.span: run for run in job.pipelines}
+        self.places: defaultdict[Span, list[Invocation]] = defaultdict(list)
+        for invocation in job.invocations:
+            if not invocation.kind:
+                self.places[invocation.span].append(invocation)
+        # Where the walk stands.
+        self.text: Text = job.text
+        self.uses = StatusUses(job.program, job.text.string)
+        self.process = _Process()
+        self.inner: list[Invocation] = []  # what decides the statuses of programs that this one starts
+        self.returned: list[Invocation] | None = None  # the statuses with which the function returns
         self.calls: tuple[str, ...] = ()
+        self.loop: tuple[int, int] | None = None
         self.branches = 0
-        self.kept: set[str] = set()  # variables that hold exit statuses
+        self.errexit = False
         self.tested = False
         self.telling = False  # whether what is tested only decides which message is printed
+        self.statements = 0
+        self.at = -1  # the index of the command that was met last
+        # What has become of each command, by identity.
+        self.weights: dict[int, Weight] = {}
+        self.met: list[Invocation] = []
+        self.lost: dict[int, Loss] = {}
+        self.awaited: dict[int, Loss] = {}
+        self.seen: set[int] = set()
+        self.kept: set[str] = set()  # variables that hold exit statuses
+        self.empty: dict[int, EmptyStatus] = {}
+        self.late: dict[int, LateRead] = {}
+        self.choices: list[Choice] = []
+        self.judged = 0  # how many commands ran when something looked at results last
+        self.risky = False
+        self.last: Invocation | None = None
 
-    def fates(self) -> Fates:
-        found = self.enter(self.job.text, self.job.program)
+    def result(self) -> ExitStatuses:
+        empty, late = self.empty, self.late
         try:
-            status = self.body(found, GOOD)
+            status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return Fates([], [], [], [], None, list(self.empty.values()), list(self.late.values()), True, [], [])
-        decisive = [*self.process.exits, *(status.carried if status is not None else ())]
+            return ExitStatuses([], [], [], [], None, [*empty.values()], [*late.values()], True, [], [])
+        decisive = self.deciding(status)
         # where a job does weightier work, copying and building is none
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
         decided = set(map(id, decisive))
-        self.seen.update(key for key, each in self.lost.items() if each.how == "ignored" and key in decided)
+        self.seen.update(key for key, loss in self.lost.items() if loss.how == "ignored" and key in decided)
         lost, awaited = [
-            [each for key, each in losses.items() if key not in self.seen and each.weight >= least]
+            [loss for key, loss in losses.items() if key not in self.seen and loss.weight >= least]
             for losses in (self.lost, self.awaited)
         ]
-        decisive = [each for each in decisive if self.weights[id(each)] >= least]
-        decisive.extend(self.process.inner)
-        if not self.risky:
-            self.risky = True in {each.context.captured for each in self.job.invocations if each.name in CHOOSY}
-        met = [(each, self.weights[id(each)]) for each in self.met]
-        work = [each for each, weight in met if weight >= least] if least > Weight.NONE else []
-        lost.sort(key=lambda each: each.command.index)
-        choices = [each for each in self.choices if each.last > self.judged]
-        empty, late = list(self.empty.values()), list(self.late.values())
-        return Fates(lost, awaited, decisive, work, self.last, empty, late, self.risky, met, choices)
+        lost.sort(key=lambda loss: loss.command.index)
+        met = [(command, self.weights[id(command)]) for command in self.met]
+        return ExitStatuses(
+            lost=lost,
+            awaited=awaited,
+            decisive=[*(each for each in decisive if self.weights[id(each)] >= least), *self.inner],
+            work=[command for command, weight in met if weight >= least] if least > Weight.NONE else [],
+            last=self.last,
+            empty=[*empty.values()],
+            late=[*late.values()],
+            risky=self.risky or any(each.context.captured for each in self.job.invocations if each.name in CHOOSY),
+            met=met,
+            choices=[choice for choice in self.choices if choice.last > self.judged],
+        )
 
-    # --- statements ----------------------------------------------------------------------------------
+    # --- where the walk stands ------------------------------------------------------------------------
+
+    @contextmanager
+    def within(self, **changes: Any) -> Iterator[None]:
+        """Changes attributes for the length of a block; whatever they are at its end, they get their old values."""
+        before = {name: getattr(self, name) for name in changes}
+        vars(self).update(changes)
+        yield
+        vars(self).update(before)
+
+    def span(self, node: Statement | Word) -> Span:
+        return self.text.span(node.start, node.end)
+
+    def written(self, node: Statement | Word | Assignment) -> str:
+        return self.text.string[node.start : node.end]
+
+    def command_at(self, span: Span) -> Invocation | None:
+        """The command that is recorded for a place, after those that were met."""
+        found = self.places.get(span)
+        if found is None:
+            return None
+        result = found[-1]
+        if result.index > self.at:
+            if len(found) > 1:
+                result = found[bisect_right(found, self.at, key=lambda each: each.index)]
+            self.at = result.index
+        return result
+
+    def note_options(self, span: Span) -> PipelineRun | None:
+        """Notes whether errexit is on at a statement."""
+        run = self.runs.get(span)
+        if run is not None:
+            self.errexit = run.errexit is not False
+        return run
+
+    def weight(self, command: Invocation) -> Weight:
+        key = id(command)
+        if key not in self.weights:
+            self.weights[key] = weight(self.job, command)
+            self.met.append(command)
+        return self.weights[key]
+
+    # --- what becomes of statuses ---------------------------------------------------------------------
+
+    def lose(self, commands: Iterable[Invocation], how: str, by: Span, last: Invocation | None = None) -> None:
+        for each in commands:
+            found = self.awaited if how in ("wait", "waits") else self.lost
+            old = found.get(id(each))
+            if old is None or old.how in ("iterations", "ignored"):
+                found[id(each)] = Loss(each, self.weights[id(each)], how, by, self.errexit, last)
+
+    def see(self, commands: Iterable[Invocation]) -> None:
+        self.seen.update(map(id, commands))
+
+    def so_far(self, status: Status) -> tuple[list[int], int]:
+        """The commands that a look at results judges, if it stands here, and how many commands have run."""
+        return [*self.lost, *self.awaited, *map(id, status.carried)], len(self.met)
+
+    def judge(self, before: Iterable[int], ran: int) -> None:
+        """Something looks at the results of what ran before, and may end the script with a status of its own."""
+        self.seen.update(before)
+        self.judged = ran
+
+    def read(self, node: Statement | Word | Assignment, status: Status, quiet: bool = False) -> None:
+        """Notes the statuses that a statement reads. `quiet`: it only keeps them."""
+        for at in self.uses.reads(node):
+            of_pipe = self.uses.reads_pipe_status(at)
+            earnest = self.uses.in_earnest(at)
+            place = self.text.span(at, at + 2)
+            if status.started is not None and not of_pipe:
+                self.empty.setdefault(place.start, EmptyStatus(place, status.started, earnest))
+            if status.by is not None and not of_pipe and not quiet and self.uses.decides(at):
+                self.see(status.hidden)
+                self.late.setdefault(place.start, LateRead(place, status.hidden[-1], status.by))
+            if earnest and not quiet:
+                self.see(status.carried)
+                if of_pipe:
+                    self.see(status.piped)
+
+    def replace(self, node: Statement, status: Status) -> None:
+        """Another command's status takes the place of this one."""
+        tests = not isinstance(node, Simple) or self.uses.name(node) in ("[", "test")
+        tested = tests and not isinstance(node, (Case, For)) and self.uses.reads(node)
+        self.lose(status.carried, "tested" if tested else "replaced", self.span(node))
+
+    def after_sure(self, node: Statement, status: Status) -> Status:
+        """The status after a command that cannot fail."""
+        carried = status.carried
+        if not carried and not status.piped:
+            return status
+        return Status((), (), status.started, carried or status.hidden, self.span(node) if carried else status.by)
+
+    def ended(self, commands: Iterable[Invocation]) -> Status:
+        """The status of a statement that fails with these commands, under errexit or not."""
+        if self.errexit and not self.tested:
+            self.process.exits.extend(commands)
+            return GOOD
+        return Status(tuple(commands))
+
+    def deciding(self, end: Status | None) -> list[Invocation]:
+        """The commands of whose failure the status of the process tells that ends with this one."""
+        return [*self.process.exits, *(end.carried if end is not None else ())]
+
+    # --- statements -----------------------------------------------------------------------------------
 
     def body(self, body: Sequence[Statement], status: Status) -> Status | None:
-        """Statements in order. Returns the status after them; None where none goes on."""
-        self.steps += len(body)
-        if self.steps > _MOST_STEPS:
+        """Statements in order."""
+        self.statements += len(body)
+        if self.statements > _MOST_STATEMENTS:
             raise _TooLong
-        for each in body:
-            if type(each) is Simple and not each.words and self.is_idle(status):
-                continue  # nothing but an assignment
-            result = self.statement(each, status)
-            if result is None:
-                return None
-            status = result
-        return status
+        current: Status | None = status
+        for statement in body:
+            current = self.statement(statement, current or GOOD)
+            if current is None:
+                break
+        return current
 
     def statement(self, node: Statement, status: Status) -> Status | None:
         method = _METHODS.get(type(node))
@@ -138,204 +311,157 @@ class _Walk(Ledger):
 
     def apart(self, node: Statement, status: Status) -> list[Invocation]:
         """A statement in a process of its own: the commands of whose failure its status tells."""
-        outer = self.process, self.returns, self.loops, self.errexit
-        inner = self.process = Process()
-        inner.inner = outer[0].inner
-        self.loops = []
-        end = self.statement(node, status)
-        self.process, self.returns, self.loops, self.errexit = outer
-        return [*inner.exits, *(end.carried if end is not None else ())]
-
-    def ended(self, commands: Iterable[Invocation]) -> Status:
-        """The status of a statement that fails with these commands, under errexit or not."""
-        found = tuple(commands)
-        if not found:
-            return GOOD
-        if self.errexit and not self.tested:
-            self.process.exits.extend(found)
-            return GOOD
-        return carrying(found)
-
-    @cached_property
-    def runs(self) -> dict[Span, PipelineRun]:
-        return {each.span: each for each in self.job.pipelines}
-
-    def note_options(self, span: Span) -> PipelineRun | None:
-        """Takes over the options of the shell as they were at a statement."""
-        run = self.runs.get(span)
-        if run is not None:
-            self.errexit = run.errexit is not False
-        return run
+        with self.within(process=_Process(), loop=None, errexit=self.errexit):
+            return self.deciding(self.statement(node, status))
 
     def on_simple(self, node: Simple, status: Status) -> Status | None:
         words = node.words
         if not words or isinstance(words[0], Assignment):
             return self.on_assignments(node, status)
-        invocation = self.invocation(self.text.span(words[0].start, words[-1].end))
-        if invocation is None:
-            # a declaration, which the trace does not hold, or what never runs
-            declares = not self.is_idle(status) and self.uses.name(node) in _DECLARING
-            return self.on_assignments(node, status) if declares else status
-        if self.may_leave:
-            self.note_options(self.span(node))
-        name = invocation.name
-        if name is None and len(invocation.argv[0]) == 1 and invocation.argv[0][0].expansion is None:
+        command = self.command_at(self.text.span(words[0].start, words[-1].end))
+        if command is None:  # a declaration, which the trace does not hold, or what never runs
+            return self.on_assignments(node, status) if self.uses.name(node) in _DECLARING else status
+        self.note_options(self.span(node))
+        name = command.name
+        if name is None and len(command.argv[0]) == 1 and command.argv[0][0].expansion is None:
             return status  # a template's value: anything, or nothing
         if name in ("exit", "return"):
-            self.on_exit(node, invocation, status)
+            self.on_exit(node, command, status)
             return None
         if name in ("break", "continue"):
             self.see(status.carried)
             return None
-        if self.uses.has_reads:
-            self.read(node, status)
-        if not self.branches and not invocation.context.conditional:
-            self.last = invocation
+        self.read(node, status)
+        if not self.branches and not command.context.conditional:
+            self.last = command
         if name is not None and name.startswith("-"):
             self.judge((*self.lost, *map(id, status.carried)), len(self.met))  # the rest of a broken line, which fails
             return GOOD
         if name in self.uses.functions and name not in self.calls and len(self.calls) < _MOST_CALLS:
             return self.on_call(name, status)
-        if status.carried:
-            self.replace(node, status)
+        self.replace(node, status)
         if name == "wait":
-            return self.on_wait(node, invocation)
-        if invocation.children or invocation.text is not None:
-            self.inside(invocation)
-        if name == "exec" and len(invocation.argv) > 1:
-            self.weight(invocation)
-            self.process.exits.append(invocation)
+            return self.on_wait(node, command)
+        self.programs_in(command)
+        if name == "exec" and len(command.argv) > 1:
+            self.weight(command)
+            self.process.exits.append(command)
             return None
-        if self.weight(invocation) is Weight.NONE:
-            self.risky = self.risky or not self.tested and (name is None or name in RISKY)
-            return self.behind(node, status) if name in _SURE and invocation.text is None else GOOD
-        return self.ended((invocation,))
-
-    def is_idle(self, status: Status) -> bool:
-        """Whether assignments change nothing, as mostly: there is no status, and nothing in the background."""
-        return status is GOOD and self.process.started is None and not self.uses.has_reads
+        if self.weight(command) is not Weight.NONE:
+            return self.ended((command,))
+        self.risky = self.risky or not self.tested and (name is None or name in RISKY)
+        return self.after_sure(node, status) if name in _SURE and command.text is None else GOOD
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
         pairs = [each for each in (*node.assignments, *node.words) if isinstance(each, Assignment)]
-        if self.process.started is not None:
-            for each in pairs:
-                self.process.note_id(each)
-        reading = [each for each in pairs if self.uses.reads(each.start, each.end)] if self.uses.has_reads else []
-        if reading:
-            names = [each.name for each in reading]
-            self.kept.update(names)
-            self.read(node, status, quiet=True)  # for what is in the background
-            if not any(map(self.uses.looked_at, names)):
-                self.lose(status.carried, "told", self.span(node))
-                return GOOD
-            self.read(node, status)
-            if self.loops and all(assigned_status(self.uses, each) for each in reading):
-                loop = self.loops[-1]
-                if not any(self.uses.looked_at(name, loop) for name in names):
-                    self.seen.difference_update(map(id, status.carried))
-                    self.lose(status.carried, "kept", self.span(node))
+        for pair in pairs:
+            self.process.note_id(pair)
+        keeping = [pair for pair in pairs if self.uses.reads(pair)]
+        if keeping:
+            self.keep(node, keeping, status)
             return GOOD
-        if status.carried:
-            self.replace(node, status)
-        for each in pairs:
-            text = self.written(each)
-            if "$(" in text or "`" in text:
-                return GOOD
-        return self.behind(node, status)
+        self.replace(node, status)
+        if any("$(" in text or "`" in text for text in map(self.written, pairs)):
+            return GOOD
+        return self.after_sure(node, status)
 
-    def on_exit(self, node: Simple, invocation: Invocation, status: Status) -> None:
-        ends = self.returns[-1] if invocation.name == "return" and self.returns else self.process.exits
-        word = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else None
-        if len(invocation.argv) < 2:
+    def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
+        """Variables hold the status from now on."""
+        names = [pair.name for pair in pairs]
+        self.kept.update(names)
+        self.read(node, status, quiet=True)  # for what is in the background
+        if not any(map(self.uses.looked_at, names)):
+            self.lose(status.carried, "tested", self.span(node))
+            return
+        self.read(node, status)
+        loop = self.loop
+        if (
+            loop is not None
+            and all(map(is_status, pairs))
+            and not any(self.uses.looked_at(name, loop) for name in names)
+        ):
+            self.seen.difference_update(map(id, status.carried))
+            self.lose(status.carried, "overwritten", self.span(node))
+
+    def on_exit(self, node: Simple, command: Invocation, status: Status) -> None:
+        ends = self.process.exits if command.name == "exit" or self.returned is None else self.returned
+        if len(command.argv) < 2:
             ends.extend(status.carried)
-        elif word == "0":
+        elif text_of(command.argv[1]) == "0":
             self.lose(status.carried, "zero", self.span(node))
-        elif self.uses.reads(node.start, node.end):
+        elif self.uses.reads(node):
             self.read(node, status)
             ends.extend(status.carried)
         else:
             self.see(status.carried)
-            if not self.branches:
-                names = {each.name for each in nodes_of(node, Parameter)}
-                if not (names and names <= self.kept):
-                    self.judge((*self.lost, *self.awaited), len(self.met))
-        if not self.branches and invocation.name == "exit":
-            self.last = invocation
+            names = {parameter.name for parameter in nodes_of(node, Parameter)}
+            if not self.branches and not (names and names <= self.kept):
+                self.judge((*self.lost, *self.awaited), len(self.met))
+        if not self.branches and command.name == "exit":
+            self.last = command
 
     def on_call(self, name: str, status: Status) -> Status | None:
-        calls, loops, tested = self.calls, self.loops, self.tested
-        self.calls, self.loops = (*calls, name), []
-        self.returns.append([])
-        end = self.statement(self.uses.functions[name].body, status)
-        returned = self.returns.pop()
-        self.calls, self.loops, self.tested = calls, loops, tested
+        returned: list[Invocation] = []
+        with self.within(calls=(*self.calls, name), loop=None, returned=returned):
+            end = self.statement(self.uses.functions[name].body, status)
         return self.ended((*returned, *(end.carried if end is not None else ())))
 
-    def on_wait(self, node: Simple, invocation: Invocation) -> Status:
-        words = invocation.words[1:]
+    def on_wait(self, node: Simple, command: Invocation) -> Status:
         waiting = self.process.background
-        known = awaited(node, self.process)
+        known = self.process.awaited(node.words[1]) if len(node.words) == 2 else None
         if known is not None:  # bash keeps the status of a process: a second `wait` returns it once more
             for each in known:
-                if id(each) in self.lost and self.lost[id(each)].how == "later":
+                if id(each) in self.lost and self.lost[id(each)].how == "replaced":
                     del self.lost[id(each)]
             return self.ended(known)
-        if not words:
+        operands = command.words[1:]
+        if not operands:
             self.process.background = []
             self.lose(waiting, "wait", self.span(node))
             return GOOD
-        several = len([word for word in words if not word.startswith("-")]) > 1
-        written = self.text.string[node.start : node.end]
+        several = len([word for word in operands if not word.startswith("-")]) > 1
+        written = self.written(node)
         if several or "[@]" in written or "[*]" in written:
             self.process.background = []
             if len(waiting) > 1 or waiting and waiting[0].context.looped:
                 self.lose(waiting, "waits", self.span(node))
-            return carrying(waiting)
+            return Status(tuple(waiting))
         return self.ended(waiting)
 
     def on_test(self, node: Statement, status: Status) -> Status:
         self.read(node, status)
-        if status.carried:
-            self.replace(node, status)
+        self.replace(node, status)
         self.risky = self.risky or isinstance(node, ArithmeticCommand) and not self.tested
         return GOOD
 
     def on_pipeline(self, node: Pipeline, status: Status) -> Status | None:
-        tested = self.tested
-        if len(node.commands) == 1:
-            self.tested = tested or node.negated
-            end = self.statement(node.commands[0], status)
-            self.tested = tested
-            if node.negated and end is not None and not self.telling:
-                self.see(end.carried)
-                return GOOD
-            return end
-        self.tested = tested or node.negated
-        found = [self.apart(each, GOOD if number else status) for number, each in enumerate(node.commands)]
-        span = self.span(node)
-        run = self.note_options(span)
-        before = tuple(each for carried in found[:-1] for each in carried)
+        with self.within(tested=self.tested or node.negated):
+            is_one = len(node.commands) == 1
+            end = self.statement(node.commands[0], status) if is_one else self.piped(node, status)
+        if node.negated and end is not None and not self.telling:
+            self.see(end.carried)
+            return GOOD
+        return end
+
+    def piped(self, node: Pipeline, status: Status) -> Status:
+        """The status of several commands, each in a process of its own: that of the last one, but for pipefail."""
+        *others, end = [self.apart(each, GOOD if number else status) for number, each in enumerate(node.commands)]
+        before = tuple(each for commands in others for each in commands)
+        run = self.note_options(self.span(node))
         last = run.elements[-1][0] if run is not None and run.elements[-1] else None
         if run is None or run.pipefail is not False or self.pipefail:
-            found[-1] = [*before, *found[-1]]
+            end = [*before, *end]
         elif last is None or self.tested and last.name not in PATIENT or last.name == "head":
             self.see(before)  # what it prints is looked at
         else:
-            self.lose(before, "pipeline", span, last)
-        self.tested = tested
-        if node.negated and not self.telling:
-            self.see(found[-1])
-            return GOOD
-        end = self.ended(found[-1])
-        return Status(end.carried, before) if before else end
+            self.lose(before, "pipeline", self.span(node), last)
+        return Status(self.ended(end).carried, before)
 
     def on_andor(self, node: AndOr, status: Status) -> Status | None:
-        tested, self.tested = self.tested, True
         judging = self.uses.fails((node.right,)) and self.uses.looks_at_results(node.left)
-        before = [*self.lost, *self.awaited, *map(id, status.carried)] if judging else []
-        ran = len(self.met)
-        left = self.statement(node.left, status)
-        self.tested = tested
+        before = self.so_far(status) if judging else None
+        with self.within(tested=True):
+            left = self.statement(node.left, status)
         if left is None:
             return None
         right = (node.right,)
@@ -343,40 +469,26 @@ class _Walk(Ledger):
             if isinstance(node.right, Simple) and self.uses.name(node.right) in ("break", "exit", "return"):
                 self.see(left.carried)
             arms: list[Arm] = []
-            end = self.arm(right, GOOD, self.written(node.left), arms)
+            end = self.arm(arms, self.written(node.left), right)
             self.choose(node, arms)
-            if judging:
-                self.judge(before, ran)
-            return carrying((*left.carried, *(end.carried if end is not None else ())))
-        if self.uses.fails(right) or not self.uses.only_tells(right):
-            self.see(left.carried)
+            end = Status((*left.carried, *(end.carried if end is not None else ())))
         else:
-            how = "ignored" if self.uses.does_nothing(node.right) else "told"
-            self.lose(left.carried, how, self.span(node.right))
-        end = self.arm(right, GOOD)
-        if judging:
-            self.judge(before, ran)
-        return end if end is not None else GOOD
-
-    def arm(
-        self, body: Sequence[Statement], status: Status, test: str = "", arms: list[Arm] | None = None
-    ) -> Status | None:
-        first = len(self.met)
-        self.branches += 1
-        end = self.body(body, status)
-        self.branches -= 1
-        if arms is not None:
-            told = [(self.span(each), self.written(each)) for each in body] if self.uses.only_tells(body) else []
-            arms.append(Arm(test, first, len(self.met), told, end is not None))
+            if self.uses.fails(right) or not self.uses.only_tells(right):
+                self.see(left.carried)
+            else:
+                how = "ignored" if self.uses.does_nothing(node.right) else "tested"
+                self.lose(left.carried, how, self.span(node.right))
+            end = self.branch(right) or GOOD
+        if before is not None:
+            self.judge(*before)
         return end
 
     def on_background(self, node: Background, status: Status) -> Status:
-        if status.carried:
-            self.replace(node, status)
-        tested, self.tested = self.tested, False
-        carried = self.apart(node.statement, GOOD)
-        self.tested = tested
-        self.process.start(carried)
+        self.replace(node, status)
+        with self.within(tested=False):
+            commands = self.apart(node.statement, GOOD)
+        self.process.started = tuple(commands)
+        self.process.background.extend(commands)
         return Status(started=self.span(node))
 
     def on_group(self, node: Group, status: Status) -> Status | None:
@@ -384,100 +496,114 @@ class _Walk(Ledger):
             return self.body(node.body, status)
         return self.ended(self.apart(Group(node.body, False, (), node.start, node.end), status))
 
+    def branch(self, body: Sequence[Statement]) -> Status | None:
+        """Statements that may not run."""
+        with self.within(branches=self.branches + 1):
+            return self.body(body, GOOD)
+
+    def arm(self, arms: list[Arm], test: str, body: Sequence[Statement]) -> Status | None:
+        """Statements that run if a test succeeds."""
+        first = len(self.met)
+        end = self.branch(body)
+        told = [(self.span(each), self.written(each)) for each in body] if self.uses.only_tells(body) else []
+        arms.append(Arm(test, first, len(self.met), told, end is not None))
+        return end
+
+    def choose(self, node: Statement, arms: list[Arm]) -> None:
+        """Notes the arms of a branch, with one for what none of its tests lets through."""
+        if all(arm.test for arm in arms):
+            arms.append(Arm("", len(self.met), len(self.met), [], True))
+        self.choices.append(Choice(type(node).__name__, self.span(node), tuple(arms), arms[0].first, len(self.met)))
+
     def on_if(self, node: If, status: Status) -> Status | None:
         ends: list[Status | None] = []
         arms: list[Arm] = []
         judging = False
-        before, ran = [*self.lost, *self.awaited, *map(id, status.carried)], len(self.met)
+        before = self.so_far(status)
         current: Status | None = status
-        bodies = (*(body for _, body in node.branches), node.otherwise or ())
-        says_so = node.otherwise or isinstance(test := node.branches[0][0][-1], Pipeline) and test.negated
-        telling = bool(says_so) and self.uses.only_tells([each for body in bodies for each in body])
+        otherwise = node.otherwise or ()
+        says_so = otherwise or isinstance(test := node.branches[0][0][-1], Pipeline) and test.negated
+        bodies = (*(body for _, body in node.branches), otherwise)
+        telling = bool(says_so) and all(map(self.uses.only_tells, bodies))
         for condition, body in node.branches:
-            outer = self.tested, self.telling
-            self.tested, self.telling = True, telling
-            current = self.body(condition, current or GOOD)
-            self.tested, self.telling = outer
+            with self.within(tested=True, telling=telling):
+                current = self.body(condition, current or GOOD)
             if current is None:
                 break
             if telling and condition:
-                self.lose(current.carried, "told", self.span(condition[-1]))
+                self.lose(current.carried, "tested", self.span(condition[-1]))
             self.see(() if telling else current.carried)
             current = GOOD
             if condition and self.uses.looks_at_results(condition[-1]):
-                judging = judging or self.uses.fails((*body, *(node.otherwise or ())))
-            ends.append(self.arm(body, GOOD, " && ".join(map(self.written, condition)), arms))
+                judging = judging or self.uses.fails((*body, *otherwise))
+            ends.append(self.arm(arms, " && ".join(map(self.written, condition)), body))
         if current is not None:
-            ends.append(self.arm(node.otherwise or (), GOOD, "", arms))
+            ends.append(self.arm(arms, "", otherwise))
         if arms:
             self.choose(node, arms)
         if judging:
-            self.judge(before, ran)
-        return joined(ends)
+            self.judge(*before)
+        return _joined(ends)
 
     def on_case(self, node: Case, status: Status) -> Status | None:
-        if self.uses.reads(node.word.start, node.word.end):
+        if self.uses.reads(node.word):
             self.read(node.word, status)
-        elif status.carried:
+        else:
             self.replace(node, status)
         arms: list[Arm] = []
-        ends = []
+        ends: list[Status | None] = [GOOD]
         for patterns, body, _ in node.items:
-            is_default = any(self.written(each) == "*" for each in patterns)
-            ends.append(self.arm(body, GOOD, "" if is_default else f"{self.written(node.word)} = ", arms))
+            is_default = any(self.written(pattern) == "*" for pattern in patterns)
+            ends.append(self.arm(arms, "" if is_default else f"{self.written(node.word)} = ", body))
         if arms:
             self.choose(node, arms)
-        return joined([*ends, GOOD])
+        return _joined(ends)
 
-    def on_for(self, node: For | ArithmeticFor | While, status: Status) -> Status | None:
+    def on_loop(self, node: For | ArithmeticFor | While, status: Status) -> Status | None:
         if isinstance(node, While):
-            tested, self.tested = self.tested, True
-            condition = self.body(node.condition, status)
-            self.tested = tested
+            with self.within(tested=True):
+                condition = self.body(node.condition, status)
             if condition is not None:
                 self.see(condition.carried)
-        elif status.carried:
+        else:
             self.replace(node, status)
-        self.loops.append((node.start, node.end))
-        end = self.arm(node.body, GOOD)
-        self.loops.pop()
+        with self.within(loop=(node.start, node.end)):
+            end = self.branch(node.body)
         if end is None:
             return GOOD
-        if not (isinstance(node, For) and self.is_one(node)):
-            self.lose(end.carried, "turns", self.span(node))
-        return carrying(end.carried)
+        if not (isinstance(node, For) and self.is_single(node)):
+            self.lose(end.carried, "iterations", self.span(node))
+        return Status(end.carried)
 
-    def is_one(self, node: For) -> bool:
-        """Whether a loop has one turn."""
+    def is_single(self, node: For) -> bool:
+        """Whether a loop has one iteration."""
         words = node.words or ()
-        return len(words) == 1 and not set("$`*?{[") & set(self.text.string[words[0].start : words[0].end])
+        return len(words) == 1 and not set("$`*?{[") & set(self.written(words[0]))
 
     def on_function(self, node: Function, status: Status) -> Status:
         return status
 
-    # --- programs inside of values -------------------------------------------------------------------
+    # --- programs inside of values --------------------------------------------------------------------
 
-    def inside(self, invocation: Invocation) -> None:
+    def programs_in(self, command: Invocation) -> None:
         """Walks the programs that a command starts in shells, where they stand in this file."""
-        if invocation.text is not None:
+        if command.text is not None:
             source = self.job.source
             size = len(source.own.text)
-            if not source.has_included_files or all(piece.end <= size for piece in invocation.text.field):
-                self.program(invocation, invocation.text)
+            if not source.has_included_files or all(piece.end <= size for piece in command.text.field):
+                self.program(command, command.text, self.job.parsed(command.text.string))
             return
-        for each in invocation.children:
-            self.inside(each)
+        for child in command.children:
+            self.programs_in(child)
 
-    def program(self, shell: Invocation, text: Text) -> None:
-        outer = self.text, self.uses, self.process, self.returns, self.loops, self.calls, self.branches
-        last, tested, errexit = self.last, self.tested, self.errexit
-        self.process, self.returns, self.loops, self.calls, self.tested = Process(), [], [], (), False
-        end = self.body(self.enter(text, self.job.parsed(text.string)), GOOD)
-        carried = [*self.process.exits, *(end.carried if end is not None else ())]
-        self.text, self.uses, self.process, self.returns, self.loops, self.calls, self.branches = outer
-        self.last, self.tested, self.errexit = last, tested, errexit
-        self.process.inner.extend(carried)
-        if not carried and any(id(each) in self.lost for each in shell.descendants()):
+    def program(self, shell: Invocation, text: Text, program: Program) -> None:
+        with self.within(
+            text=text, uses=StatusUses(program, text.string), process=_Process(), inner=[], returned=None, calls=(),
+            loop=None, tested=False, errexit=self.errexit, last=self.last,
+        ):  # fmt: skip
+            decisive = self.deciding(self.body(program.statements, GOOD))
+        self.inner.extend(decisive)
+        if not decisive and any(id(each) in self.lost for each in shell.descendants()):
             # its own status tells nothing of its work
             self.weights.update((id(each), Weight.NONE) for each in (shell, *shell.ancestors()))
 
@@ -485,15 +611,15 @@ class _Walk(Ledger):
 _METHODS: dict[type[Statement], Callable[[_Walk, Any, Status], Status | None]] = {
     AndOr: _Walk.on_andor,
     ArithmeticCommand: _Walk.on_test,
-    ArithmeticFor: _Walk.on_for,
+    ArithmeticFor: _Walk.on_loop,
     Background: _Walk.on_background,
     Case: _Walk.on_case,
-    For: _Walk.on_for,
+    For: _Walk.on_loop,
     Function: _Walk.on_function,
     Group: _Walk.on_group,
     If: _Walk.on_if,
     Pipeline: _Walk.on_pipeline,
     Simple: _Walk.on_simple,
     TestCommand: _Walk.on_test,
-    While: _Walk.on_for,
+    While: _Walk.on_loop,
 }

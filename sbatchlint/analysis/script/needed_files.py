@@ -8,7 +8,7 @@ and a last command that makes the file.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sbatchlint.analysis.script.exit_status import fates
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
@@ -32,7 +32,7 @@ _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
 @once
 def leaving_traces(job: Job) -> frozenset[int]:
     """The commands, by identity, without whose files the script's last command fails, and so the job."""
-    found = fates(job)
+    found = exit_statuses(job)
     last = found.last
     statements = job.program.statements
     if last is None or not statements or not isinstance(statements[-1], Simple):

@@ -4,8 +4,8 @@ Printing a status is no look in earnest, nor is a test of it after which nothing
 `if [ $? -eq 0 ]; then cp result /data; fi` leaves the script, and so the job, as successful as before.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -53,49 +53,41 @@ _FAILURE = Regex(r"-ne\s+[\"']?0\b|!=\s*[\"']?0\b|-g[te]\s|>\s*0|\(\(\s*\$?\w+\s
 _LOOKS_AT_RESULTS = Regex(r"\[\s.*-[efsdrwxL]\s|\$\(|`|\b(?:grep|cmp|diff|test\s+-[efsdrwxL]|python3?)\b")
 _PREPARES = Regex(r"\s*(?:!\s*)?(?:cd|pushd|mkdir|module|ml|source|\.|export|command|type|which|hash)\s")
 _NAMES = Regex(r"[A-Za-z_]\w*|\$\?")
+_TESTS = (Simple, TestCommand, ArithmeticCommand)
 
 
 class StatusUses:
-    """The uses of exit statuses in a program. Ranges are those of its text.
-
-    `has_reads`: whether it reads `$?` or PIPESTATUS at all.
-    """
+    """The uses of exit statuses in a program. Ranges are those of its text."""
 
     def __init__(self, program: Program, string: str) -> None:
         self.string = string
         # Most scripts have neither functions nor a look at a status: their trees need not be searched.
         has_functions = "(" in string or "function" in string
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
-        self._quiet = _NOWHERE
+        self._quiet: set[int] = set()  # what is read there has no consequence
         self._choosing: list[tuple[int, int]] = []
         self._reads: list[int] = []
         self._named: dict[str, list[int]] = {}
-        self.has_reads = False
         if "?" in string and ("$?" in string or "${?" in string) or "PIPESTATUS" in string:
             self._search(program)
 
     def _search(self, program: Program) -> None:
         """Finds where statuses and variables are read, and where that has no consequence."""
-        string = self.string
+        found = [(node.start, node.name) for node in nodes_of(program, Parameter)]
+        expressions: list[Arithmetic | ArithmeticCommand] = [*nodes_of(program, Arithmetic)]
+        for expression in (*expressions, *nodes_of(program, ArithmeticCommand)):
+            matches = _NAMES.finditer(self.string, expression.expression_start, expression.expression_end)
+            found += [(each.start(), each[0].lstrip("$")) for each in matches if each[0] != "PIPESTATUS"]
+        found.sort()
         quiet = [(node.start, node.end) for node in nodes_of(program, Simple) if self._tells(node)]
-        for branch in nodes_of(program, If):
-            quiet.extend(self._idle_branch(branch))
-        for chain in nodes_of(program, AndOr):
-            quiet.extend(self._idle_list(chain))
-        self._quiet = _Ranges(quiet)
-        reads: list[int] = []
-        named: dict[str, list[int]] = {}
-        for parameter in nodes_of(program, Parameter):
-            (reads if parameter.name in STATUS else named.setdefault(parameter.name, [])).append(parameter.start)
-        ranges = [(node.expression_start, node.expression_end) for node in nodes_of(program, Arithmetic)]
-        ranges += [(node.expression_start, node.expression_end) for node in nodes_of(program, ArithmeticCommand)]
-        for start, end in ranges:
-            for match in _NAMES.finditer(string, start, end):
-                word = match.group()
-                (reads if word == "$?" else named.setdefault(word, [])).append(match.start())
-        self._reads = sorted(reads)
-        self.has_reads = bool(reads)
-        self._named = {name: sorted(at for at in found if at not in self._quiet) for name, found in named.items()}
+        quiet += [(test.start, test.end) for test, body, rest in _tests(program) if self._is_idle(test, body, rest)]
+        for start, end in quiet:
+            self._quiet.update(at for at, _ in found[bisect_left(found, (start,)) : bisect_left(found, (end,))])
+        for at, name in found:
+            if name in STATUS:
+                self._reads.append(at)
+            elif at not in self._quiet:
+                self._named.setdefault(name, []).append(at)
 
     def name(self, node: Simple) -> str | None:
         """The name of a command where it is written as it is."""
@@ -104,11 +96,9 @@ class StatusUses:
             return None
         return self.string[word.start : word.end].rpartition("/")[2]
 
-    def reads(self, start: int, end: int) -> list[int]:
-        """Where a range reads `$?` or PIPESTATUS."""
-        if not self.has_reads:
-            return []
-        return self._reads[bisect_left(self._reads, start) : bisect_left(self._reads, end)]
+    def reads(self, node: Statement | Word | Assignment) -> list[int]:
+        """Where a statement or a word reads `$?` or PIPESTATUS."""
+        return self._reads[bisect_left(self._reads, node.start) : bisect_left(self._reads, node.end)]
 
     def reads_pipe_status(self, at: int) -> bool:
         return self.string.startswith(("PIPESTATUS", "${PIPESTATUS", "$PIPESTATUS"), at)
@@ -198,61 +188,35 @@ class StatusUses:
             return any(self.fails(body, depth) for body in (*bodies, node.otherwise or ()))
         return False
 
-    def _idle_branch(self, node: If) -> list[tuple[int, int]]:
-        """The conditions of an `if` on a number after which nothing is done about a failure."""
-        condition, body = node.branches[0]
-        if not condition or not isinstance(condition[-1], (Simple, TestCommand, ArithmeticCommand)):
-            return []
-        rest: tuple[Statement, ...] | None = node.otherwise
-        if len(node.branches) > 1:
-            rest = tuple(each for _, further in node.branches[1:] for each in further) + (node.otherwise or ())
-        start, end = condition[-1].start, condition[-1].end
-        return [(start, end)] if self._is_idle(start, end, body, rest or ()) else []
-
-    def _idle_list(self, node: AndOr) -> list[tuple[int, int]]:
-        """The same of `[ … ] && …`."""
-        left = node.left
-        body: tuple[Statement, ...] = (node.right,)
-        rest: tuple[Statement, ...] = ()
-        if node.operator == "||":
-            body, rest = (), body
-            if isinstance(left, AndOr) and left.operator == "&&":
-                body = (left.right,)
-                left = left.left
-        if not isinstance(left, (Simple, TestCommand, ArithmeticCommand)):
-            return []
-        return [(left.start, left.end)] if self._is_idle(left.start, left.end, body, rest) else []
-
-    def _is_idle(self, start: int, end: int, body: Sequence[Statement], rest: Sequence[Statement]) -> bool:
-        condition = self.string[start:end]
+    def _is_idle(self, test: Statement, body: Sequence[Statement], rest: Sequence[Statement]) -> bool:
+        """Whether a test is one of a number after which nothing is done about a failure."""
+        condition = self.string[test.start : test.end]
         succeeds = _SUCCESS.search(condition) is not None
         if not succeeds and _FAILURE.search(condition) is None or not self.only_tells(rest if succeeds else body):
             return False
         if not self.only_tells(body if succeeds else rest):
-            self._choosing.append((start, end))
+            self._choosing.append((test.start, test.end))
         return True
 
 
-class _Ranges:
-    """Ranges that are asked whether they hold a place; those inside of others do not count."""
-
-    def __init__(self, ranges: list[tuple[int, int]]) -> None:
-        outer: list[tuple[int, int]] = []
-        for start, end in sorted(ranges, key=lambda each: (each[0], -each[1])):
-            if not outer or start >= outer[-1][1]:
-                outer.append((start, end))
-        self._starts = [start for start, _ in outer]
-        self._ends = [end for _, end in outer]
-
-    def __contains__(self, at: int) -> bool:
-        index = bisect_right(self._starts, at) - 1
-        return index >= 0 and at < self._ends[index]
-
-
-_NOWHERE = _Ranges([])
+def _tests(program: Program) -> Iterator[tuple[Statement, Sequence[Statement], Sequence[Statement]]]:
+    """Each simple test of an `if` or a `[ … ] && …`: the statements that run where it succeeds, and where it fails."""
+    for branch in nodes_of(program, If):
+        (condition, body), *others = branch.branches
+        if condition and isinstance(condition[-1], _TESTS):
+            yield condition[-1], body, [*(each for _, further in others for each in further), *(branch.otherwise or ())]
+    for chain in nodes_of(program, AndOr):
+        left = chain.left
+        if chain.operator == "&&" and isinstance(left, _TESTS):
+            yield left, (chain.right,), ()
+        elif chain.operator == "||" and isinstance(left, _TESTS):
+            yield left, (), (chain.right,)
+        elif chain.operator == "||" and isinstance(left, AndOr) and left.operator == "&&":
+            if isinstance(left.left, _TESTS):
+                yield left.left, (left.right,), (chain.right,)
 
 
-def assigned_status(uses: StatusUses, node: Assignment) -> bool:
+def is_status(node: Assignment) -> bool:
     """Whether an assignment keeps just `$?` or one of PIPESTATUS, whatever the variable held before."""
     if node.append or node.index is not None or not isinstance(node.value, Word) or len(node.value.parts) != 1:
         return False
