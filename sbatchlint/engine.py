@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sbatchlint import COMMENT_MARK
 from sbatchlint.analysis.script.samples import is_unfinished
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
+from sbatchlint.card_index import card_index
 from sbatchlint.check import Finding, Fix
 from sbatchlint.diagnostics import Diagnostic, Fault, Related
 from sbatchlint.job import Job
@@ -18,7 +19,6 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import covered
 from sbatchlint.source.text import Source, Span
 from sbatchlint.source.workspace import Workspace
-from sbatchlint.triggered import STAGES, TRIGGERS
 from sbatchlint.triggers import IgnoreComments, Index
 
 _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
@@ -28,9 +28,6 @@ _COMMENT = Regex(r"(?:^|(?<=[ \t;&|]))#(?!!|SBATCH\b)[^\n]*", re.MULTILINE)
 _PROVED_FOR_A_STATEMENT = 8
 # And so does reading so many, where nothing can be evaluated.
 _READ_FOR_A_STATEMENT = 16
-INDEX = Index(TRIGGERS)
-# Those that speak of the comments which switch others off, and run after them.
-_LATE = frozenset(module for module, trigger in TRIGGERS.items() if isinstance(trigger, IgnoreComments))
 
 
 class Inspection(NamedTuple):
@@ -70,6 +67,17 @@ def inspect(source: Source, settings: Settings, raising: bool = False) -> Inspec
     return inspection
 
 
+@lru_cache(maxsize=1)
+def trigger_index() -> Index:
+    return Index(card_index().triggers)
+
+
+@lru_cache(maxsize=1)
+def _late() -> frozenset[str]:
+    """The checks of the comments that switch others off, which run after them."""
+    return frozenset(name for name, trigger in card_index().triggers.items() if isinstance(trigger, IgnoreComments))
+
+
 def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = False) -> Inspection:
     """What the selected checks find in a job that was built of this file."""
     faults: list[Fault] = []
@@ -81,9 +89,7 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
         found: list[Diagnostic] = []
         for entry in chosen:
             try:
-                check = prepared[entry]
-                if check is not None:
-                    found += _findings(check, jobs, source, settings)
+                found += _findings(prepared[entry], jobs, source, settings)
             except Exception as error:
                 if raising:
                     raise
@@ -91,25 +97,27 @@ def inspect_job(job: Job, source: Source, settings: Settings, raising: bool = Fa
         return without_secrets(found)
 
     try:
-        silent = INDEX.names.difference(*map(INDEX.holding, jobs))
+        index = trigger_index()
+        silent = index.names.difference(*map(index.holding, jobs))
     except Exception as error:
         if raising:
             raise
         faults.append(_fault(source, "the triggers", error))
         silent = frozenset()
     # without what its trigger wants, a check is not even loaded
-    silent = silent | _LATE
+    silent = silent | _late()
     diagnostics = run([entry for entry in entries if entry.module not in silent])
     ignored = 0
     texts = [source.text, *(each.source.text for each in diagnostics if each.reached)]
     if settings.ignores and any(COMMENT_MARK in text for text in texts):
         from sbatchlint.ignores import apply_ignores  # few scripts have such comments
 
-        ran = frozenset(entry.code for entry in entries if entry.module not in STAGES or entry.code in settings.named)
+        ran = frozenset(entry.code for entry in entries)
         applied = apply_ignores(source, diagnostics, ran)
         job.ignores, job.unused_ignores = applied.comments, applied.unused
         # What these say can be ignored, too.
-        late = [each for each in entries if each.module in _LATE and any(map(TRIGGERS[each.module].holds, jobs))]
+        triggers = card_index().triggers
+        late = [each for each in entries if each.module in _late() and any(map(triggers[each.module].holds, jobs))]
         last = apply_ignores(source, run(late), frozenset())
         diagnostics = applied.kept + last.kept
         ignored = applied.ignored + last.ignored
@@ -133,21 +141,15 @@ class _Prepared:
         self.severity = settings.severities.get(check.entry.code)
 
 
-class _AllPrepared(dict[Entry, _Prepared | None]):
-    """The checks that were asked for so far; None for one that was not selected by its name, as it must be."""
+class _AllPrepared(dict[Entry, _Prepared]):
+    """The checks that were asked for so far."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
 
-    def __missing__(self, entry: Entry) -> _Prepared | None:
-        named = entry.code in self.settings.named
-        prepared = None
-        if named or entry.module not in STAGES:
-            check = registry().load(entry)
-            if named or check.card.stage == "stable":  # the index may not know a check yet
-                prepared = _Prepared(check, self.settings)
-        self[entry] = prepared
+    def __missing__(self, entry: Entry) -> _Prepared:
+        self[entry] = prepared = _Prepared(registry().load(entry), self.settings)
         return prepared
 
 

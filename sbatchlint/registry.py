@@ -81,11 +81,17 @@ class Check:
         return cases
 
 
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def is_checkout() -> bool:
+    """Whether this is the project's own tree, where the checks lie beside the package, and not in it."""
+    return not os.path.isdir(os.path.join(_PACKAGE, "checks"))
+
+
 def folder() -> str:
-    """The folder of the check files: inside an installed package, beside the package in a checkout."""
-    package = os.path.dirname(os.path.abspath(__file__))
-    inside = os.path.join(package, "checks")
-    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "checks")
+    """The folder of the check files."""
+    return os.path.join(os.path.dirname(_PACKAGE) if is_checkout() else _PACKAGE, "checks")
 
 
 def parse_file_name(file_name: str) -> Entry | None:
@@ -188,6 +194,12 @@ def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = 
     return f" (did you mean '{shown(near)}'?)" if near else ""
 
 
+def entries() -> list[Entry]:
+    """The checks whose files lie in the folder, in no order."""
+    found = map(parse_file_name, os.listdir(folder()))
+    return [entry for entry in found if entry is not None]
+
+
 _registry: Registry | None = None
 
 
@@ -195,6 +207,5 @@ def registry() -> Registry:
     """The registry of this installation."""
     global _registry
     if _registry is None:
-        found = (parse_file_name(name) for name in os.listdir(folder()))
-        _registry = Registry(entry for entry in found if entry is not None)
+        _registry = Registry(entries())
     return _registry

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sbatchlint.card_index import card_index
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table, merge_tables, read_configuration
 from sbatchlint.registry import Check, Entry, did_you_mean, registry
 from sbatchlint.slurm.getopt import site_names
@@ -194,6 +195,7 @@ def _layer(
 
 
 def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry, ...], frozenset[str]]:
+    """The checks that run, and the codes of those that were selected by their own code or name."""
     chosen = {entry.code for entry in registry().entries}
     select = _texts(table, "select")
     extend = _texts(table, "extend-select") or ()
@@ -201,7 +203,9 @@ def _select(table: Table, overrides: Overrides, where: str) -> tuple[tuple[Entry
     _layer(chosen, overrides.select, overrides.extend_select, overrides.ignore, "")
     asked = (*(overrides.select if overrides.select is not None else select or ()), *extend, *overrides.extend_select)
     named = frozenset(entry.code for each in asked if (entry := registry().find(each)) is not None)
-    return tuple(entry for entry in registry().entries if entry.code in chosen), named
+    optional = card_index().optional
+    running = (entry for entry in registry().entries if entry.module not in optional or entry.code in named)
+    return tuple(entry for entry in running if entry.code in chosen), named
 
 
 def _options(table: Table, where: str) -> dict[str, dict[str, object]]:

@@ -64,8 +64,13 @@ class Trigger:
             return bool(found)
         return any(word in found or any(_is_like(each, word) for each in found) for word in self.words)
 
+    @property
+    def parts(self) -> "tuple[Trigger, ...]":
+        """The triggers of which one is enough: itself, but for `AnyOf`."""
+        return (self,)
+
     def __or__(self, other: "Trigger") -> "AnyOf":
-        return AnyOf(self, other)
+        return AnyOf(*self.parts, *other.parts)
 
     def __repr__(self) -> str:
         words = ", ".join(f'"{word}"' for word in self.words)
@@ -81,20 +86,21 @@ def _is_like(word: str | None, pattern: str) -> bool:
 class AnyOf(Trigger):
     """At least one of several triggers."""
 
-    __slots__ = ("triggers",)
+    __slots__ = ("_parts",)
 
-    def __init__(self, *triggers: Trigger) -> None:
+    def __init__(self, *parts: Trigger) -> None:
         super().__init__()
-        self.triggers = triggers
+        self._parts = parts
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        return self._parts
 
     def holds(self, job: "Job") -> bool:
-        return any(each.holds(job) for each in self.triggers)
-
-    def __or__(self, other: Trigger) -> "AnyOf":
-        return AnyOf(*self.triggers, other)
+        return any(part.holds(job) for part in self._parts)
 
     def __repr__(self) -> str:
-        return " | ".join(map(repr, self.triggers))
+        return " | ".join(map(repr, self._parts))
 
 
 class Steps(Trigger):
@@ -317,10 +323,10 @@ class Index:
         self.names = frozenset(triggers)
         self._kinds: dict[type[Trigger], _Kind] = {}
         for name, trigger in triggers.items():
-            for each in trigger.triggers if isinstance(trigger, AnyOf) else (trigger,):
-                if type(each) not in self._kinds:
-                    self._kinds[type(each)] = _Kind(each)
-                self._kinds[type(each)].add(name, each)
+            for part in trigger.parts:
+                if type(part) not in self._kinds:
+                    self._kinds[type(part)] = _Kind(part)
+                self._kinds[type(part)].add(name, part)
 
     def holding(self, job: "Job") -> set[str]:
         """The names of the triggers that hold for a job."""

@@ -19,6 +19,7 @@ from unittest.mock import patch
 from conftest import ROOT
 from sbatchlint import engine
 from sbatchlint import fix as fix_module
+from sbatchlint.card_index import card_index
 from sbatchlint.check import Bad, Good
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import Inspection, inspect, lint_source
@@ -136,7 +137,7 @@ class AllHold:
     def __init__(self, index: Index) -> None:
         self._index = index
         self.names = index.names
-        self.held = {module for module, trigger in engine.TRIGGERS.items() if isinstance(trigger, IgnoreComments)}
+        self.held = {module for module, trigger in card_index().triggers.items() if isinstance(trigger, IgnoreComments)}
 
     def holding(self, job: Job) -> frozenset[str]:
         self.held |= self._index.holding(job)
@@ -168,8 +169,8 @@ class Inspector:
         assert settings is self.settings
         known = self._inspections.get(source.text)
         if known is None:
-            index = AllHold(engine.INDEX)
-            with patch.object(engine, "INDEX", index):
+            index = AllHold(engine.trigger_index())
+            with patch.object(engine, "trigger_index", lambda: index):
                 known = self._inspections[source.text] = inspect(source, settings)
             self.faults += [f"{each.where} failed:\n{each.traceback}" for each in known.faults]
             silenced = index.names - index.held

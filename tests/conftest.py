@@ -15,10 +15,10 @@ import pytest
 from hypothesis import settings
 
 from sbatchlint import registry as registry_module
+from sbatchlint.card_index import card_index
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Option, Span, insert, replace
 from sbatchlint.cli import main
 from sbatchlint.registry import Check, Entry, Registry
-from sbatchlint.triggered import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -157,9 +157,8 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Registry:
     """The small checks instead of the real ones."""
     registry = toy_registry()
     monkeypatch.setattr(registry_module, "_registry", registry)
-    for toy, entry in zip(TOYS, registry.entries):
-        if toy.stage != "stable":
-            monkeypatch.setitem(STAGES, entry.module, toy.stage)
+    optional = {entry.module for toy, entry in zip(TOYS, registry.entries) if toy.stage != "stable"}
+    monkeypatch.setattr(card_index(), "optional", optional)
     return registry
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import sbatchlint
 from conftest import HEAD, ROOT, Command
-from sbatchlint import documents, engine
+from sbatchlint import documents, engine, installation
 from sbatchlint.cli import cache
 from sbatchlint.source import lookups
 
@@ -28,7 +28,7 @@ def folder(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     kept = tmp_path / "kept"
     monkeypatch.delenv("SBATCHLINT_NO_CACHE")
     monkeypatch.setenv("SBATCHLINT_CACHE_DIR", str(kept))
-    monkeypatch.setattr(cache, "_JUST_NOW", 0)
+    monkeypatch.setattr(installation, "_JUST_NOW", 0)
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
@@ -211,7 +211,7 @@ def test_another_version(
 def test_nothing_is_kept_while_sbatchlint_is_being_changed(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_JUST_NOW", time.time())
+    monkeypatch.setattr(installation, "_JUST_NOW", time.time())
     command()
     assert not folder.exists()
 
@@ -371,7 +371,7 @@ done
 
 def wait_until_old() -> None:
     """Until the sources of sbatchlint are old enough for results to be kept."""
-    while cache._state() is None:
+    while installation.state() is None:
         time.sleep(0.2)
 
 

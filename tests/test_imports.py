@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from sbatchlint.card_index import card_index
 from sbatchlint.registry import registry
 
 # What `--version` loads of our own, and what the standard library brings with it.
@@ -21,6 +22,7 @@ VERSION = {"sbatchlint", "sbatchlint.cli"}
 
 # What linting one file without findings loads besides.
 LINT = VERSION | {
+    "sbatchlint.card_index",
     "sbatchlint.check",
     "sbatchlint.cli.arguments",
     "sbatchlint.cli.lint",
@@ -29,6 +31,7 @@ LINT = VERSION | {
     "sbatchlint.configuration",
     "sbatchlint.diagnostics",
     "sbatchlint.engine",
+    "sbatchlint.installation",
     "sbatchlint.registry",
     "sbatchlint.report",
     "sbatchlint.report.cells",
@@ -40,7 +43,6 @@ LINT = VERSION | {
     "sbatchlint.report.summary",
     "sbatchlint.report.terminal",
     "sbatchlint.settings",
-    "sbatchlint.triggered",
     "sbatchlint.triggers",
     "sbatchlint.source",
     "sbatchlint.source.discover",
@@ -92,6 +94,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "print('\\n'.join(sorted(set(sys.modules) - before)))\n"
     )
+    card_index()  # kept for the run, which loads every check otherwise
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-S", "-c", program, *arguments]
     packages = [path for path in sys.path if path.endswith("site-packages")]

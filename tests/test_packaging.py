@@ -53,7 +53,7 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         metadata = archive.read(f"sbatchlint-{__version__}.dist-info/METADATA").decode()
-    assert names == sources()
+    assert names == sources() | {"sbatchlint/checks.json"}
     assert "Requires-Python: >=3.11" in metadata
     assert "License-Expression: Apache-2.0" in metadata
 

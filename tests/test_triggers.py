@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from sbatchlint import card_index as card_index_module
 from sbatchlint import triggers
+from sbatchlint.card_index import card_index
 from sbatchlint.job import Job, Site
 from sbatchlint.registry import registry
 from sbatchlint.source.text import Source
-from sbatchlint.triggered import STAGES, TRIGGERS
 from sbatchlint.triggers import (
     AnyOf,
     Index,
@@ -14,7 +19,6 @@ from sbatchlint.triggers import (
     NoGpus,
     Options,
     Steps,
-    Trigger,
     Variables,
     Written,
 )
@@ -26,17 +30,17 @@ def job(text: str) -> Job:
 
 def test_the_index_has_the_triggers_of_the_cards() -> None:
     cards = {check.entry.module: repr(check.card.when) for check in registry().load_all() if check.card.when}
-    assert cards == {module: repr(trigger) for module, trigger in TRIGGERS.items()}
+    assert cards == {module: repr(trigger) for module, trigger in card_index().triggers.items()}
 
 
 def test_the_index_has_the_stages_of_the_cards() -> None:
     stages = {check.entry.module: check.card.stage for check in registry().load_all()}
-    assert {module: stage for module, stage in stages.items() if stage != "stable"} == STAGES
+    assert {module for module, stage in stages.items() if stage != "stable"} == card_index().optional
 
 
 def test_every_trigger_is_used() -> None:
     names = {name for name in triggers.__all__ if name not in ("Trigger", "AnyOf", "Index")}
-    used = {type(part).__name__ for each in TRIGGERS.values() for part in getattr(each, "triggers", (each,))}
+    used = {type(part).__name__ for each in card_index().triggers.values() for part in each.parts}
     assert used == names
 
 
@@ -63,8 +67,12 @@ def test_comments_count_in_the_option_block_alone() -> None:
     assert not Written("comments").holds(job("#SBATCH --nodes=1\nsrun --ntasks=2 hostname  # two tasks"))
 
 
-def test_a_trigger_is_written_as_it_is_read() -> None:
-    for trigger in (Steps(), Options("a", "b") | Steps() | Launchers("mpi")):
-        again = eval(repr(trigger), vars(triggers))
-        assert isinstance(again, Trigger)
-        assert repr(again) == repr(trigger)
+def test_the_index_of_a_checkout_is_read_again_when_a_file_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    states = ["one", "one", "two", None, None]
+    monkeypatch.setattr(card_index_module, "_PACKAGE", str(tmp_path))
+    monkeypatch.setattr(card_index_module, "state", lambda: states.pop(0))
+    rows = iter("abcde")
+    monkeypatch.setattr(card_index_module, "read_cards", lambda: {next(rows): ("stable", [["Steps"]])})
+    assert [list(card_index.__wrapped__().triggers) for _ in range(5)] == [["a"], ["a"], ["b"], ["c"], ["d"]]

@@ -1,4 +1,4 @@
-"""Writes what is made from the code: docs/checks, the index of triggers, and the marked parts of other texts.
+"""Writes what is made from the code: docs/checks, and the marked parts of other texts.
 
 python tools/generate_docs.py           writes them
 python tools/generate_docs.py --check   says what is not up to date, exit code 1
@@ -6,7 +6,6 @@ python tools/generate_docs.py --check   says what is not up to date, exit code 1
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import get_args, get_origin
@@ -91,35 +90,11 @@ def index(checks: tuple[Check, ...]) -> str:
     return "\n".join(parts)
 
 
-def triggered(checks: tuple[Check, ...]) -> str:
-    """The module that tells the triggers of checks, and their stages, without loading them."""
-    chosen = {check.entry.module: repr(check.card.when) for check in checks if check.card.when is not None}
-    names = sorted({"Trigger", *re.findall(r"\b[A-Z]\w+(?=\()", " ".join(chosen.values()))})
-    imported = "".join(f"    {name},\n" for name in names)
-    rows = "".join(f'    "{module}": {trigger},\n' for module, trigger in chosen.items())
-    stages = "".join(
-        f'    "{check.entry.module}": "{check.card.stage}",\n' for check in checks if check.card.stage != "stable"
-    )
-    return f'''"""What the cards of checks say, known without loading them: made by tools/generate_docs.py."""
-
-from sbatchlint.triggers import (
-{imported})
-
-# The stages of those that run only where they are selected by name.
-STAGES = {{
-{stages}}}
-
-TRIGGERS: dict[str, Trigger] = {{
-{rows}}}
-'''
-
-
 def generated() -> dict[Path, str]:
     """Every file as it should be."""
     checks = registry().load_all()
     files = {PAGES / f"{check.entry.name}.md": NOTE + as_markdown(check) for check in checks}
     files[PAGES / "README.md"] = index(checks)
-    files[ROOT / "sbatchlint" / "triggered.py"] = triggered(checks)
     files[ROOT / "docs" / "job-reference.md"] = NOTE.replace("the check file", "the code") + reference()
     parts = {
         "README.md": {"example": example()},

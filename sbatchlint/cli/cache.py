@@ -9,16 +9,13 @@ that cannot be read, or was written by another sbatchlint or Python, is taken fo
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Any
 
-import sbatchlint
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.diagnostics import Diagnostic, Fix, Related
-from sbatchlint.registry import folder as folder_of_checks
+from sbatchlint.installation import state
 from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Settings
 from sbatchlint.source import lookups
@@ -32,8 +29,6 @@ MOST_BYTES_OF_ALL = 64 << 20
 # Files of results that were not used for so long are removed.
 MOST_SECONDS = 30 * 24 * 3600
 _DAY = 24 * 3600
-# What was written so shortly ago may be written again without looking newer.
-_JUST_NOW = 2
 _NAME = re.compile(r"results-[0-9a-f]{32}\.(?:json|\d+\.new)")
 
 Entry = list[Any]
@@ -70,8 +65,10 @@ class Cache:
     def of_run(cls, overrides: Overrides) -> "Cache | None":
         """None where nothing can be kept."""
         try:
-            folder, state = cache_folder(), _state()
-            return None if folder is None or state is None else cls(folder, overrides, state)
+            folder, current = cache_folder(), state()
+            if folder is None or current is None:
+                return None
+            return cls(folder, overrides, digest(current.encode("utf-8", "surrogateescape")))
         except OSError:
             return None
 
@@ -256,29 +253,3 @@ def _clean(folder: str) -> None:
         kept_for = _DAY if path.endswith(".new") else MOST_SECONDS
         if size > MOST_BYTES_OF_ALL or now - used > kept_for:
             os.unlink(path)
-
-
-def _state() -> str | None:
-    """What this sbatchlint is: version, Python, size and time of each of its files; None if one was just written.
-
-    So is what reads Markdown.
-    """
-    parts: list[object] = [sbatchlint.__version__, sys.version]
-    newest = 0
-    folders = [os.path.dirname(os.path.abspath(sbatchlint.__file__)), folder_of_checks()]
-    reader = find_spec("markdown_it")
-    folders += reader.submodule_search_locations or () if reader is not None else ()
-    for folder in folders:
-        parts.append(folder)
-        with os.scandir(folder) as listed:
-            for each in sorted(listed, key=lambda entry: entry.name):
-                if each.is_dir():
-                    if each.name != "__pycache__" and each.path not in folders:
-                        folders.append(each.path)
-                else:
-                    status = each.stat()
-                    parts.append((each.name, status.st_size, status.st_mtime_ns))
-                    newest = max(newest, status.st_mtime_ns)
-    if newest > (time.time() - _JUST_NOW) * 1e9:
-        return None
-    return digest(repr(parts).encode("utf-8", "surrogateescape"))

@@ -16,7 +16,6 @@ from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.discover import DEFAULT_EXCLUDE
 from sbatchlint.source.files import InputError
-from sbatchlint.triggered import STAGES
 
 FORMATS = ("text", "json")
 DEFAULT = "default"
@@ -72,7 +71,7 @@ def config(arguments: list[str]) -> int:
     given = Layer(COMMAND_LINE, dict(pairs) | ({"slurm-version": version} if version else {}))
     found = list(_settings([_defaults(), *files, given]))
     entries = settings.selected if is_folder else settings.checks(options.path)
-    running = [entry.code for entry in entries if entry.module not in STAGES or entry.code in settings.named]
+    running = [entry.code for entry in entries]
     read = [layer.origin for layer in reversed(files)]
     if options.output_format == "json":
         values = {each.key: {"value": each.value, "from": [part._asdict() for part in each.parts]} for each in found}

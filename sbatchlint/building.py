@@ -1,0 +1,20 @@
+"""Writes the index of the checks into a wheel: the command `build_py` of pyproject.toml, which no run loads."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools.command.build_py import build_py
+
+# The checks are read as they are in the wheel; -B, as what Python compiles from them does not belong there.
+_PROGRAM = "import json; from sbatchlint.card_index import FILE, read_cards; print(FILE, json.dumps(read_cards()))"
+
+
+class BuildPy(build_py):
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            command = [sys.executable, "-B", "-c", _PROGRAM]
+            done = subprocess.run(command, cwd=self.build_lib, stdout=subprocess.PIPE, text=True, check=True)
+            name, _, content = done.stdout.partition(" ")
+            Path(self.build_lib, "sbatchlint", name).write_text(content, encoding="utf-8")
