@@ -198,7 +198,7 @@ def test_another_version(
     checks.mkdir()
     check = checks / "sb001_toy.py"
     check.write_text("")
-    monkeypatch.setattr(cache, "folder_of_checks", lambda: str(checks))
+    monkeypatch.setattr(installation, "folder_of_checks", lambda: str(checks))
     for _ in range(2):
         evaluated.clear()
         command()
