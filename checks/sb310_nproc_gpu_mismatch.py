@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
-from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.analysis.launch.launcher_options import place_of
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.launch.rendezvous import TORCHRUN
+from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace

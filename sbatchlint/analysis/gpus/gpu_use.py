@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, STRONG, WEAK, Sign, environment_sign, gpu_signs, tells
-from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of

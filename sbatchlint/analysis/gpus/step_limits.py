@@ -6,7 +6,7 @@ specification`, and before 23.11 also `job doesn't have GRES`.
 
 from typing import NamedTuple
 
-from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
+from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.gpus import FORMS

@@ -5,9 +5,9 @@ The words alone are judged by `sbatchlint.job.launchers.refusals`. What the job 
 DeepSpeed 0.19, Open MPI's slots.
 """
 
-from sbatchlint.analysis.gpus.submit_line import is_submitted_with_gpus
 from sbatchlint.analysis.launch.deepspeed_runners import has_hostfile, wants_several_nodes
 from sbatchlint.analysis.launch.mpi_slots import is_open_mpi, too_few_slots
+from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.gpus import FORMS, chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Accelerate, DeepSpeed, Mpi, Torchrun

@@ -11,13 +11,18 @@ from sbatchlint.job.once import once
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
-_ARRAY = r"\bsbatch\b(?:[^\n]|\\\n)*?(?:--array\b|\s-a[ =\d])"
-_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_ARRAY}")
-# What speaks of the job's elements: the variables of arrays, in any language.
+_ARRAY = r"(?:--array\b|\s-a[ =\d])"
+_GPUS = r"(?:--gpus|--gres|-G\s*\d)"
+# An sbatch up to an option, which may stand on a continued line.
+_SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
+_ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
+# The word comes first, so that the rest of the file is passed over quickly.
+_GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
+# The variables of array elements, in any language.
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 # So many files of its folder, and so much of each, are searched for the command that submits a script.
 _MOST_FILES, _MOST_BYTES = 20, 1 << 16
-_TELLING = (".sh", ".bash", ".slurm", ".sbatch", ".py", ".md", ".rst", ".txt", "Makefile")
+_ENDINGS = (".sh", ".bash", ".slurm", ".sbatch", ".py", ".md", ".rst", ".txt", "Makefile")
 
 
 def may_be_array(job: Job) -> bool:
@@ -25,32 +30,45 @@ def may_be_array(job: Job) -> bool:
     return _ELEMENT.search(job.source.own.text) is not None or shows_array(job)
 
 
-@once
 def shows_array(job: Job) -> bool:
     """Whether a comment, or a file beside the script, shows it submitted as an array."""
     own = job.source.own.text
-    if "sbatch" in own and _IN_COMMENT.search(own) is not None:
-        return True
+    return "sbatch" in own and _ARRAY_IN_COMMENT.search(own) is not None or _is_shown_beside(job, _ARRAY)
+
+
+def is_submitted_with_gpus(job: Job) -> bool:
+    """Whether a comment shows an sbatch whose own options ask for GPUs, or name a partition that may have them."""
+    return _shows_gpus(job.source.own.text)
+
+
+def is_submitted_with_gpus_elsewhere(job: Job) -> bool:
+    """Whether a file beside the script shows it submitted with options that ask for GPUs."""
+    return _is_shown_beside(job, _GPUS)
+
+
+@lru_cache(maxsize=1)  # for all jobs in a file
+def _shows_gpus(text: str) -> bool:
+    starts = [match.start() for match in _GPUS_IN_LINE.finditer(text)]
+    return any(text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("#") for start in starts)
+
+
+@once
+def _is_shown_beside(job: Job, option: str) -> bool:
+    """Whether a file in the script's folder shows an sbatch of the script with such an option (a pattern)."""
     if not lookups.exists(job.source.path):
         return False
     folder, name = os.path.split(os.path.abspath(job.source.path))
-    sought = name.encode()
-    own = os.path.join(folder, name)
-    paths = (path for path in _telling(folder, lookups.names_in(folder)) if path != own)
-    for path in islice(paths, _MOST_FILES):
-        data = lookups.read(path, _MOST_BYTES)
-        if data is None or sought not in data or b"sbatch" not in data:
-            continue
-        if re.search(rf"{_ARRAY}(?:[^\n]|\\\n)*{re.escape(name)}", data.decode("utf-8", "replace")):
-            return True
+    sought = name.encode("utf-8", "surrogateescape")
+    others = (each for each in _telling(lookups.names_in(folder)) if each != name)
+    for other in islice(others, _MOST_FILES):
+        data = lookups.read(os.path.join(folder, other), _MOST_BYTES)
+        if data is not None and b"sbatch" in data and sought in data:
+            if re.search(rf"{_SBATCH}{option}(?:[^\n]|\\\n)*{re.escape(name)}", data.decode("utf-8", "replace")):
+                return True
     return False
 
 
 @lru_cache(maxsize=16)  # the scripts of a folder look at the same files
-def _telling(folder: str, names: Sequence[str]) -> list[str]:
+def _telling(names: Sequence[str]) -> list[str]:
     """The files of a folder that may show a submission: one more than are searched, for the script itself."""
-    return [os.path.join(folder, each) for each in islice(filter(_tells, names), _MOST_FILES + 1)]
-
-
-def _tells(name: str) -> bool:
-    return name.endswith(_TELLING)
+    return list(islice((each for each in names if each.endswith(_ENDINGS)), _MOST_FILES + 1))
