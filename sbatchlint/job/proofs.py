@@ -7,24 +7,18 @@ are changed leave the shell as they did before, nothing else is evaluated again.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
-from sbatchlint.bash.syntax.parser import parse
-from sbatchlint.bash.syntax.tree import Program
 from sbatchlint.bash.trace import Context, Invocation, Trace, exported
-from sbatchlint.bash.values import Phase, Pieces, Text, expansions, literal
+from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.bash.variables import Alternative, Variable
 from sbatchlint.job import Job
-from sbatchlint.job.changes import is_affordable, part_around
 from sbatchlint.job.environment import ZERO_IN_BATCH
-from sbatchlint.job.hooks import JobHooks
-from sbatchlint.job.once import once
+from sbatchlint.job.reevaluation import before_edits, part_around, reevaluate
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.steps import Step
-from sbatchlint.source.edits import Edit, apply
-from sbatchlint.source.text import Source, Span
+from sbatchlint.source.edits import Edit
+from sbatchlint.source.text import Span
 
 # What these print in the batch shell is a message; a text in which a variable is left alone may be shown as it is.
 _MESSAGES = frozenset({"echo", "printf", "logger", "cat", "tee"})
@@ -39,40 +33,22 @@ class _FirstTask(JobEnvironment):
         return "0" if context.phase is Phase.TASK and name in ZERO_IN_BATCH else super().lookup(name, context)
 
 
-class _View(NamedTuple):
-    """An evaluation: the interpreter that made it, the shell's state at the end, and how many errors the parser met."""
-
-    interpreter: ScriptInterpreter
-    end: State | None
-    errors: int
-
-    @property
-    def trace(self) -> Trace:
-        return self.interpreter.trace
-
-
 def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: frozenset[str] = frozenset()) -> bool:
     """Whether the script runs the same commands after the edits, and the tasks alone expand what stands at the places.
 
     `places`: in the script as it is now, each outside of the edits, or what an edit replaces or stands right before.
     `names`: variables that commands must find in their environment as before. False also where it cannot be told.
     """
-    text = job.source.own.text
-    if any(edit.span.end > len(text) for edit in edits) or job.limits.exhausted:
+    if any(edit.span.end > len(job.source.own.text) for edit in edits) or job.limits.exhausted:
         return False
     now = tuple(places)
     found = _in_part(job, edits, now, names)
     if found is not None:
         return found
-    if not is_affordable(job, len(text)):
-        return False
-    outermost = job
-    while outermost.outer is not None:
-        outermost = outermost.outer
-    before, after = _before(job), _after(job, outermost, edits)
+    before, after = before_edits(job, _FirstTask), reevaluate(job, edits, _FirstTask)
     if after is None or after.errors > before.errors:
         return False
-    return _is_same(before.trace.invocations, after.trace, edits, now, names)
+    return _is_same(before.interpreter.trace.invocations, after.interpreter.trace, edits, now, names)
 
 
 def _is_same(
@@ -94,24 +70,19 @@ def _in_part(job: Job, edits: Sequence[Edit], now: Sequence[Span], names: frozen
     part = part_around(job, Span(min(each.start for each in spans), max(each.end for each in spans)))
     if part is None or job.program.errors:
         return None
-    if not is_affordable(job, part.span.end - part.span.start):
-        return False
-    before = _before(job)
-    reached, states = before.interpreter.reached, before.interpreter.states or []
+    before = before_edits(job, _FirstTask).interpreter
+    reached, states = before.reached, before.states or []
     if len(reached) != len(job.reached):
         return None
-    moved = [Edit(Span(start - part.span.start, end - part.span.start), content) for (start, end), content in edits]
-    text = Text((literal(apply(job.source.slice(part.span), moved), part.span.start),))
-    program = parse(text.string)
-    if program.errors:
+    after = reevaluate(job, edits, _FirstTask, part)
+    if after is None or after.errors:
         return False
-    after = _view(job, text, program, states[part.first].copy(), before.interpreter.keys)
     last = len(before.trace.invocations)
-    if part.behind < len(reached):
-        last = reached[part.behind]
-        if after.end is None or not _leaves_alike(states[part.behind], after.end):
+    if part.end < len(reached):
+        last = reached[part.end]
+        if after.end is None or not _leaves_alike(states[part.end], after.end):
             return None
-    return _is_same(before.trace.invocations[reached[part.first] : last], after.trace, edits, now, names)
+    return _is_same(before.trace.invocations[reached[part.first] : last], after.interpreter.trace, edits, now, names)
 
 
 def _leaves_alike(before: State, after: State) -> bool:
@@ -143,34 +114,6 @@ def _alternatives(alternatives: Iterable[Alternative]) -> object:
         )
         for each in alternatives
     ]
-
-
-@once
-def _before(job: Job) -> _View:
-    return _view(job, job.text, job.program, job.first_state())
-
-
-def _after(job: Job, outermost: Job, edits: Sequence[Edit]) -> _View | None:
-    changed = apply(job.source.own.text, edits)
-    if job is outermost:
-        text = Text.of_file(changed).without_template_marks()
-        return _view(job, text, parse(text.string), job.first_state())
-    number = next(at for at, each in enumerate(outermost.with_submitted()) if each is job)
-    others = Job.from_source(Source(changed, job.source.own.path), job.site).with_submitted()
-    if number >= len(others):
-        return None
-    other = others[number]
-    return _view(other, other.text, other.program, other.first_state())
-
-
-def _view(job: Job, text: Text, program: Program, state: State, keys: int = 0) -> _View:
-    hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
-    hooks.environment = _FirstTask(job.request)
-    interpreter = ScriptInterpreter(hooks, job.programs)
-    interpreter.keys = keys
-    interpreter.states = []
-    end = interpreter.run(text, program, job.phase, state) if job.is_shell else state
-    return _View(interpreter, end, len(program.errors))
 
 
 def _commands(recorded: Sequence[Invocation], places: Sequence[Span], names: frozenset[str]) -> list[Words]:

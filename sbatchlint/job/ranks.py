@@ -5,16 +5,15 @@ that conditions, arithmetic and quoting come out as they would there. Nothing is
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
-from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.trace import Context, Invocation, exported
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.geometry import spread
-from sbatchlint.job.hooks import JobHooks
 from sbatchlint.job.launchers import Launcher, is_python
 from sbatchlint.job.launches import Launch, by_step
+from sbatchlint.job.reevaluation import evaluate
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.job.srun import own_variable
@@ -122,7 +121,7 @@ def place_of(step: Step, rank: int) -> Place:
 class TaskEnvironment(JobEnvironment):
     """The environment as task `rank` of each step sees it."""
 
-    def __init__(self, request: Request, rank: int, unset: frozenset[str]) -> None:
+    def __init__(self, request: Request, unset: frozenset[str], rank: int) -> None:
         super().__init__(request, unset)
         self.rank = rank
 
@@ -164,15 +163,12 @@ class TaskViews:
         """The steps, the launchers of each by its identity, and the environment."""
         job = self.job
         if self._alike:
-            return job.steps, self._by_step, TaskEnvironment(job.request, rank, job.site.unset)
+            return job.steps, self._by_step, TaskEnvironment(job.request, job.site.unset, rank)
         if self._left <= 0:
             return None
-        hooks = JobHooks(job.request, job.versions, job.site, job.hooks.files)
-        hooks.environment = TaskEnvironment(job.request, rank, job.site.unset)
-        interpreter = ScriptInterpreter(hooks, job.programs)
-        job.evaluate(interpreter)
-        self._left -= interpreter.limits.work
-        return hooks.steps, by_step(hooks.launches(interpreter.trace.invocations)), hooks.environment
+        found = evaluate(job, partial(TaskEnvironment, rank=rank))
+        self._left -= found.interpreter.limits.work
+        return found.hooks.steps, by_step(found.launches), found.hooks.environment
 
 
 def tasks_of(views: TaskViews, number: int) -> list[Task] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sbatchlint.source.text import Span
+from sbatchlint.source.text import Source, Span
 
 
 class Edit(NamedTuple):
@@ -47,3 +47,8 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
         at = max(at, end)
     parts.append(text[at:])
     return "".join(parts)
+
+
+def edited(source: Source, edits: Iterable[Edit]) -> Source:
+    """The source with all edits made; see `in_order`."""
+    return Source(apply(source.text, edits), source.path)

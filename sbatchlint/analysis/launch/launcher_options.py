@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.changes import launches_after
 from sbatchlint.job.launchers import Launcher, Setting
+from sbatchlint.job.reevaluation import launches_after
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.text import Span
 
